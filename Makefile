@@ -1,0 +1,43 @@
+# Words people try. Everything happens in .venv; nothing else on the machine is touched.
+
+python = .venv/bin/python
+stamp = .venv/.setup
+
+.DEFAULT_GOAL = help
+.PHONY: help setup demo check test bench docs requirements clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+setup: $(stamp) ## make .venv with everything Magy and its tests need
+
+$(stamp): pyproject.toml scripts/setup
+	@scripts/setup
+	@touch $(stamp)
+
+demo: setup ## watch an agent do a whole task, in a project made for it; no key needed
+	.venv/bin/magy demo
+
+check: setup ## format, lint, types, architecture, fresh documents: in seconds
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	$(python) -m pytest tests/test_architecture.py tests/test_docs.py
+
+test: setup ## all tests; those left out for want of an editor are named
+	$(python) -m pytest
+
+bench: setup ## how fast it is
+	$(python) -m bench
+
+docs: setup ## renew the generated pages
+	$(python) scripts/generate_docs.py
+
+requirements: setup ## which requirement ids have passing tests
+	$(python) scripts/requirements.py
+
+clean: ## remove what was built, caches and .venv
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name .git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d \
+		-exec rm -rf {} +
+	find clients -name '*.elc' -delete

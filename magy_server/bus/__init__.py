@@ -1,0 +1,1 @@
+"""How the processes of one person reach each other."""

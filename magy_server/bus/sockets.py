@@ -1,0 +1,90 @@
+"""Where the processes of the mesh find each other: one socket file for each, in a private place."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import socket
+import stat
+from contextlib import ExitStack, suppress
+
+from magy_server.core.errors import InvalidConfig
+
+_SUFFIX = ".sock"
+_LONGEST = 103
+"""Bytes of a socket's path, by the smallest `sun_path` (macOS: 104 with the final NUL)."""
+
+
+def new_id() -> str:
+    """The name of this process in the mesh: its pid, for people, and what makes it unique."""
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def prepare(directory: str) -> str:
+    """Makes the directory, for its owner only, and gives a path to it that is short enough for
+    socket addresses. Raises InvalidConfig when it is someone else's; OSError."""
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    found = os.stat(directory)
+    if found.st_uid != os.geteuid():
+        raise InvalidConfig(
+            f"{directory} belongs to another user, so this process cannot be reached through it "
+            "safely. Remove it, or set another state directory."
+        )
+    if found.st_mode & 0o077:
+        os.chmod(directory, stat.S_IMODE(found.st_mode) & ~0o077)
+    longest = os.path.join(directory, f"{2**22}-{'0' * 8}{_SUFFIX}")
+    return directory if len(os.fsencode(longest)) <= _LONGEST else _short(directory)
+
+
+def _short(directory: str) -> str:
+    """A link to the directory. Its place does not follow TMPDIR: processes that were started in
+    different environments have to come to the same one. Should the link be lost, the sockets are
+    not, since they live in the directory itself."""
+    name = hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
+    link = f"/tmp/magy-{os.geteuid()}-{name}"
+    with suppress(FileExistsError):
+        os.symlink(directory, link)
+    found = os.lstat(link)
+    ours = stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid()
+    if not ours or os.readlink(link) != directory:
+        raise InvalidConfig(
+            f"{link} should be this user's link to {directory}, but is not. Remove it, or set a "
+            "state directory with a shorter path."
+        )
+    return link
+
+
+def address(place: str, id: str) -> str:
+    return os.path.join(place, id + _SUFFIX)
+
+
+def enter(place: str, id: str) -> tuple[socket.socket, list[str]]:
+    """A listening socket of this process, and the ids of all who were there before. Raises OSError.
+
+    The lock makes entering one step: of two processes exactly one sees the other and connects, and
+    a socket that somebody sees does listen, unless its process is gone. Waiting for the lock
+    blocks, for microseconds.
+    """
+    with ExitStack() as undo:
+        lock = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        undo.callback(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        others = [
+            name.removesuffix(_SUFFIX) for name in os.listdir(place) if name.endswith(_SUFFIX)
+        ]
+        with ExitStack() as undo_socket:
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            undo_socket.callback(listening.close)
+            listening.bind(address(place, id))
+            os.chmod(address(place, id), 0o600)
+            listening.listen(128)
+            undo_socket.pop_all()
+    return listening, others
+
+
+def remove(place: str, id: str) -> None:
+    """The socket file of a process that left or died."""
+    with suppress(FileNotFoundError):
+        os.unlink(address(place, id))

@@ -1,0 +1,128 @@
+"""The exception tree. Every message says what was wrong, where, and what to do next.
+
+MagyError
+├── InvalidConfig        a setting, agent file or trust record is wrong
+├── InvalidRequest       a front door was asked for something malformed
+├── NotFound             no such session, agent, interaction, call
+├── NotTrusted           a workspace root asks for more than an untrusted one may
+├── StoreError           the log could not be read or written
+│   ├── Conflict         the log or the lease moved on; read again and decide again
+│   ├── StoreCorrupt     the database or one entry of it cannot be read
+│   ├── StoreNewer       written by a newer Magy
+│   └── StoreUnavailable disk full, read-only, locked out
+├── ProviderError        a model request failed
+├── ToolError            a tool's answer to the model: why it did not do it
+└── EditorError          the editor could not or would not apply an edit
+    ├── EditRefused      it said no; nothing changed
+    └── EditUnverified   it said yes, but what it then sent is not what was asked
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+
+class MagyError(Exception):
+    """Base of all errors Magy raises on purpose.
+
+    `message` is a sentence for a person; `reason` is a stable word for programs
+    (it travels as `data.reason` on the wire).
+    """
+
+    reason = "failed"
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if reason is not None:
+            self.reason = reason
+
+
+class InvalidConfig(MagyError):
+    reason = "invalid_config"
+
+
+class InvalidRequest(MagyError):
+    reason = "invalid_request"
+
+
+class NotFound(MagyError):
+    reason = "not_found"
+
+
+class NotTrusted(MagyError):
+    reason = "not_trusted"
+
+
+class StoreError(MagyError):
+    reason = "store"
+
+
+class Conflict(StoreError):
+    reason = "conflict"
+
+
+class StoreCorrupt(StoreError):
+    reason = "store_corrupt"
+
+
+class StoreNewer(StoreError):
+    reason = "store_newer"
+
+
+class StoreUnavailable(StoreError):
+    reason = "store_unavailable"
+
+
+ProviderFault = Literal[
+    "no_key",  # nothing configured; the message says what to set
+    "auth",  # 401, 403
+    "not_found",  # unknown model or endpoint
+    "rate_limit",  # 429
+    "overloaded",  # 529, 503
+    "server",  # other 5xx
+    "timeout",  # 408, slow first byte, stall
+    "connection",  # refused, reset, TLS, cut in the middle
+    "malformed",  # the reply is not what the wire promises
+    "too_long",  # context window exceeded
+    "refused",  # the request itself was rejected (400)
+]
+
+
+class ProviderError(MagyError):
+    """A model request failed. `retryable` says whether the same request may succeed later;
+    `retry_after` is the provider's own wish in seconds."""
+
+    reason = "provider"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        fault: ProviderFault,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class ToolError(MagyError):
+    """The tool could not do it; the message is shown to the model, which should be able to correct
+    itself from it."""
+
+    reason = "tool"
+
+
+class EditorError(MagyError):
+    reason = "editor"
+
+
+class EditRefused(EditorError):
+    reason = "edit_refused"
+
+
+class EditUnverified(EditorError):
+    reason = "edit_unverified"

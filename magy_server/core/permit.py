@@ -1,0 +1,320 @@
+"""May this call run? Facts and rules -> allow, ask or deny, with the rule that decided. Pure.
+
+A source (an agent, the configuration) has a list of rules per permission key. Over sources and over
+all that a call touches, deny beats ask, and ask beats allow; a source whose rules say nothing about
+a resource has no say in it, and what nobody speaks about is asked. Remembered grants and bypass are
+not sources: they answer an ask, and nothing answers a deny. `docs/permissions.md` tells this to
+people; its examples are tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Resource, Value
+from magy_server.core.patterns import literal, matches_command, matches_file
+from magy_server.core.shell import quote
+from magy_server.core.shell_programs import program, remembered_words
+
+KEYS = ("read", "edit", "write", "bash", "net", "agent", "*")
+"""The permission keys with a meaning of their own; a tool may bring another."""
+_RANK: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
+_FILES = ("read", "write")
+_UNMATCHED = Decision(action="ask", rule="nothing matches: ask")
+
+
+class Rule(Value):
+    """`bare`: written without a pattern (`bash: ask`); the pattern is then `*`."""
+
+    pattern: str
+    action: Action
+    bare: bool = False
+
+
+class Ruleset(Value):
+    """The rules of one source. `source` names it for people: "agent build"."""
+
+    source: str
+    keys: Mapping[str, tuple[Rule, ...]] = {}
+
+    def at_home(self, home: str) -> Ruleset:
+        """With `~/` at the start of a pattern made absolute. Until this is done such a pattern
+        matches nothing."""
+
+        def absolute(rule: Rule) -> Rule:
+            if not rule.pattern.startswith("~/"):
+                return rule
+            return rule.model_copy(update={"pattern": home.rstrip("/") + rule.pattern[1:]})
+
+        keys = {key: tuple(map(absolute, rules)) for key, rules in self.keys.items()}
+        return self.model_copy(update={"keys": keys})
+
+
+def decide(
+    facts: Facts,
+    key: str,
+    effect: Effect,
+    sources: Sequence[Ruleset],
+    grants: Sequence[Grant] = (),
+    bypass: bool = False,
+) -> Decision:
+    """The decision on a call of a tool with permission key `key` and this effect."""
+    if facts.problem is not None:
+        return Decision(action="deny", rule=facts.problem)
+    verdicts = list(_verdicts(facts, key, effect, sources))
+    return strictest([_answered(verdict, grants, bypass) for verdict in verdicts])
+
+
+def strictest(decisions: Sequence[Decision]) -> Decision:
+    """The first of the strictest: deny, then a firm ask, ask, allow. Of none: ask."""
+    if not decisions:
+        return _UNMATCHED
+    return max(decisions, key=lambda d: (_RANK[d.action], d.firm and d.action == "ask"))
+
+
+def withholds(sources: Sequence[Ruleset], key: str) -> bool:
+    """Whether no call under `key` can pass, so that the tool need not be offered to the model."""
+    return any(_denies_all(source, key) for source in sources)
+
+
+def proposals(facts: Facts, key: str) -> tuple[Grant, ...]:
+    """The narrow grants that "always" would make of this call: exact paths, and for each command a
+    prefix where a program's subcommand is one kind of work (`git commit *`), else its exact text.
+    () when remembering cannot help: a part is not understood. `scope` is the person's choice; it
+    is "session" here."""
+    if facts.problem is not None or any(r.opaque for r in facts.resources):
+        return ()
+    if not facts.resources:
+        return () if key in KEYS else (_grant(key, "*"),)
+    found: dict[str, Grant] = {}
+    for resource in facts.resources:
+        if resource.kind not in _FILES:
+            grant = _grant(key, _prefix(resource) if resource.kind == "exec" else None, resource)
+        elif key in ("read", "edit", "write"):
+            grant = _grant(key, None, resource)
+        elif resource.kind == "write" or resource.relative is None:
+            grant = _grant(resource.kind, None, resource)
+        else:
+            continue
+        if resource.kind in _FILES and re.search(r"[*?]", resource.subject):
+            return ()
+        found.setdefault(grant.id, grant)
+    return tuple(found.values())
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What the rules say about one resource, looked up under `key`."""
+
+    decision: Decision
+    key: str
+    resource: Resource | None = None
+
+
+def _verdicts(
+    facts: Facts, key: str, effect: Effect, sources: Sequence[Ruleset]
+) -> Iterator[_Verdict]:
+    if not facts.resources:
+        yield _Verdict(_without_resources(key, effect, sources), key)
+    for resource in facts.resources:
+        if effect in _FILES and resource.kind in _FILES:
+            if resource.relative is None:
+                rule = f"outside the workspace: {resource.subject}"
+                yield _Verdict(Decision(action="deny", rule=rule), key, resource)
+            else:
+                found = [d for s in sources for d in _says(s, key, resource)]
+                yield _Verdict(_strictest_source(found), key, resource)
+        elif resource.kind in _FILES:
+            yield from _argument(resource, key, sources)
+        else:
+            yield _Verdict(_command(resource, key, sources), key, resource)
+
+
+def _without_resources(key: str, effect: Effect, sources: Sequence[Ruleset]) -> Decision:
+    """A call that names nothing to match: only rules for everything apply. One that has no effect
+    either (a plan, the output of a command that was allowed) is not asked about, unless a bare rule
+    for this very tool says so."""
+    found = []
+    for source in sources:
+        for name, rules in _chain(source, key):
+            everything = [rule for rule in rules if rule.pattern == "*"]
+            if not everything:
+                continue
+            rule = max(everything, key=lambda r: _RANK[r.action])
+            harmless = effect == "read" and not (rule.bare and name == key)
+            if rule.action == "deny" or not harmless:
+                found.append(_decision(source, name, rule))
+            break
+    if not found and effect == "read":
+        return Decision(action="allow", rule="touches no file, command or network: allow")
+    return _strictest_source(found)
+
+
+def _command(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Decision:
+    found = [d for source in sources for d in _says(source, key, resource)]
+    if not resource.opaque:
+        return _strictest_source(found)
+    rules = [(s, k, rule) for s in sources for k, some in _chain(s, key) for rule in some]
+    if any(rule.pattern != "*" for _, _, rule in rules):
+        # Patterns say that this person tells commands apart; this one cannot be told.
+        found = [d for d in found if d.action != "allow"]
+    denies = [(s, k, r) for s, k, r in rules if r.action == "deny" and r.pattern != "*"]
+    for source, name, rule in sorted(denies, key=lambda d: _text(*d))[:1]:
+        why = f"cannot be checked against {_text(source, name, rule)}: ask"
+        found.append(Decision(action="ask", rule=why, firm=True))
+    if not found:
+        return Decision(action="ask", rule="a part that cannot be checked matches nothing: ask")
+    return _strictest_source(found)
+
+
+def _argument(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Iterator[_Verdict]:
+    """A file that a command names or writes. File rules can forbid it or have it asked; that they
+    are silent does not matter to reading, but writing needs somebody's leave."""
+    name = "read" if resource.kind == "read" else "write"
+    found = [d for source in sources for d in _says(source, name, resource)]
+    if resource.kind == "write" and not found:
+        chains = (rules for s in sources for _, rules in _chain(s, key)[:1])
+        if not any(rule.bare and rule.action == "allow" for rules in chains for rule in rules):
+            found.append(_UNMATCHED)
+    if resource.relative is None:
+        found.append(Decision(action="ask", rule=f"outside the workspace: {resource.subject}"))
+    if found:
+        yield _Verdict(_strictest_source(found), name, resource)
+
+
+def _strictest_source(found: Iterable[Decision]) -> Decision:
+    """By text among equals, so that the order of sources changes nothing, not even the reason."""
+    return strictest(sorted(found, key=lambda d: d.rule))
+
+
+def _answered(verdict: _Verdict, grants: Sequence[Grant], bypass: bool) -> Decision:
+    decision = verdict.decision
+    if decision.action != "ask" or decision.firm:
+        return decision
+    for grant in grants:
+        if _covers(grant, verdict):
+            answer = f"granted for this {grant.scope}: {grant.key} `{grant.pattern}`"
+            return Decision(action="allow", rule=f"{answer} (else {decision.rule})")
+    if bypass:
+        return Decision(action="allow", rule=f"bypass (else {decision.rule})")
+    return decision
+
+
+def _covers(grant: Grant, verdict: _Verdict) -> bool:
+    resource = verdict.resource
+    # Leave to replace a whole file is leave to change a part of it.
+    if grant.key != verdict.key and (verdict.key, grant.key) != ("edit", "write"):
+        return False
+    if resource is None:
+        return grant.pattern == "*"
+    return not resource.opaque and _matches(grant.pattern, "allow", resource)
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def _chain(source: Ruleset, key: str) -> list[tuple[str, tuple[Rule, ...]]]:
+    """Where the rules for `key` are looked for: what one list does not match falls to the next."""
+    names = dict.fromkeys((key, "edit", "*") if key == "write" else (key, "*"))
+    return [(name, source.keys[name]) for name in names if name in source.keys]
+
+
+def _says(source: Ruleset, key: str, resource: Resource) -> list[Decision]:
+    """What one source says about one resource: one decision, or none."""
+    for name, rules in _chain(source, key):
+        matching = [rule for rule in rules if _applies(rule, resource)]
+        if matching:
+            return [_decision(source, name, _chosen(matching, resource))]
+    return []
+
+
+def _applies(rule: Rule, resource: Resource) -> bool:
+    if resource.opaque and rule.action == "allow":
+        return rule.bare
+    return _matches(rule.pattern, rule.action, resource)
+
+
+def _chosen(matching: Sequence[Rule], resource: Resource) -> Rule:
+    """File rules: the first. Others: the strictest, `*` being for what nothing else matches."""
+    if resource.kind in _FILES:
+        return matching[0]
+    particular = [rule for rule in matching if rule.pattern != "*"]
+    return max(particular or matching, key=lambda rule: _RANK[rule.action])
+
+
+def _denies_all(source: Ruleset, key: str) -> bool:
+    for _, rules in _chain(source, key):
+        for rule in rules if key in ("read", "edit", "write") else _last_everything(rules):
+            if rule.action != "deny":
+                return False
+            if rule.pattern == "*":
+                return True
+    return False
+
+
+def _last_everything(rules: Iterable[Rule]) -> list[Rule]:
+    """Where order does not matter: the rules for everything come last, the mildest first."""
+    return sorted(rules, key=lambda rule: (rule.pattern == "*", _RANK[rule.action]))
+
+
+def _decision(source: Ruleset, key: str, rule: Rule) -> Decision:
+    return Decision(action=rule.action, rule=_text(source, key, rule))
+
+
+def _text(source: Ruleset, key: str, rule: Rule) -> str:
+    pattern = "" if rule.bare else f" `{rule.pattern}`"
+    return f"{source.source}: {key}{pattern} -> {rule.action}"
+
+
+# --- matching -------------------------------------------------------------------------------------
+
+
+def _matches(pattern: str, action: Action, resource: Resource) -> bool:
+    if resource.kind in _FILES:
+        exact = action == "allow"
+        return matches_file(pattern, resource.subject, resource.relative, exact=exact)
+    if resource.kind == "exec" and action != "allow":
+        return any(matches_command(pattern, text) for text in _spellings(resource))
+    return matches_command(pattern, resource.subject)
+
+
+def _spellings(resource: Resource) -> Iterator[str]:
+    """A command in the ways that deny and ask patterns should know it by: also without the
+    program's directory and version, and without options before the first argument."""
+    yield resource.subject
+    if not resource.argv:
+        return
+    first, rest = resource.argv[0], list(resource.argv[1:])
+    tail = resource.subject.removeprefix(quote(first))
+    plain = list(rest)
+    while plain and plain[0].startswith("-"):
+        plain.pop(0)
+    for name in (first.rpartition("/")[2], first.rpartition("/")[2].lower(), program(first)):
+        yield name + tail
+        yield " ".join([name, *map(quote, plain)])
+
+
+# --- grants ---------------------------------------------------------------------------------------
+
+
+def _grant(key: str, pattern: str | None, resource: Resource | None = None) -> Grant:
+    """Without a pattern, one for exactly this resource."""
+    if pattern is None:
+        assert resource is not None
+        subject = resource.subject
+        pattern = subject if resource.kind in _FILES else literal(subject)
+    id = hashlib.sha256(f"{key}\0{pattern}".encode("utf-8", "replace")).hexdigest()[:16]
+    return Grant(id=id, key=key, pattern=pattern, scope="session")
+
+
+def _prefix(resource: Resource) -> str | None:
+    count = remembered_words(resource.argv)
+    if count == 0:
+        return None
+    return literal(" ".join(quote(word) for word in resource.argv[:count])) + " *"

@@ -1,0 +1,256 @@
+"""The ports: what the engine needs from the world, as Protocols. Adapters implement them; the
+middle packages meet only here and in `app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
+
+# --- store --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to append turn events to a session tree. `epoch` grows with every holder."""
+
+    root: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events for one stream, to be placed right after seq `after` (0: the stream is new).
+
+    `blobs` are stored in the same transaction; a blob already stored may be left out. `summary`
+    replaces the stream's summary (a JSON object the store does not look into); None keeps it.
+    """
+
+    stream: str
+    after: int
+    events: Sequence[Event]
+    blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    summary: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo:
+    """A row of `Store.streams`. `root` is the workspace root from its `Opened` (None: global)."""
+
+    stream: str
+    root: str | None
+    head: int
+    created: float
+    updated: float
+    summary: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    items: list[StreamInfo]
+    cursor: str | None
+
+
+class Store(Protocol):
+    """Append-only streams, their blobs, and leases. All raise `StoreError`s with sentences."""
+
+    async def append(self, batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
+        """All batches or none. Raises `Conflict` unless every stream stands exactly at its
+        `after` and, with a lease, the lease's epoch is the current one. Durable on return."""
+        ...
+
+    async def read(
+        self, stream: str, *, after: int = 0, before: int | None = None, limit: int | None = None
+    ) -> list[Entry]:
+        """Entries with after < seq < before in order; with `limit` the first ones, or the last
+        ones when only `before` is given. An unknown stream is empty."""
+        ...
+
+    async def turn_starts(self, stream: str, last: int, before: int | None = None) -> list[int]:
+        """Seqs of the last `last` turn-opening entries below `before`, ascending."""
+        ...
+
+    async def head(self, stream: str) -> int:
+        """The last seq, 0 for an unknown stream."""
+        ...
+
+    async def info(self, stream: str) -> StreamInfo | None: ...
+
+    async def streams(
+        self,
+        prefix: str,
+        *,
+        first_root: str | None = None,
+        root: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Page:
+        """Streams whose name begins with `prefix`, those of `first_root` first, then by `updated`,
+        newest first. With `root`, only that root's. `cursor` is from the page before."""
+        ...
+
+    async def blob(self, hash: Hash) -> bytes:
+        """Raises NotFound."""
+        ...
+
+    async def blobs(self, hashes: Sequence[Hash]) -> dict[Hash, bytes]: ...
+
+    async def delete(self, stream: str) -> bool:
+        """Removes the stream and every blob no other stream refers to. False: was not there."""
+        ...
+
+    async def lease(self, root: str) -> Lease | None:
+        """Takes the lease if no living process holds it; None when one does. A holder's death
+        (SIGKILL included) frees it at once."""
+        ...
+
+    async def release(self, lease: Lease) -> None: ...
+
+    async def changed(self) -> bool:
+        """True when another process has committed since the last call. Cheap."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+# --- bus ----------------------------------------------------------------------------------------
+
+
+class Bus(Protocol):
+    """May drop, never blocks. Topics are stream names; messages are small JSON objects."""
+
+    def publish(self, topic: str, message: Mapping[str, Any]) -> None: ...
+
+    def subscribe(
+        self, topic: str, receive: Callable[[Mapping[str, Any]], None]
+    ) -> Callable[[], None]:
+        """`receive` is called on the loop, for messages of this process and of others; the answer
+        ends the subscription."""
+        ...
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+# --- models -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the conversation as providers see it. Tool results are user parts."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Any, ...]
+    """For the user: Text and ToolOutput. For the assistant: Text, Thinking, Call (events)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    call: str
+    provider_id: str
+    text: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A whole request; a function of the log alone. `id` is `Replied.request`."""
+
+    id: str
+    session: str
+    model: str
+    """The provider's own model name, without the `provider/` prefix."""
+    system: tuple[str, ...]
+    tools: tuple[ToolSchema, ...]
+    messages: tuple[Message, ...]
+    max_tokens: int
+    thinking_tokens: int = 0
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Something streamed. `kind` text | thinking: more of the reply; call: tool `name` is being
+    called, `text` is more of its argument JSON."""
+
+    kind: Literal["text", "thinking", "call"]
+    text: str
+    index: int = 0
+    """For `call`: which tool call of this reply, from 0."""
+    name: str = ""
+
+
+class Provider(Protocol):
+    """Streams one reply: deltas, and at the end exactly one `Replied`. Raises ProviderError; never
+    retries by itself. Closing the iterator ends the request."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Replied]: ...
+
+    def warm(self) -> None:
+        """Imports what is slow to import; called in a thread."""
+        ...
+
+
+# --- editor -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An open document. `text` is what the editor shows, unsaved changes included, with the line
+    ends the editor sends."""
+
+    path: str
+    uri: str
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """Replace characters [start, end) of the text, in Python string offsets."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Editor(Protocol):
+    """The live buffers of the editor behind one connection."""
+
+    def buffer(self, path: str) -> Buffer | None:
+        """By canonical path; None when the file is not open."""
+        ...
+
+    def open_paths(self) -> Sequence[str]: ...
+
+    async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
+        """Applies changes computed on exactly `buffer`; the answer is the buffer as the editor
+        then has it. Raises EditRefused (nothing changed) or EditUnverified."""
+        ...
+
+    async def save(self, path: str) -> bool:
+        """Asks the editor to save; False when it cannot."""
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+        ...
+
+
+__all__ = [
+    "Batch", "Buffer", "Bus", "Clock", "Content", "Delta", "Editor", "Lease", "Message",
+    "ModelRequest", "Page", "Provider", "Store", "StreamInfo", "TextChange", "ToolOutput",
+    "ToolSchema", "Usage",
+]  # fmt: skip

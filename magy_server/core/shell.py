@@ -1,0 +1,267 @@
+"""A bash command line -> the simple commands it would run, for the judge of permissions.
+
+It fails closed: what is not fully understood becomes an opaque part, which no allow pattern and no
+remembered answer matches. A line counts as understood only when two readers agree on it word by
+word: the strict one of `shell_words`, and tree-sitter's grammar of bash. Where they differ, or the
+strict one gives up, tree-sitter still lists the commands it sees (also inside `$(…)`), beside at
+least one opaque part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from magy_server.core import shell_programs as programs
+from magy_server.core.shell_commands import RESERVED, Simple, read
+from magy_server.core.shell_words import Redirect as Redirection
+from magy_server.core.shell_words import Unclear, Word, unusual
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONGEST = 32_768
+"""Characters; a longer line is not looked into."""
+_HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+_COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
+_REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+_BARE = re.compile(r"[\w@%+=:,./^{}#!-][\w@%+=:,./^{}#!~-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A file that the shell opens. `target` is None when its name is not known."""
+
+    mode: Literal["read", "write"]
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One simple command.
+
+    `text` is on one line: words quoted where they need it, one blank between, redirections last;
+    for an opaque part it is the source. `argv` are the words as bash passes them, () when they are
+    not known. `globbed` are the indexes of words that bash replaces by the file names they match:
+    who judges must expand them, and must not trust a match that begins with `-`.
+    `cwd_change` is set on `cd X` where all that follows runs in X, or not at all.
+    """
+
+    text: str
+    argv: tuple[str, ...] = ()
+    opaque: bool = False
+    why: str = ""
+    redirects: tuple[Redirect, ...] = ()
+    globbed: tuple[int, ...] = ()
+    cwd_change: str | None = None
+
+
+def parse(command: str, home: str | None = None) -> list[Part]:
+    """The simple commands of a bash line in the order of their text; [] when there is none.
+
+    A wrapper (`timeout 5 make`) gives a part and the command it runs another. Redirections to
+    `/dev/null` and between descriptors are left out. `home` (absolute) is put for an unquoted
+    leading `~`; without it such a word is opaque. Says nothing about aliases, functions or
+    variables that the shell starts with: run it without start-up files, `CDPATH` and `BASH_ENV`.
+    Never raises.
+    """
+    if len(command) > LONGEST:
+        return [_opaque(command, f"is longer than {LONGEST} characters")]
+    try:
+        simples, straight = read(command, home)
+    except Unclear as why:
+        return _recover(command, home, str(why))
+    parts = [p for simple in simples for p in _parts(simple, straight)]
+    if not any(part.opaque for part in parts) and not _agrees(command, simples):
+        parts.append(_opaque(command, "can be read in two ways"))
+    return parts
+
+
+def quote(word: str) -> str:
+    """`word` as it stands in a part's text: bare, in single quotes, or as `$'…'` on one line."""
+    if word in ("[", "]") or (_BARE.fullmatch(word) and word not in RESERVED):
+        return word
+    if any(char in word for char in "\n\t"):
+        escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+        return "$'" + escaped.replace("\n", "\\n").replace("\t", "\\t") + "'"
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _parts(simple: Simple, straight: bool) -> list[Part]:
+    redirects, files, why = _redirects(simple.redirects)
+    words = simple.words
+    if not words:
+        why = why or "redirects without a command"
+    elif words[0].assigns:
+        why = why or "sets a variable"
+    elif words[0].globbed:
+        why = why or "finds its command by a pattern"
+    why = next((word.why for word in words if word.value is None), "") or why
+    if why:
+        source = [word.raw for word in words]
+        source += [f"{r.descriptor}{r.operator} {r.word.raw}" for r in simple.redirects]
+        return [_opaque(" ".join(source), why, files)]
+    return _understood(simple, straight, redirects, files)
+
+
+def _understood(
+    simple: Simple, straight: bool, redirects: str, files: tuple[Redirect, ...]
+) -> list[Part]:
+    """The parts of a command whose words are known: itself, and what its wrappers wrap."""
+    words = simple.words
+    parts: list[Part] = []
+    while True:
+        argv = tuple(word.value or "" for word in words)
+        globbed = tuple(i for i, word in enumerate(words) if word.globbed)
+        text = " ".join(w if i in globbed else quote(w) for i, w in enumerate(argv))
+        part = Part(text + redirects, argv, redirects=files, globbed=globbed)
+        inner = programs.wrapped(argv)
+        why = inner if isinstance(inner, str) else programs.hides(argv)
+        if argv[0] == "cd" and not why:
+            part, why = _cd(part, simple, straight and not parts)
+        if words[0].globbed or (words[0].unquoted and argv[0] in RESERVED):
+            why = "is not a plain command"
+        parts.append(replace(part, opaque=True, why=why) if why else part)
+        if why or not isinstance(inner, int):
+            return parts
+        words, redirects, files = words[inner:], "", ()
+
+
+def _cd(part: Part, simple: Simple, straight: bool) -> tuple[Part, str]:
+    """Followed only where nothing can run later in another directory than the judge believes."""
+    if len(part.argv) != 2 or part.globbed or part.argv[1][:1] in ("", "-"):
+        return part, "changes to a directory that is not named plainly"
+    if not straight or simple.before not in ("", "&&") or simple.after in ("|", "|&"):
+        return part, "changes directory where that cannot be followed; join commands by `&&`"
+    return replace(part, cwd_change=part.argv[1]), ""
+
+
+def _redirects(raw: Sequence[Redirection]) -> tuple[str, tuple[Redirect, ...], str]:
+    """As text (with a leading blank), as files, and why they are not understood."""
+    text, files, why = "", [], ""
+    for redirect in raw:
+        operator, target = redirect.operator, redirect.word.value
+        if target is None or redirect.word.globbed:
+            why = redirect.word.why or "redirects to a pattern"
+            files.append(Redirect("read" if operator == "<" else "write", None))
+            continue
+        if operator in ("<<", "<<-", "<<<"):
+            text += f" <<< {quote(target)}"
+            continue
+        if operator in (">&", "<&") and re.fullmatch(r"\d*-?", target, re.ASCII) and target:
+            text += f" {redirect.descriptor}{operator}{target}"
+            continue
+        if operator == "<&" or target == "" or target.startswith(("/dev/tcp/", "/dev/udp/")):
+            why = "redirects to something that is no file"
+        text += f" {redirect.descriptor}{operator} {quote(target)}"
+        if target not in _HARMLESS:
+            files.append(Redirect("read" if operator == "<" else "write", target))
+    return text, tuple(files), why
+
+
+def _opaque(source: str, why: str, files: tuple[Redirect, ...] = ()) -> Part:
+    text = " ".join(source.split())
+    if unusual(text):
+        text = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
+    return Part(text, opaque=True, why=why, redirects=files)
+
+
+# --- the second reader ----------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _tree(text: str) -> Node:
+    """The tree of `text` with an `x` for every character outside ASCII: the grammar's scanner reads
+    past its tables for some of them and may crash. To bash they are letters all the same, and so
+    the byte offsets of the tree are the offsets in `text`."""
+    return _parser().parse(re.sub(r"[^\x00-\x7f]", "x", text).encode()).root_node
+
+
+def _walk(root: Node) -> Iterator[Node]:
+    """All nodes, parents first, in the order of the text; without recursion, as depth is the
+    sender's choice."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def _agrees(command: str, simples: Sequence[Simple]) -> bool:
+    root = _tree(command)
+    if root.has_error:
+        return False
+    seen = [_words(node, command) for node in _walk(root) if node.type in _COMMANDS]
+    return seen == [[_joined(word.raw) for word in simple.words] for simple in simples]
+
+
+def _words(node: Node, source: str) -> list[str]:
+    if node.type == "test_command":
+        # Its words are operators and operands of a tree; only where it begins and ends is compared.
+        try:
+            simples, _ = read(_source(node, source))
+        except Unclear:
+            return []
+        return [_joined(word.raw) for simple in simples for word in simple.words]
+    children = (c for c in node.children if c.type not in _REDIRECTS)
+    return [_joined(_source(child, source)) for child in children]
+
+
+def _source(node: Node, source: str) -> str:
+    return source[node.start_byte : node.end_byte]
+
+
+def _joined(raw: str) -> str:
+    return raw.replace("\\\n", "")
+
+
+def _recover(command: str, home: str | None, why: str) -> list[Part]:
+    """What can be listed of a line that is not plain; at least one part of it is opaque."""
+    parts: list[Part] = []
+    for node in _walk(_tree(command)):
+        if node.type in _COMMANDS:
+            parts.extend(_recovered(node, command, home))
+    if not any(part.opaque for part in parts):
+        parts.insert(0, _opaque(command, why))
+    return parts
+
+
+def _recovered(node: Node, source: str, home: str | None) -> list[Part]:
+    whole = node.parent if node.parent is not None else node
+    if whole.type != "redirected_statement" or whole.children[0] != node:
+        whole = node
+    text = _source(whole, source)
+    try:
+        simples, _ = read(text, home)
+        if len(simples) == 1:
+            return _parts(simples[0], straight=False)
+        why = "cannot be told from its surroundings"
+    except Unclear as error:
+        why = str(error)
+    targets = [c for c in whole.children + node.children if c.type == "file_redirect"]
+    return [_opaque(text, why, tuple(_target(child, source, home) for child in targets))]
+
+
+def _target(node: Node, source: str, home: str | None) -> Redirect:
+    raw = _source(node, source)
+    mode: Literal["read", "write"] = "read" if raw.lstrip("0123456789").startswith("<") else "write"
+    word: Word | None = None
+    try:
+        simples, _ = read("x " + raw, home)
+        word = simples[0].redirects[0].word
+    except (Unclear, IndexError):
+        return Redirect(mode, None)
+    return Redirect(mode, None if word.globbed else word.value)

@@ -1,0 +1,295 @@
+"""Agent files: markdown with YAML front matter -> values.
+
+    ---
+    description: Reviews a change
+    mode: subagent
+    permissions:
+      read: allow
+      bash:
+        "git diff *": allow
+        "*": ask
+    ---
+    You review changes. ...
+
+Everything wrong is an InvalidConfig that names file and line: a rule that is silently not read
+would be a permission that silently does not hold.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+
+from magy_server.core.errors import InvalidConfig
+from magy_server.core.events import Action, Value
+from magy_server.core.permit import KEYS, Rule, Ruleset
+
+if TYPE_CHECKING:
+    from yaml import MappingNode, Node
+
+Mode = Literal["primary", "subagent", "all"]
+_FIELDS = (
+    "description", "mode", "hidden", "temperature", "model", "tools", "permissions",
+)  # fmt: skip
+_ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+class AgentSpec(Value):
+    """`model` is `provider/model`, None for the configured one. `tools` None: all that the rules
+    leave; else only these. `prompt` is the system prompt."""
+
+    name: str
+    description: str
+    mode: Mode = "all"
+    hidden: bool = False
+    temperature: float | None = None
+    model: str | None = None
+    tools: tuple[str, ...] | None = None
+    rules: Ruleset
+    prompt: str
+
+
+def parse_agent(name: str, text: str, where: str) -> AgentSpec:
+    """The agent `name` from the text of its file; `where` names the file in errors.
+
+    Raises InvalidConfig.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
+        raise InvalidConfig(
+            f"{where}: {name!r} is no agent name; use small letters, digits, - and _ for the file."
+        )
+    front, prompt = _split(text, where)
+    reader = _Reader(where)
+    fields = reader.fields(front)
+    if "description" not in fields:
+        raise InvalidConfig(f"{where}:1: there is no description; add `description: ...`.")
+    if not prompt:
+        raise InvalidConfig(
+            f"{where}: the system prompt is missing; write it below the second ---."
+        )
+    keys = fields.pop("permissions", {})
+    rules = Ruleset(source=f"agent {name}", keys=keys)
+    return AgentSpec(name=name, rules=rules, prompt=prompt, **fields)
+
+
+def _split(text: str, where: str) -> tuple[str, str]:
+    """Front matter and body. The front matter keeps its first line, so that line numbers hold."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        raise InvalidConfig(
+            f"{where}:1: an agent file begins with a line `---`, then settings such as "
+            "`description: ...`, then another `---`, then the system prompt."
+        )
+    for number, line in enumerate(lines[1:], start=1):
+        if line.rstrip() == "---":
+            return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :]).strip()
+    raise InvalidConfig(f"{where}:1: the front matter has no end; add a line `---` after it.")
+
+
+class _Reader:
+    """Checks the YAML nodes one by one, as only they know their lines."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def fail(self, node: Node, message: str) -> NoReturn:
+        raise InvalidConfig(f"{self.where}:{node.start_mark.line + 1}: {message}")
+
+    def fields(self, front: str) -> dict[str, Any]:
+        """The keys that are there, checked and converted."""
+        node = self._compose(front)
+        if node is None:
+            return {}
+        readers = {
+            "description": self._string,
+            "mode": lambda n: self._one_of(n, get_args(Mode), "mode"),
+            "hidden": self._boolean,
+            "temperature": self._temperature,
+            "model": self._model,
+            "tools": self._names,
+            "permissions": self._permissions,
+        }
+        fields = {}
+        for key, value in self._pairs(node):
+            if key.value not in readers:
+                self._unknown(key, "setting", _FIELDS)
+            fields[key.value] = readers[key.value](value)
+        return fields
+
+    def _compose(self, front: str) -> Node | None:
+        import yaml
+
+        try:
+            node: Node | None = yaml.compose(front, Loader=yaml.SafeLoader)
+        except (yaml.YAMLError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            line = mark.line + 1 if mark else 1
+            problem = getattr(error, "problem", None) or "it cannot be read"
+            raise InvalidConfig(
+                f"{self.where}:{line}: not valid YAML ({problem}). Put quotes around patterns and "
+                'texts with special characters: "*.env": deny.'
+            ) from None
+        return node
+
+    def _pairs(self, node: Node) -> Iterator[tuple[Node, Node]]:
+        """The pairs of a mapping, keys being plain scalars and no key there twice."""
+        import yaml
+
+        if not isinstance(node, yaml.MappingNode):
+            self.fail(node, "expected lines of the form `key: value`.")
+        seen: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or not key.value:
+                self.fail(key, "a key must be one word or one quoted text.")
+            if key.value in seen:
+                self.fail(key, f"{key.value!r} is there twice; keep one of them.")
+            seen.add(key.value)
+            yield key, value
+
+    def _unknown(self, node: Node, what: str, known: Iterable[str]) -> NoReturn:
+        known = list(known)
+        near = difflib.get_close_matches(str(node.value).lower(), known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(known)}."
+        self.fail(node, f"unknown {what} {node.value!r}. {hint}")
+
+    # --- values ---
+
+    def _scalar(self, node: Node) -> Any:
+        import yaml
+
+        if not isinstance(node, yaml.ScalarNode):
+            self.fail(node, "expected one value here, not a list or a mapping.")
+        loader = yaml.SafeLoader("")
+        try:
+            return loader.construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            self.fail(node, f"{node.value!r} cannot be read as a value; put it in quotes.")
+        finally:
+            loader.dispose()
+
+    def _string(self, node: Node) -> str:
+        self._scalar(node)
+        text = str(node.value).strip()
+        if not text:
+            self.fail(node, "expected a text here.")
+        return text
+
+    def _boolean(self, node: Node) -> bool:
+        value = self._scalar(node)
+        if not isinstance(value, bool):
+            self.fail(node, f"expected true or false, not {node.value!r}.")
+        return value
+
+    def _temperature(self, node: Node) -> float:
+        value = self._scalar(node)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
+            self.fail(node, f"temperature is a number from 0 to 2, not {node.value!r}.")
+        return float(value)
+
+    def _model(self, node: Node) -> str:
+        model = self._string(node)
+        provider, slash, name = model.partition("/")
+        if not (provider and slash and name):
+            self.fail(node, f"model is `provider/model`, such as anthropic/NAME, not {model!r}.")
+        return model
+
+    def _names(self, node: Node) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(item for item, _ in self._items(node)))
+        for name in names:
+            if not re.fullmatch(r"\w[\w.-]*", name):
+                self.fail(node, f"{name!r} is no tool name; write `tools: read_file, bash`.")
+        return names
+
+    def _items(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Of a list, or of one text with commas."""
+        import yaml
+
+        if isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                yield self._string(item), item
+            return
+        if self._scalar(node) is None:
+            return
+        for piece in str(node.value).split(","):
+            if not piece.strip():
+                self.fail(node, "there is nothing between two commas.")
+            yield piece.strip(), node
+
+    def _one_of(self, node: Node, known: Iterable[str], what: str) -> str:
+        value = self._string(node)
+        if value not in (known := list(known)):
+            self._unknown(node, what, known)
+        return value
+
+    # --- permissions ---
+
+    def _permissions(self, node: Node) -> dict[str, tuple[Rule, ...]]:
+        """A mapping from key to rules, or a list of such mappings and of words (`bash ask`)."""
+        import yaml
+
+        found: dict[str, list[Rule]] = {}
+        if isinstance(node, yaml.MappingNode):
+            self._mapped(node, found)
+        else:
+            entries = node.value if isinstance(node, yaml.SequenceNode) else [node]
+            for entry in entries:
+                if isinstance(entry, yaml.MappingNode):
+                    self._mapped(entry, found)
+                else:
+                    self._worded(entry, found)
+        return {key: _merged(rules) for key, rules in found.items()}
+
+    def _mapped(self, node: MappingNode, found: dict[str, list[Rule]]) -> None:
+        for key, value in self._pairs(node):
+            rules = list(self._rules(value))
+            if not rules:
+                self.fail(value, "there are no rules here; write an action or `pattern: action`.")
+            found.setdefault(self._key(key, key.value), []).extend(rules)
+
+    def _worded(self, node: Node, found: dict[str, list[Rule]]) -> None:
+        """`bash ask`, `bash . ask`, or with a pattern between: `read *.env deny`."""
+        for item, at in self._items(node):
+            key, _, rest = item.partition(" ")
+            pattern, _, action = rest.strip().rpartition(" ")
+            pattern = pattern.strip()
+            bare = pattern in ("", ".")
+            rule = Rule(
+                pattern="*" if bare else pattern, action=self._action(at, action), bare=bare
+            )
+            found.setdefault(self._key(at, key), []).append(rule)
+
+    def _rules(self, node: Node) -> Iterator[Rule]:
+        """An action, a mapping from pattern to action, or a list of such mappings; in order."""
+        import yaml
+
+        if isinstance(node, yaml.ScalarNode):
+            yield Rule(pattern="*", action=self._action(node, str(node.value).strip()), bare=True)
+            return
+        for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            for pattern, action in self._pairs(mapping):
+                value = self._action(action, self._string(action))
+                yield Rule(pattern=pattern.value, action=value)
+
+    def _key(self, node: Node, key: str) -> str:
+        near = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.7)
+        if key not in KEYS and (near or not re.fullmatch(r"[a-z][a-z0-9_]*", key)):
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(KEYS)}."
+            self.fail(node, f"unknown permission {key!r}. {hint}")
+        return key
+
+    def _action(self, node: Node, text: str) -> Action:
+        action = next((known for known in _ACTIONS if known == text), None)
+        if action is None:
+            near = difflib.get_close_matches(text.lower(), _ACTIONS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            self.fail(node, f"an action is allow, ask or deny, not {text!r}.{hint}")
+        return action
+
+
+def _merged(rules: list[Rule]) -> tuple[Rule, ...]:
+    """A rule without a pattern beside others is the rule for what the others do not match."""
+    if len(rules) > 1:
+        rules = [rule.model_copy(update={"bare": False}) for rule in rules]
+    return tuple(rules)

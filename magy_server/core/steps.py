@@ -1,0 +1,162 @@
+"""What to do next, as a pure and total function of the state.
+
+Normal running, answering a question an hour later and resuming after a crash are one code path:
+fold the log, ask `next_step`, perform. It names every call that may start now, and is asked again
+after each append while others run; the loop does not start what it is already performing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import takewhile
+
+from magy_server.core.events import Limits, Stop
+from magy_server.core.state import CallState, State, Turn, repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Waiting prompts enter the conversation; with `opens`, as a new turn."""
+
+    prompts: tuple[str, ...]
+    turn: str
+    opens: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Make the request that the log so far calls for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The person said no: tell the model, with the reason."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Started by a process that is gone: look at what happened."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """For a running call, or for a person's answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Stop what runs, close what is open, and end the turn, in one append."""
+
+    stop: Stop
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """No turn, no prompt: nothing to do until something arrives."""
+
+
+Step = Admit | CallModel | Judge | RunTools | Refuse | Recover | Wait | End | Rest
+
+
+def next_step(state: State) -> Step:
+    turn = state.turn
+    if turn is None:
+        if not state.waiting:
+            return Rest()
+        first = state.waiting[0].id
+        return Admit((first,), turn=first, opens=True)
+    if turn.cancel:
+        if turn.cancel.why == "max_time":
+            return End("max_time", hand_back(state, turn, "the time limit for one turn"))
+        return End("cancelled")
+    if any(call.open for call in turn.calls.values()):
+        return _calls(state, turn)
+    return _talk(state, turn)
+
+
+def _calls(state: State, turn: Turn) -> Step:
+    """What the open calls of the latest reply need."""
+    open_calls = [call for call in turn.calls.values() if call.open]
+    if orphans := _ids(call for call in open_calls if call.orphan):
+        return Recover(orphans)
+    if refused := _ids(call for call in open_calls if call.refused):
+        return Refuse(refused)
+    readers = state.briefing.readers if state.briefing else ()
+    ready = [call for call in _in_line(open_calls, readers) if call.started is None]
+    if unjudged := _ids(call for call in ready if call.judged is None):
+        return Judge(unjudged)
+    if runnable := _ids(call for call in ready if call.allowed):
+        return RunTools(runnable)
+    return Wait()
+
+
+def _in_line(open_calls: list[CallState], readers: tuple[str, ...]) -> list[CallState]:
+    """The open calls whose turn it is. A call with effects goes alone, in the model's order, so
+    that each is judged and run on what those before it left; reads in between go side by side."""
+    first = open_calls[0]
+    if first.call.name not in readers:
+        return [first]
+    return list(takewhile(lambda call: call.call.name in readers, open_calls))
+
+
+def _talk(state: State, turn: Turn) -> Step:
+    """No call is open: let steering prompts in, ask the model, or end."""
+    steers = tuple(p.id for p in state.steers)
+    unanswered = turn.reply is None or bool(turn.calls)
+    if turn.reply is not None and not unanswered and not steers:
+        stop = turn.reply.stop
+        return End("end_turn" if stop == "tool_use" else stop)
+    if limit := _limit(state, turn):
+        return limit
+    if steers:
+        return Admit(steers, turn=turn.id, opens=False)
+    return CallModel()
+
+
+def _limit(state: State, turn: Turn) -> End | None:
+    limits = state.briefing.limits if state.briefing else Limits()
+    if limits.requests and turn.requests >= limits.requests:
+        why = f"the limit of {limits.requests} model requests for one turn"
+        return End("max_requests", hand_back(state, turn, why))
+    if limits.tokens and turn.usage.total >= limits.tokens:
+        why = f"the limit of {limits.tokens} tokens for one turn ({turn.usage.total} used)"
+        return End("max_turn_tokens", hand_back(state, turn, why))
+    if limits.repeats and (count := repeats(turn.history)) >= limits.repeats:
+        why = f"a loop: the same calls with the same outcome, {count} times"
+        return End("loop", hand_back(state, turn, why))
+    return None
+
+
+def hand_back(state: State, turn: Turn, why: str) -> str:
+    """The partial work of a turn that was stopped, for the person (G024)."""
+    lines = [f"Stopped at {why}. Nothing is lost: prompt again to go on."]
+    if done := Counter(turn.done):
+        lines.append("Done in this turn:")
+        for (title, status), count in list(done.items())[:20]:
+            times = f" ({count} times)" if count > 1 else ""
+            lines.append(f"- {title}: {status}{times}")
+    if left := [t.content for t in state.plan if t.status in ("pending", "in_progress")]:
+        lines.append("Left in the plan:")
+        lines.extend(f"- {content}" for content in left)
+    return "\n".join(lines)
+
+
+def _ids(calls: Iterable[CallState]) -> tuple[str, ...]:
+    return tuple(call.call.id for call in calls)

@@ -1,0 +1,176 @@
+"""Tools are typed async functions: the signature gives the JSON schema, the docstring the words.
+
+    @tool(effect="read", facts=path_facts)
+    async def read_file(ctx: ToolContext, path: Annotated[str, "The file"]) -> Result:
+        \"\"\"Read a text file. ...\"\"\"
+
+A tool raises `ToolError("for the model")` and never asks permission: its `facts` function says what
+it would touch, `core/permit.py` decides. It awaits `ctx.started(evidence)` right before its effect.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Effect, Event, Evidence, Facts, FileChange, Hash
+from magy_server.core.ports import Editor, ToolSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool did. `for_model` should be bounded by the tool; the whole goes into `output`."""
+
+    for_model: str
+    for_user: str = ""
+    diff: str = ""
+    output: bytes | None = None
+    changes: Sequence[FileChange] = ()
+    blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    background: int | None = None
+    events: Sequence[Event] = ()
+    """Appended together with `Finished`."""
+
+
+class ToolContext(Protocol):
+    """What a running tool may use. `root` is the workspace root (canonical absolute path)."""
+
+    session: str
+    call: str
+    root: str
+    facts: Facts
+    editor: Editor | None
+
+    def emit(self, text: str) -> None:
+        """Output so far, for the person watching; may be dropped."""
+        ...
+
+    async def started(
+        self, evidence: Evidence = ..., blobs: Mapping[Hash, bytes] | None = None
+    ) -> None:
+        """Commits `Started`. Await it right before the effect."""
+        ...
+
+    async def blob(self, hash: Hash) -> bytes: ...
+
+    async def output_of(self, call: str) -> bytes | None:
+        """The stored whole output of an earlier call of this session."""
+        ...
+
+    async def exited(self, call: str, code: int | None, output: bytes) -> None:
+        """Reports the end of a background command, even after the call itself finished."""
+        ...
+
+
+class FactContext(Protocol):
+    """What a `facts` function may use: it looks, it changes nothing."""
+
+    session: str
+    root: str
+    editor: Editor | None
+
+
+FactsFunction = Callable[..., Awaitable[tuple[Facts, Mapping[Hash, bytes]]]]
+"""async (ctx: FactContext, **arguments) -> facts and the blobs they name. May raise ToolError."""
+RecoverFunction = Callable[[ToolContext, Evidence, Mapping[str, Any]], Awaitable["Result | None"]]
+"""async (ctx, evidence, arguments) -> the result if the effect can be proved done; None when it is
+proved not done (the call runs again). Raises ToolError when it cannot be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`key` is the permission key its rules are found under."""
+
+    name: str
+    description: str
+    effect: Effect
+    key: str
+    kind: str
+    """ACP tool kind: read, edit, execute, think, ..."""
+    parameters: Mapping[str, Any]
+    run: Callable[..., Awaitable[Result]]
+    facts: FactsFunction
+    recover: RecoverFunction | None
+    _arguments: type[Any]
+
+    @property
+    def schema(self) -> ToolSchema:
+        return ToolSchema(self.name, self.description, self.parameters)
+
+    def arguments(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Checks and converts the model's arguments. Raises ToolError that says what to mend."""
+        try:
+            model = self._arguments.model_validate(raw)
+        except ValidationError as error:
+            raise ToolError(f"{self.name}: {_say(error, self.parameters)}") from None
+        return {name: getattr(model, name) for name in type(model).model_fields}
+
+
+async def no_facts(ctx: FactContext, **arguments: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+    return Facts(), {}
+
+
+def tool(
+    *,
+    effect: Effect,
+    key: str,
+    kind: str = "other",
+    facts: FactsFunction = no_facts,
+    recover: RecoverFunction | None = None,
+) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
+    """Makes a Tool of a typed async function whose first parameter is the context."""
+
+    def make(function: Callable[..., Awaitable[Result]]) -> Tool:
+        model = _arguments(function)
+        return Tool(
+            name=function.__name__,
+            description=inspect.cleandoc(function.__doc__ or ""),
+            effect=effect,
+            key=key,
+            kind=kind,
+            parameters=_schema(model),
+            run=function,
+            facts=facts,
+            recover=recover,
+            _arguments=model,
+        )
+
+    return make
+
+
+def _arguments(function: Callable[..., Any]) -> type[Any]:
+    """The pydantic model of a tool function's parameters, the context left out."""
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
+        hint = hints[name]
+        default = ... if parameter.default is parameter.empty else parameter.default
+        described = next(
+            (arg for arg in get_args(hint)[1:] if isinstance(arg, str)), None
+        ) if get_origin(hint) is Annotated else None  # fmt: skip
+        fields[name] = (hint, Field(default=default, description=described))
+    config = ConfigDict(extra="forbid")
+    model: type[Any] = create_model(function.__name__, __config__=config, **fields)
+    return model
+
+
+def _schema(model: type[Any]) -> dict[str, Any]:
+    schema = TypeAdapter(model).json_schema()
+    schema.pop("title", None)
+    for field_schema in schema.get("properties", {}).values():
+        field_schema.pop("title", None)
+    return schema
+
+
+def _say(error: ValidationError, parameters: Mapping[str, Any]) -> str:
+    known = ", ".join(parameters.get("properties", {}))
+    parts = []
+    for item in error.errors(include_url=False, include_input=False)[:5]:
+        where = ".".join(str(step) for step in item["loc"]) or "arguments"
+        parts.append(f"{where}: {item['msg']}")
+    return f"wrong arguments ({'; '.join(parts)}). Parameters are: {known}."

@@ -1,0 +1,278 @@
+"""Entries -> session updates, in the shape of the Agent Client Protocol v2 draft.
+
+Both front doors send these; each only wraps them. One entry gives any number of updates, and needs
+nothing but itself and the diffs it names, so a page of the log can be shown from anywhere.
+Update kinds with a leading underscore are Magy's own, as the draft allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from magy_server.core.events import (
+    Admitted,
+    Answered,
+    Asked,
+    Briefed,
+    Call,
+    CancelAsked,
+    Configured,
+    Content,
+    Ended,
+    Entry,
+    Event,
+    Exited,
+    FileChange,
+    Finished,
+    Grant,
+    Hash,
+    Judged,
+    Opened,
+    Planned,
+    Prompted,
+    Replied,
+    Requeued,
+    Resumed,
+    Started,
+    Text,
+    Thinking,
+    Usage,
+)
+
+Update = dict[str, Any]
+
+STATUS = {
+    "completed": "completed",
+    "failed": "failed",
+    "denied": "failed",
+    "unknown": "failed",
+    "cancelled": "cancelled",
+    "not_run": "cancelled",
+}
+STOP = {"max_requests": "max_turn_requests"}
+"""Where ACP has another word for our stop reason."""
+
+
+def updates(entry: Entry, texts: Mapping[Hash, str]) -> list[Update]:
+    """`texts` has the diffs that `shown` names; one that is missing is left out."""
+    stamp = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
+    return list(_updates(entry.event, stamp, texts))
+
+
+def shown(event: Event) -> tuple[Hash, ...]:
+    """The blobs a person is shown with this event."""
+    match event:
+        case Judged(facts=facts) if facts.preview:
+            return (facts.preview,)
+        case Finished(diff=str(diff)):
+            return (diff,)
+    return ()
+
+
+def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Update]:
+    match event:
+        case Opened():
+            yield {"sessionUpdate": "session_info_update", "title": event.title or None,
+                   "updatedAt": stamp}  # fmt: skip
+        case Configured():
+            yield from _configured(event, stamp)
+        case Briefed():
+            yield _option("agent", event.agent)
+            yield _option("model", event.model)
+        case Prompted():
+            yield user_message(event)
+            yield {"sessionUpdate": "_magy_queue", "added": event.id, "delivery": event.delivery}
+        case Requeued():
+            yield {"sessionUpdate": "_magy_queue", "order": list(event.order),
+                   "dropped": list(event.dropped)}  # fmt: skip
+        case Admitted():
+            yield {"sessionUpdate": "_magy_queue", "admitted": list(event.prompts)}
+            yield {"sessionUpdate": "state_update", "state": "running",
+                   "_meta": {"magy": {"turnId": event.turn, "opens": event.opens}}}  # fmt: skip
+        case Replied():
+            yield from _replied(event)
+        case Planned():
+            entries = [task.model_dump() for task in event.tasks]
+            plan = {"type": "items", "planId": "plan", "entries": entries}
+            yield {"sessionUpdate": "plan_update", "plan": plan}
+        case Resumed():
+            yield notice("info", "Resumed", "The session was interrupted and goes on here.")
+        case CancelAsked():
+            yield notice("info", "Cancelling", event.why)
+        case Ended():
+            yield _ended(event)
+        case _:
+            yield from _of_call(event, texts)
+
+
+def _of_call(event: Event, texts: Mapping[Hash, str]) -> Iterable[Update]:
+    match event:
+        case Judged():
+            yield _judged(event, texts)
+        case Asked():
+            yield {"sessionUpdate": "_magy_interaction", "open": interaction(event)}
+            yield {"sessionUpdate": "state_update", "state": "requires_action"}
+        case Answered():
+            yield {
+                "sessionUpdate": "_magy_interaction",
+                "resolved": {
+                    "interactionId": event.id,
+                    "outcome": "allowed" if event.allow else "refused",
+                    "reason": event.reason,
+                    "scope": event.scope,
+                    "by": event.by,
+                },
+            }
+            yield {"sessionUpdate": "state_update", "state": "running"}
+        case Started():
+            yield tool_call(event.call, status="in_progress")
+        case Finished():
+            yield _finished(event, texts)
+        case Exited():
+            code = "was lost" if event.code is None else f"exited with {event.code}"
+            yield notice("info", "Background command", f"{event.call} {code}")
+
+
+def user_message(prompted: Prompted) -> Update:
+    return {
+        "sessionUpdate": "user_message",
+        "messageId": prompted.id,
+        "content": [_content(block) for block in prompted.content],
+    }
+
+
+def tool_call(call: str, **fields: Any) -> Update:
+    return {"sessionUpdate": "tool_call_update", "toolCallId": call, **fields}
+
+
+def notice(severity: str, title: str, description: str) -> Update:
+    return {"sessionUpdate": "notice", "severity": severity, "title": title,
+            "description": description}  # fmt: skip
+
+
+def interaction(asked: Asked) -> dict[str, Any]:
+    """An open question as clients get it, in updates and from `magy/interaction/list`."""
+    always = [_option_for(grant) for grant in asked.remember]
+    return {
+        "interactionId": asked.id,
+        "kind": "permission",
+        "toolCallId": asked.call,
+        "title": asked.title,
+        "rule": asked.rule,
+        "remember": always,
+    }
+
+
+def usage(value: Usage) -> dict[str, int]:
+    return {
+        "totalTokens": value.total,
+        "inputTokens": value.input,
+        "outputTokens": value.output,
+        "cachedReadTokens": value.cache_read,
+        "cachedWriteTokens": value.cache_write,
+    }
+
+
+def _configured(event: Configured, stamp: str) -> Iterable[Update]:
+    if event.option == "title":
+        yield {"sessionUpdate": "session_info_update", "title": event.value, "updatedAt": stamp}
+    else:
+        yield _option(event.option, event.value)
+
+
+def _option(id: str, value: str) -> Update:
+    return {
+        "sessionUpdate": "config_option_update",
+        "configOptions": [{"configId": id, "name": id.capitalize(), "currentValue": value}],
+    }
+
+
+def _option_for(grant: Grant) -> dict[str, str]:
+    return {"key": grant.key, "pattern": grant.pattern}
+
+
+def _replied(event: Replied) -> Iterable[Update]:
+    thinking = [p.text for p in event.content if isinstance(p, Thinking) and p.text]
+    text = [p.text for p in event.content if isinstance(p, Text) and p.text]
+    if thinking:
+        yield _message("agent_thought", f"{event.request}.thought", thinking)
+    if text:
+        yield _message("agent_message", event.request, text)
+    for part in event.content:
+        if isinstance(part, Call):
+            raw = part.arguments if part.invalid is None else part.invalid
+            yield tool_call(part.id, name=part.name, title=part.name, status="pending",
+                            rawInput=raw)  # fmt: skip
+    yield {
+        "sessionUpdate": "usage_update",
+        "used": event.usage.total,
+        "_meta": {"magy": {"request": event.request, "model": event.model,
+                           "usage": usage(event.usage)}},
+    }  # fmt: skip
+
+
+def _message(kind: str, id: str, texts: list[str]) -> Update:
+    content = [{"type": "text", "text": text} for text in texts]
+    return {"sessionUpdate": kind, "messageId": id, "content": content}
+
+
+def _judged(event: Judged, texts: Mapping[Hash, str]) -> Update:
+    facts, decision = event.facts, event.decision
+    paths = [r.subject for r in facts.resources if r.kind in ("read", "write")]
+    fields: dict[str, Any] = {
+        "kind": facts.kind,
+        "locations": [{"path": path} for path in paths],
+        "_meta": {"magy": {"decision": decision.model_dump()}},
+    }
+    if facts.title:
+        fields["title"] = facts.title
+    if facts.preview and facts.preview in texts:
+        fields["content"] = [_diff((), texts[facts.preview], paths)]
+    return tool_call(event.call, **fields)
+
+
+def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:
+    content: list[dict[str, Any]] = []
+    if event.diff and event.diff in texts:
+        content.append(_diff(event.changes, texts[event.diff], []))
+    text = event.for_user or event.for_model
+    if text:
+        content.append({"type": "content", "content": {"type": "text", "text": text}})
+    meta = {"status": event.status, "duration": round(event.duration, 3)}
+    return tool_call(event.call, status=STATUS[event.status], content=content,
+                     _meta={"magy": meta})  # fmt: skip
+
+
+def _diff(changes: Iterable[FileChange], patch: str, paths: list[str]) -> dict[str, Any]:
+    listed = [{"operation": _operation(change), "path": change.path} for change in changes] or [
+        {"operation": "modify", "path": path} for path in paths
+    ]
+    return {"type": "diff", "changes": listed, "patch": {"format": "git_patch", "text": patch}}
+
+
+def _operation(change: FileChange) -> str:
+    if change.before is None:
+        return "add"
+    return "delete" if change.after is None else "modify"
+
+
+def _ended(event: Ended) -> Update:
+    update: Update = {
+        "sessionUpdate": "state_update",
+        "state": "idle",
+        "stopReason": STOP.get(event.stop, event.stop),
+        "_meta": {"magy": {"turnId": event.turn, "stop": event.stop, "message": event.message}},
+    }
+    if event.stop == "error":
+        update["error"] = {"code": -32603, "message": event.message}
+    return update
+
+
+def _content(block: Content) -> dict[str, Any]:
+    if isinstance(block, Text):
+        return {"type": "text", "text": block.text}
+    if block.type == "link":
+        return {"type": "resource_link", "uri": block.uri, "name": block.name}
+    return {"type": "resource", "resource": {"uri": block.uri, "text": block.text}}

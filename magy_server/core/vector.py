@@ -1,0 +1,53 @@
+"""An append-only sequence that is a value: `append` gives a new one and shares the storage.
+
+A fold appends thousands of items to one growing history; copying a tuple each time would make it
+quadratic. Two versions grown from the same one do not see each other's items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Vector(Sequence[T], Generic[T]):
+    __slots__ = ("_items", "_size")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = list(items)
+        self._size = len(self._items)
+
+    def append(self, item: T) -> Vector[T]:
+        grown: Vector[T] = Vector.__new__(Vector)
+        # Only the newest version may extend the shared list; an older one branches off by copying.
+        shared = len(self._items) == self._size
+        grown._items = self._items if shared else self._items[: self._size]
+        grown._items.append(item)
+        grown._size = self._size + 1
+        return grown
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items[: self._size])
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return self._items[: self._size][index]
+        return self._items[range(self._size)[index]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vector) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Vector({list(self)!r})"

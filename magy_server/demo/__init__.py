@@ -1,0 +1,137 @@
+"""`magy demo`: a whole task over the real wire, in a project made for it.
+
+A person (Ada) has a file open with unsaved text and asks for a fix. The real server runs over real
+stdio; only the model is scripted, unless a real one is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from magy_server.demo.editor import Editor
+from magy_server.demo.project import PRICES, UNSAVED, git_diff, make
+from magy_server.demo.screen import Screen
+
+PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
+
+
+def demo(*, fast: bool, real: bool) -> int:
+    """Returns the process's exit code: 0 when the story came to its end."""
+    if real and not os.environ.get("ANTHROPIC_API_KEY"):
+        print("magy demo --real needs ANTHROPIC_API_KEY to be set.", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="magy-demo-") as directory:
+        return asyncio.run(_play(Path(directory).resolve(), fast=fast, real=real))
+
+
+async def _play(directory: Path, *, fast: bool, real: bool) -> int:
+    root = directory / "shop"
+    file = make(root)
+    environ = {"MAGY_STATE_DIR": str(directory / "state"), "MAGY_CONFIG_DIR": str(directory)}
+    if not real:
+        environ["MAGY_SCRIPT"] = str(_script(directory, fast=fast))
+    screen = Screen(pause=0.0 if fast else 1.0)
+    story = _Story(screen, root, file, real=real)
+    editor = story.editor
+    await editor.start(root, environ, directory / "server.log")
+    screen.scene("A small git project, one file open, with a line that is not saved")
+    editor.open(file, UNSAVED + PRICES)
+    screen.say(f"  {file.relative_to(root)} (unsaved): {UNSAVED.strip()}")
+    session = {"sessionId": "demo"}
+    await editor.request("magy/session/new", {**session, "cwd": str(root)})
+    await editor.request("magy/session/subscribe", session)
+    screen.scene("Ada asks")
+    block = {"type": "text", "text": PROMPT}
+    await editor.request("magy/session/prompt", {**session, "messageId": "ask", "prompt": [block]})
+    stop = await story.ended
+    done = await _after(screen, editor, root, file)
+    await editor.stop()
+    return 0 if stop == "end_turn" and (done or real) else 1
+
+
+async def _after(screen: Screen, editor: Editor, root: Path, file: Path) -> bool:
+    screen.scene("What git says")
+    diff = git_diff(root)
+    screen.diff(diff)
+    attached = await editor.request("magy/session/subscribe", {"sessionId": "demo"})
+    screen.usage(attached["summary"]["usage"])
+    _, text = editor.documents[file.as_uri()]
+    kept = text.startswith(UNSAVED) and "return 0.0" in text
+    spared = (root / "build" / "cache.bin").exists()
+    screen.say("")
+    if kept and spared:
+        screen.good("Ada's own line is still there, build/ was spared, and every event is in the "
+                    "log: kill the server at any point and it goes on from there.")  # fmt: skip
+    return kept and spared and "+        return 0.0" in diff
+
+
+class _Story:
+    """Ada: she refuses what deletes, allows the rest, and saves when her buffer was edited."""
+
+    def __init__(self, screen: Screen, root: Path, file: Path, *, real: bool) -> None:
+        self.editor = Editor(self._heard)
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._screen = screen
+        self._root = root
+        self._file = file
+        self._real = real
+        self._edits: set[str] = set()
+        self._answers: set[asyncio.Task[None]] = set()
+
+    def _heard(self, method: str, params: dict) -> None:  # type: ignore[type-arg]
+        if method == "magy/session/update":
+            self._update(params["update"])
+        elif method == "magy/interaction/changed":
+            for question in params["opened"]:
+                task = asyncio.create_task(self._answer(question))
+                self._answers.add(task)
+                task.add_done_callback(self._answers.discard)
+
+    def _update(self, update: dict) -> None:  # type: ignore[type-arg]
+        self._screen.update(update)
+        if update["sessionUpdate"] == "tool_call_update":
+            call = update["toolCallId"]
+            if update.get("name") in ("edit_file", "write_file"):
+                self._edits.add(call)
+            if call in self._edits and update.get("status") == "completed":
+                self._save()
+        ended = update["sessionUpdate"] == "state_update" and update.get("state") == "idle"
+        if ended and not self.ended.done():
+            self.ended.set_result(update["stopReason"])
+
+    def _save(self) -> None:
+        _, text = self.editor.documents[self._file.as_uri()]
+        if text != self._file.read_text("utf-8"):
+            self.editor.save(self._file)
+            self._screen.aside("Ada looks at the change in her buffer, and saves it.")
+
+    async def _answer(self, question: dict) -> None:  # type: ignore[type-arg]
+        allow, reason = await self._decide(question["title"])
+        self._screen.answered(allow, reason)
+        await self.editor.request("magy/interaction/respond", {
+            "sessionId": question["sessionId"],
+            "interactionId": question["interactionId"],
+            "outcome": "allow" if allow else "refuse",
+            "reason": reason,
+        })  # fmt: skip
+
+    async def _decide(self, title: str) -> tuple[bool, str]:
+        self._screen.asked(title)
+        if self._real and sys.stdin.isatty():
+            answer = await asyncio.to_thread(input, "    allow? [y/N, or why not] ")
+            return answer.strip().lower() in ("y", "yes"), answer.strip()
+        await asyncio.sleep(self._screen.pause)
+        if "rm " in title:
+            return False, "Do not delete build/: it is slow to make. Just run the tests."
+        return True, ""
+
+
+def _script(directory: Path, *, fast: bool) -> Path:
+    text = (Path(__file__).parent / "story.script").read_text("utf-8")
+    path = directory / "story.script"
+    path.write_text(text.replace("SPEED", "0" if fast else "90"), encoding="utf-8")
+    return path

@@ -1,0 +1,120 @@
+"""Shows session updates on a terminal: text streams, tool calls are one line each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from typing import Any
+
+BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+
+
+class Screen:
+    """Colours only on a terminal, and not with NO_COLOR. `pause` is for the reader, in seconds."""
+
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
+        self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self._width = min(100, shutil.get_terminal_size((88, 24)).columns)
+        self._streaming: str | None = None
+        self._titles: dict[str, str] = {}
+        self._shown: set[str] = set()
+
+    def say(self, text: str, *codes: str, end: str = "\n") -> None:
+        if codes and self._colours:
+            text = f"\033[{';'.join(codes)}m{text}\033[0m"
+        print(text, end=end, flush=True)
+
+    def scene(self, title: str) -> None:
+        self._break()
+        self.say(f"\n── {title} " + "─" * max(0, self._width - len(title) - 4), BLUE, BOLD)
+
+    def aside(self, text: str) -> None:
+        self._break()
+        self.say(f"  ({text})", DIM)
+
+    def good(self, text: str) -> None:
+        self.say(textwrap.fill(text, self._width), GREEN)
+
+    def asked(self, title: str) -> None:
+        self._break()
+        self.say(f"  ? {title}", YELLOW, BOLD)
+
+    def answered(self, allow: bool, reason: str) -> None:
+        word = "allowed once" if allow else "refused"
+        self.say(f"    Ada: {word}{f' — {reason}' if reason and not allow else ''}",
+                 GREEN if allow else RED)  # fmt: skip
+
+    def diff(self, text: str) -> None:
+        for line in text.splitlines():
+            colour = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1])
+            self.say(f"    {line}", *([colour] if colour else [DIM]))
+
+    def usage(self, usage: dict[str, int]) -> None:
+        read = usage["cachedReadTokens"]
+        prompt = usage["inputTokens"] + read + usage["cachedWriteTokens"]
+        share = f"{100 * read // prompt} % of the prompt from cache" if prompt else "no prompt"
+        self.say(f"\n  {usage['totalTokens']} tokens, {usage['outputTokens']} of them written; "
+                 f"{share}", DIM)  # fmt: skip
+
+    def update(self, update: dict[str, Any]) -> None:
+        match update["sessionUpdate"]:
+            case "agent_message_chunk":
+                self._stream(update["messageId"], update["content"]["text"], "  magy  ")
+            case "agent_thought_chunk":
+                self._stream(update["messageId"], update["content"]["text"], "  thinks  ", DIM)
+            case "tool_call_content_chunk":
+                text = update["content"]["content"]["text"]
+                self._stream(update["toolCallId"], text, "    │ ", DIM)
+            case "user_message":
+                self._break()
+                self.say(f"  Ada   {update['content'][0]['text']}", BOLD)
+            case "agent_message" if update["messageId"] not in self._shown:
+                for block in update["content"]:
+                    self._stream(update["messageId"], block["text"], "  magy  ")
+            case "tool_call_update":
+                self._tool(update)
+            case "plan_update":
+                self._plan(update["plan"]["entries"])
+            case "notice":
+                self.aside(update["description"])
+
+    def _stream(self, id: str, text: str, label: str, *codes: str) -> None:
+        if self._streaming != id:
+            self._break()
+            self.say(label, *codes, end="")
+            self._streaming = id
+            self._shown.add(id)
+        indent = " " * len(label) if not label.endswith("│ ") else label
+        self.say(text.replace("\n", f"\n{indent}"), *codes, end="")
+
+    def _break(self) -> None:
+        if self._streaming is not None:
+            print()
+            self._streaming = None
+
+    def _tool(self, update: dict[str, Any]) -> None:
+        call = update["toolCallId"]
+        about = update.get("_meta", {}).get("magy", {})
+        if title := update.get("title"):
+            self._titles[call] = title
+        if decision := about.get("decision"):
+            self._break()
+            self.say(f"  → {self._titles[call]}", CYAN, end="")
+            self.say(f"   [{decision['action']}: {decision['rule']}]", DIM)
+        status = about.get("status")
+        if status and update.get("status") in ("completed", "failed", "cancelled"):
+            self._break()
+            for block in update.get("content", []):
+                if block["type"] == "diff":
+                    self.diff(block["patch"]["text"])
+            colour = GREEN if status == "completed" else RED
+            self.say(f"    {status}", colour)
+
+    def _plan(self, entries: list[dict[str, str]]) -> None:
+        self._break()
+        marks = {"completed": "✓", "in_progress": "▸", "pending": "·", "cancelled": "✗"}
+        for entry in entries:
+            self.say(f"    {marks[entry['status']]} {entry['content']}")

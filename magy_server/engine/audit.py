@@ -1,0 +1,136 @@
+"""The audit: append-only daily JSON lines of what was asked, decided and done (E071, E128).
+
+A listener: it gets entries after they are in the log. Payloads are redacted to kinds, lengths,
+paths and short previews; what looks like a secret never gets in.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from magy_server.core.events import (
+    Answered,
+    Asked,
+    Entry,
+    Exited,
+    Finished,
+    Granted,
+    Judged,
+    Started,
+    Withdrawn,
+)
+from magy_server.core.state import State
+
+LOG = logging.getLogger(__name__)
+
+SECRET = re.compile(
+    r"(?i)((?:api[_-]?key|token|secret|passw(?:or)?d|authorization|bearer)[\"']?\s*[:= ]\s*)\S+"
+    r"|\b(?:sk|ghp|xox[abp])[-_][A-Za-z0-9_-]{8,}"
+)
+
+
+class Audit:
+    """Writes `audit-YYYYMMDD.jsonl` (mode 0600) in `directory` (mode 0700), UTC days."""
+
+    def __init__(self, directory: str, preview: int) -> None:
+        self._directory = directory
+        self._preview = preview
+        self._fd: int | None = None
+        self._day = ""
+
+    def __call__(self, state: State, entries: Sequence[Entry]) -> None:
+        """Never raises: an audit that cannot be written is said in the log, once a try."""
+        lines = [line for entry in entries if (line := self._line(state, entry))]
+        if not lines:
+            return
+        try:
+            os.write(self._file(entries[-1].at), b"".join(lines))
+        except OSError as error:
+            self.close()
+            LOG.error("The audit in %s cannot be written: %s.", self._directory, error)
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _file(self, at: float) -> int:
+        day = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d")
+        if self._fd is None or day != self._day:
+            self.close()
+            os.makedirs(self._directory, mode=0o700, exist_ok=True)
+            path = os.path.join(self._directory, f"audit-{day}.jsonl")
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._fd, self._day = os.open(path, flags, 0o600), day
+        return self._fd
+
+    def _line(self, state: State, entry: Entry) -> bytes | None:
+        fields = self._fields(state, entry)
+        if fields is None:
+            return None
+        stamp = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
+        about = {
+            "timestamp": stamp,
+            "event": entry.event.type,
+            "session_id": entry.stream.removeprefix("session/"),
+            "seq": entry.seq,
+            "agent": state.agent,
+            "turn_id": state.turn.id if state.turn else None,
+            "project_root": state.opened.root if state.opened else None,
+        }
+        return json.dumps({**about, **fields}, ensure_ascii=False).encode() + b"\n"
+
+    def _fields(self, state: State, entry: Entry) -> Mapping[str, Any] | None:
+        event = entry.event
+        match event:
+            case Judged():
+                return {
+                    **_tool(state, event.call),
+                    "resources": [
+                        {"kind": r.kind, "subject": self._redact(r.subject)}
+                        for r in event.facts.resources
+                    ],
+                    "decision": event.decision.action,
+                    "rule": self._redact(event.decision.rule),
+                    "arguments_length": _arguments(state, event.call),
+                }
+            case Asked():
+                return {**_tool(state, event.call), "interaction_id": event.id,
+                        "title": self._redact(event.title)}  # fmt: skip
+            case Answered():
+                return {"interaction_id": event.id, "allowed": event.allow, "scope": event.scope,
+                        "by": event.by, "reason_length": len(event.reason)}  # fmt: skip
+            case Granted(grant=grant):
+                return {"grant_id": grant.id, "key": grant.key,
+                        "pattern": self._redact(grant.pattern)}  # fmt: skip
+            case Withdrawn():
+                return {"grant_id": event.grant}
+            case Started():
+                return {**_tool(state, event.call), "process_group": event.evidence.group}
+            case Finished():
+                return {**_tool(state, event.call), "status": event.status,
+                        "result_length": len(event.for_model),
+                        "changed": [c.path for c in event.changes]}  # fmt: skip
+            case Exited():
+                return {"call_id": event.call, "exit_code": event.code}
+        return None
+
+    def _redact(self, text: str) -> str:
+        text = SECRET.sub(lambda m: f"{m.group(1) or ''}[redacted]", text)
+        return text if len(text) <= self._preview else f"{text[: self._preview]}…"
+
+
+def _tool(state: State, call: str) -> dict[str, Any]:
+    found = state.turn.calls.get(call) if state.turn else None
+    return {"call_id": call, "tool": found.call.name if found else None}
+
+
+def _arguments(state: State, call: str) -> int:
+    found = state.turn.calls.get(call) if state.turn else None
+    return len(json.dumps(found.call.arguments)) if found else 0

@@ -1,0 +1,347 @@
+"""The verbs: what every front door can ask of Magy. Each appends, or reads, and answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.events import (
+    Answered,
+    CancelAsked,
+    Configured,
+    Content,
+    Ended,
+    Entry,
+    Event,
+    Grant,
+    Granted,
+    Opened,
+    Prompted,
+    Requeued,
+    Trusted,
+    Withdrawn,
+)
+from magy_server.core.ports import Batch, Page, StreamInfo
+from magy_server.core.state import State, fold
+from magy_server.core.updates import shown
+from magy_server.engine.perform import closed
+from magy_server.engine.runner import Runner
+from magy_server.engine.session import Session, Write
+from magy_server.engine.summary import summarise
+from magy_server.engine.world import Project, project_stream, read_project
+
+FRESH = 3600.0
+"""Seconds. A session left open longer ago than this waits for a person to resume it."""
+Outcome = Literal["started", "steered", "queued", "known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What a newly attached client is shown: a summary and the newest page of the log."""
+
+    head: int
+    info: StreamInfo
+    entries: Sequence[Entry]
+    texts: dict[str, str]
+
+
+def stream_of(session_id: str) -> str:
+    return f"session/{session_id}"
+
+
+class Engine:
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.world = runner.world
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def open(self, session_id: str, root: str | None, cwd: str, agent: str, model: str
+                   ) -> Session:  # fmt: skip
+        """Makes the session, or finds it: the same id again is harmless."""
+        stream = stream_of(session_id)
+        if await self.world.store.head(stream):
+            return await self.runner.session(stream)
+        self.world.agent(agent)
+        session = self.runner.watch(stream)
+        await session.load()
+        opened = Opened(root=root, cwd=cwd, agent=agent, model=model)
+        await session.append(lambda now: None if now.opened else Write([opened]))
+        return session
+
+    async def sessions(self, *, first_root: str | None, root: str | None, cursor: str | None,
+                   limit: int) -> Page:  # fmt: skip
+        return await self.world.store.streams(
+            "session/", first_root=first_root, root=root, cursor=cursor, limit=limit
+        )
+
+    async def info(self, session_id: str) -> StreamInfo:
+        info = await self.world.store.info(stream_of(session_id))
+        if info is None:
+            raise NotFound(f"There is no session {session_id!r}. `magy/session/list` names them.")
+        return info
+
+    async def attach(self, session_id: str, *, after: int | None, tail: int) -> Attached:
+        """A bounded look: the last `tail` turns, or what came after an entry the client has."""
+        store, stream = self.world.store, stream_of(session_id)
+        info = await self.info(session_id)
+        if after is None:
+            after = await self._before_turns(stream, tail, info.head)
+        entries = await store.read(stream, after=after, limit=1000)
+        return Attached(info.head, info, entries, await self.texts_of(entries))
+
+    async def _before_turns(self, stream: str, tail: int, head: int) -> int:
+        if tail == 0:
+            return head
+        starts = await self.world.store.turn_starts(stream, tail)
+        if len(starts) < tail:
+            return 0
+        first = (await self.world.store.read(stream, after=starts[0] - 1, limit=1))[0]
+        return min(starts[0], getattr(first.event, "first", 0) or starts[0]) - 1
+
+    async def events(
+        self, session_id: str, *, after: int | None, before: int | None, limit: int
+    ) -> Attached:
+        info = await self.info(session_id)
+        store, stream = self.world.store, stream_of(session_id)
+        if after is None:
+            entries = await store.read(stream, before=before or info.head + 1, limit=limit)
+        else:
+            entries = await store.read(stream, after=after, before=before, limit=limit)
+        return Attached(info.head, info, entries, await self.texts_of(entries))
+
+    async def texts_of(self, entries: Sequence[Entry]) -> dict[str, str]:
+        """The diffs that these entries show."""
+        hashes = {hash for entry in entries for hash in shown(entry.event)}
+        if not hashes:
+            return {}
+        found = await self.world.store.blobs(list(hashes))
+        return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
+
+    async def resume(self, session_id: str) -> None:
+        """Goes on with a turn that was left open."""
+        self.runner.wake(await self.runner.session(stream_of(session_id)))
+
+    async def resume_all(self, roots: Sequence[str]) -> None:
+        """At start: goes on with what was left open in these workspace roots a short while ago."""
+        now = self.world.clock.now()
+        for root in roots:
+            page = await self.world.store.streams("session/", root=root, limit=200)
+            for info in page.items:
+                if info.summary.get("state") != "idle" and now - info.updated < FRESH:
+                    self.runner.wake(await self.runner.session(info.stream))
+
+    async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
+        """A new session with this one's history up to entry `seq`; blobs are shared."""
+        stream, new = stream_of(session_id), stream_of(new_id)
+        source = await self.runner.session(stream)
+        upto = source.state.seq if seq is None else seq
+        if not 1 <= upto <= source.state.seq:
+            raise InvalidRequest(f"There is no entry {upto}; the last is {source.state.seq}.")
+        if await self.world.store.head(new):
+            return await self.runner.session(new)
+        entries = await self.world.store.read(stream, before=upto + 1)
+        copies = [entry.model_copy(update={"stream": new}) for entry in entries]
+        state = fold(copies, State(new))
+        events: list[Event] = [entry.event for entry in copies]
+        opened = state.opened
+        assert opened is not None
+        events[0] = opened.model_copy(update={"forked_from": (session_id, upto)})
+        events += _closing(state)
+        batch = Batch(new, 0, events, {}, summarise(_fold_events(new, events, state.at)))
+        await self.world.store.append([batch])
+        return await self.runner.session(new)
+
+    async def close(self, session_id: str) -> None:
+        """Cancels what runs here; the log stays."""
+        await self._cancel(await self.runner.session(stream_of(session_id)), None, "closed")
+
+    async def delete(self, session_id: str) -> bool:
+        """Stops it if it runs here, and removes it; forks keep what they share with it."""
+        stream = stream_of(session_id)
+        await self.runner.forget(stream)
+        lease = await self.world.store.lease(stream)
+        if lease is None:
+            raise InvalidRequest(
+                f"Session {session_id!r} runs in another process; cancel or close it there first."
+            )
+        deleted = await self.world.store.delete(stream)
+        await self.world.store.release(lease)
+        return deleted
+
+    # --- prompts --------------------------------------------------------------------------------
+
+    async def prompt(
+        self, session_id: str, message_id: str, content: Sequence[Content], delivery: str
+    ) -> Outcome:
+        session = await self.runner.session(stream_of(session_id))
+        outcome: Outcome = "known"
+
+        def decide(now: State) -> Write | None:
+            nonlocal outcome
+            if message_id in now.prompts:
+                return None
+            mode: Literal["steer", "queue"] = "queue" if delivery == "queue" else "steer"
+            if delivery == "interrupt":
+                mode = "queue"
+            outcome = "started" if now.turn is None else "steered" if mode == "steer" else "queued"
+            prompted = Prompted(
+                id=message_id, content=tuple(content), delivery=mode, by=self.world.me
+            )
+            return Write(_first(now, prompted, interrupt=delivery == "interrupt"))
+
+        await session.append(decide)
+        self.runner.wake(session)
+        return outcome
+
+    async def cancel(self, session_id: str, turn: str | None) -> bool:
+        return await self._cancel(await self.runner.session(stream_of(session_id)), turn, "user")
+
+    async def _cancel(
+        self, session: Session, turn: str | None, why: Literal["user", "closed"]
+    ) -> bool:
+        def decide(now: State) -> Write | None:
+            running = now.turn
+            if running is None or running.cancel or turn not in (None, running.id):
+                return None
+            return Write([CancelAsked(turn=running.id, why=why)])
+
+        asked = bool(await session.append(decide))
+        self.runner.wake(session)
+        return asked
+
+    async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
+        """Raises NotFound for a prompt that does not wait (any more)."""
+        session = await self.runner.session(stream_of(session_id))
+        waiting = {prompt.id for prompt in session.state.waiting}
+        if gone := [id for id in (*order, *dropped) if id not in waiting]:
+            raise NotFound(f"No such waiting prompt: {', '.join(gone)}.")
+        event = Requeued(order=tuple(order), dropped=tuple(dropped))
+        await session.append(lambda now: Write([event]))
+        return session.state
+
+    async def configure(
+        self, session_id: str, option: Literal["agent", "model", "bypass", "title"], value: str
+    ) -> State:
+        session = await self.runner.session(stream_of(session_id))
+        if option == "agent":
+            self.world.agent(value)
+        elif option == "model":
+            self.world.provider(value)
+        elif option == "bypass" and value not in ("on", "off"):
+            raise InvalidRequest(f"bypass is 'on' or 'off', not {value!r}.")
+        event = Configured(option=option, value=value)
+        await session.append(lambda now: Write([event]))
+        return session.state
+
+    # --- questions ------------------------------------------------------------------------------
+
+    async def answer(
+        self,
+        session_id: str,
+        interaction: str,
+        *,
+        allow: bool,
+        reason: str,
+        scope: Literal["once", "session", "project"],
+        by: str,
+    ) -> bool:
+        """The first answer wins; False for a later one. Raises NotFound for a question that never
+        was."""
+        session = await self.runner.session(stream_of(session_id))
+        await session.refresh()
+        project = await self._project(session)
+
+        def decide(now: State) -> Write | None:
+            question = now.questions.get(interaction)
+            if question is None:
+                return None
+            grants = question.asked.remember if allow and scope != "once" else ()
+            granted = [Granted(grant=g.model_copy(update={"scope": scope})) for g in grants]
+            answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
+            if scope == "project" and granted:
+                return Write([answer], others=[Batch(project.stream, project.head, granted)])
+            return Write([answer, *granted])
+
+        accepted = bool(await session.append(decide))
+        call = interaction.removeprefix(f"{session_id}/")
+        if not accepted and not _was_asked(session.state, call):
+            raise NotFound(
+                f"There is no question {interaction!r}. `magy/interaction/list` names open ones."
+            )
+        self.runner.wake(session)
+        return accepted
+
+    async def winner(self, session_id: str, interaction: str) -> str:
+        """How a question that is no longer open was resolved: allowed | refused | closed."""
+        request = interaction.removeprefix(f"{session_id}/").partition(".")[0]
+        after = int(request) if request.isdigit() else 0
+        for entry in await self.world.store.read(stream_of(session_id), after=after):
+            if isinstance(entry.event, Answered) and entry.event.id == interaction:
+                return "allowed" if entry.event.allow else "refused"
+        return "closed"
+
+    async def asking(self) -> Sequence[StreamInfo]:
+        """The most recent sessions that have open questions."""
+        page = await self.world.store.streams("session/", limit=200)
+        return [info for info in page.items if info.summary.get("questions")]
+
+    async def grants(self, session_id: str) -> list[Grant]:
+        session = await self.runner.session(stream_of(session_id))
+        return [*session.state.grants, *(await self._project(session)).grants]
+
+    async def withdraw(self, session_id: str, grant_id: str) -> bool:
+        session = await self.runner.session(stream_of(session_id))
+        event = Withdrawn(grant=grant_id)
+
+        def decide(now: State) -> Write | None:
+            return Write([event]) if any(g.id == grant_id for g in now.grants) else None
+
+        withdrawn = bool(await session.append(decide))
+        project = await self._project(session)
+        if any(grant.id == grant_id for grant in project.grants):
+            await self.world.store.append([Batch(project.stream, project.head, [event])])
+            withdrawn = True
+        return withdrawn
+
+    async def _project(self, session: Session) -> Project:
+        opened = session.state.opened
+        return await self.world.project(opened.root if opened else None)
+
+    async def trust(self, root: str, files: str, trusted: bool) -> None:
+        """Records that a person trusts the root as its Magy files are now, or no more."""
+        project = await read_project(self.world.store, root)
+        event = Trusted(root=root, files=files, trusted=trusted)
+        await self.world.store.append([Batch(project_stream(root), project.head, [event])])
+
+
+def _first(now: State, prompted: Prompted, *, interrupt: bool) -> list[Event]:
+    """With `interrupt` the running turn is cancelled and the prompt goes before all that wait."""
+    if not interrupt or now.turn is None:
+        return [prompted]
+    order = (prompted.id, *(p.id for p in now.waiting))
+    return [prompted, Requeued(order=order), CancelAsked(turn=now.turn.id)]
+
+
+def _closing(state: State) -> list[Event]:
+    """What makes a log that ends in the middle of a turn a valid conversation."""
+    if state.turn is None:
+        return []
+    events: list[Event] = [closed(call) for call in state.turn.open_calls]
+    return [*events, Ended(turn=state.turn.id, stop="cancelled", message="Forked here.")]
+
+
+def _fold_events(stream: str, events: Sequence[Event], at: float) -> State:
+    entries = (
+        Entry.model_construct(stream=stream, seq=seq, at=at, event=event)
+        for seq, event in enumerate(events, 1)
+    )
+    return fold(entries, State(stream))
+
+
+def _was_asked(state: State, call: str) -> bool:
+    """A call's request number is the seq it answers; what lies behind us was asked once."""
+    request = call.partition(".")[0]
+    return request.isdigit() and int(request) <= state.seq

@@ -1,0 +1,85 @@
+"""Between reply and run: facts by I/O, a decision by rules, and perhaps a question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from magy_server.core import permit
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Asked, Call, Decision, Event, Facts, Finished, Hash, Judged
+from magy_server.core.tool import Tool
+from magy_server.engine.context import LookContext
+from magy_server.engine.session import Session, Write
+from magy_server.engine.world import World
+
+
+async def judge(session: Session, world: World, call: Call) -> Write:
+    """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
+    tool = world.tools.get(call.name)
+    if tool is None or not _offered(session, call.name):
+        return _impossible(call, _unknown(session, call.name))
+    try:
+        facts, blobs = await _facts(session, world, tool, call)
+    except ToolError as error:
+        return _impossible(call, error.message)
+    if facts.problem:
+        return _impossible(call, facts.problem)
+    decision = await decide(session, world, tool, facts)
+    return Write(_events(session, tool, call, facts, decision), blobs)
+
+
+async def decide(session: Session, world: World, tool: Tool, facts: Facts) -> Decision:
+    state = session.state
+    assert state.briefing is not None
+    texts = await world.texts({state.briefing.rules})
+    sources = [permit.Ruleset.model_validate(s) for s in json.loads(texts[state.briefing.rules])]
+    project = await world.project(state.opened.root if state.opened else None)
+    grants = [*state.grants, *project.grants]
+    return permit.decide(facts, tool.key, tool.effect, sources, grants, state.bypass)
+
+
+async def _facts(
+    session: Session, world: World, tool: Tool, call: Call
+) -> tuple[Facts, Mapping[Hash, bytes]]:
+    if call.invalid is not None:
+        raise ToolError(
+            f"{call.name}: the arguments are not a JSON object: {call.invalid[:200]!r}. "
+            f"Parameters are: {', '.join(tool.parameters.get('properties', {}))}."
+        )
+    arguments = tool.arguments(call.arguments)
+    facts, blobs = await tool.facts(LookContext(session, world), **arguments)
+    title = facts.title or tool.name
+    return facts.model_copy(update={"kind": tool.kind, "title": title}), blobs
+
+
+def _events(
+    session: Session, tool: Tool, call: Call, facts: Facts, decision: Decision
+) -> Sequence[Event]:
+    judged = Judged(call=call.id, facts=facts, decision=decision)
+    if decision.action == "allow":
+        return [judged]
+    if decision.action == "deny":
+        text = f"Not allowed: {decision.rule}. Do it another way, or ask the user."
+        return [judged, Finished(call=call.id, status="denied", for_model=text)]
+    question = f"{session.stream.removeprefix('session/')}/{call.id}"
+    remember = () if decision.firm else permit.proposals(facts, tool.key)
+    return [judged, Asked(id=question, call=call.id, title=facts.title, rule=decision.rule,
+                          remember=remember)]  # fmt: skip
+
+
+def _impossible(call: Call, problem: str) -> Write:
+    decision = Decision(action="deny", rule="the call cannot run")
+    judged = Judged(call=call.id, facts=Facts(title=call.name, problem=problem), decision=decision)
+    return Write([judged, Finished(call=call.id, status="failed", for_model=problem)])
+
+
+def _offered(session: Session, name: str) -> bool:
+    prefix = session.state.prefix
+    return prefix is not None and any(section.name == name for section in prefix.tools)
+
+
+def _unknown(session: Session, name: str) -> str:
+    prefix = session.state.prefix
+    names = ", ".join(section.name for section in prefix.tools) if prefix else ""
+    return f"There is no tool {name!r}. Tools are: {names}."

@@ -1,0 +1,265 @@
+"""A session as one process holds it: the folded log, what is streaming, and who watches.
+
+Every process that shows or runs a session has one of these; all of them fold the same log. The
+bus tells that the log grew, and carries what streams: it may drop, the log may not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from magy_server.core.errors import Conflict
+from magy_server.core.events import Entry, Event, Hash
+from magy_server.core.ports import Batch, Bus, Lease, Store
+from magy_server.core.state import State, apply
+from magy_server.engine.summary import summarise
+
+LOG = logging.getLogger(__name__)
+RECENT = 512
+"""Entries kept in memory for watchers; older ones are read from the store."""
+TAIL = 64 * 1024
+"""Characters of a running tool's output that are kept for who looks in now."""
+
+Decide = Callable[[State], "Write | None"]
+"""Looks at the state and says what to append, or None when there is nothing to do any more."""
+Listener = Callable[[State, Sequence[Entry]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one append adds: to this session, and to other streams in the same transaction."""
+
+    events: Sequence[Event]
+    blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    others: Sequence[Batch] = ()
+
+
+@dataclass(slots=True)
+class Partial:
+    """Something that streams: `kind` text | thinking | call | output, of the message or call `id`.
+    `start` is the offset, in characters, of the first one still kept."""
+
+    kind: str
+    id: str
+    name: str = ""
+    chunks: list[str] = field(default_factory=list)
+    start: int = 0
+    size: int = 0
+
+    def add(self, text: str) -> None:
+        self.chunks.append(text)
+        self.size += len(text)
+        if self.kind == "output" and self.size - self.start > 2 * TAIL:
+            kept = "".join(self.chunks)[-TAIL:]
+            self.chunks, self.start = [kept], self.size - len(kept)
+
+    def since(self, offset: int) -> str:
+        """What came after `offset`, as far as it is kept."""
+        whole = "".join(self.chunks)
+        if len(self.chunks) > 1:
+            self.chunks = [whole]
+        return whole[max(0, offset - self.start) :]
+
+
+class Session:
+    """`lease` is set while this process runs the session; appends then carry it."""
+
+    def __init__(
+        self, store: Store, bus: Bus, stream: str, me: str, listeners: Sequence[Listener]
+    ) -> None:
+        self.stream = stream
+        self.state = State(stream)
+        self.loaded = False
+        """False: only watched; the log is read from the store, nothing is folded."""
+        self.lease: Lease | None = None
+        self.fresh = True
+        """Nothing of it has been run by this process."""
+        self.recent: deque[Entry] = deque(maxlen=RECENT)
+        self.partials: dict[tuple[str, str], Partial] = {}
+        self.moved = asyncio.Event()
+        self._store = store
+        self._bus = bus
+        self._me = me
+        self._listeners = listeners
+        self._lock = asyncio.Lock()
+        self._watchers: list[Callable[[], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsubscribe = bus.subscribe(stream, self._receive)
+
+    async def load(self) -> None:
+        """Folds the whole log; needed to run or change a session, not to watch it."""
+        async with self._lock:
+            await self._catch_up()
+            self.loaded = True
+
+    async def append(self, decide: Decide) -> Sequence[Entry]:
+        """Appends what `decide` says. When the log has moved on meanwhile, asks it again: a fact
+        is simply said once more, a decision is made anew. Raises StoreError."""
+        async with self._lock:
+            while True:
+                write = decide(self.state)
+                if write is None:
+                    return []
+                try:
+                    return await self._append(write)
+                except Conflict:
+                    before = self.state.seq
+                    await self._catch_up()
+                    if self.state.seq == before:  # the lease or another stream moved, not ours
+                        raise
+
+    async def _append(self, write: Write) -> Sequence[Entry]:
+        now = self.state
+        events = list(write.events)
+        preview = _ahead(now, events)
+        own = Batch(self.stream, now.seq, events, write.blobs, summarise(preview))
+        appended = await self._store.append([own, *write.others], self.lease)
+        entries = [entry for entry in appended if entry.stream == self.stream]
+        self._fold(entries)
+        for listener in self._listeners:
+            listener(self.state, entries)
+        self._bus.publish(self.stream, {"by": self._me, "head": self.state.seq})
+        return entries
+
+    async def refresh(self) -> None:
+        """Reads what other processes appended."""
+        if not self.loaded:
+            return self.wake()
+        async with self._lock:
+            return await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        self._fold(await self._store.read(self.stream, after=self.state.seq))
+
+    def _fold(self, entries: Iterable[Entry]) -> None:
+        entries = list(entries)
+        if not entries:
+            return
+        for entry in entries:
+            self.state = apply(self.state, entry)
+            self.recent.append(entry)
+            self._settle(entry.event)
+        self.wake()
+
+    def _settle(self, event: Event) -> None:
+        """The event replaces what was streamed before it."""
+        if event.type == "replied":
+            self.forget(event.request)
+        elif event.type == "finished":
+            self.partials.pop(("output", event.call), None)
+        elif event.type == "ended":
+            self.partials.clear()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Calls `watcher` whenever the log or what streams has grown. The answer ends it."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._watchers)
+
+    def wake(self) -> None:
+        self.moved.set()
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    # --- what streams ---------------------------------------------------------------------------
+
+    def stream_delta(self, kind: str, id: str, text: str, name: str = "") -> None:
+        key = (kind, id)
+        partial = self.partials.get(key) or self.partials.setdefault(key, Partial(kind, id, name))
+        offset = partial.size
+        partial.add(text)
+        for watcher in tuple(self._watchers):
+            watcher()
+        message = {"by": self._me, "kind": kind, "id": id, "name": name, "at": offset, "text": text}
+        self._bus.publish(self.stream, message)
+
+    def forget(self, request: str) -> None:
+        """Drops what was streamed of a reply: it is whole now, or is tried again."""
+        for key in [k for k in self.partials if k[1] == request or k[1].startswith(f"{request}.")]:
+            if key[0] != "output":
+                del self.partials[key]
+
+    def notice(self, text: str) -> None:
+        """Something passing, for who watches (a retry, say); never stored."""
+        partial = self.partials.setdefault(("notice", "notice"), Partial("notice", "notice"))
+        partial.add(text)
+        self.wake()
+
+    def _receive(self, message: Mapping[str, Any]) -> None:
+        if message.get("by") == self._me:
+            return
+        if "head" in message:
+            if not self.loaded:
+                self.wake()
+            elif message["head"] > self.state.seq:
+                self._later(self.refresh())
+        elif "want" in message:
+            if self.lease:
+                for partial in self.partials.values():
+                    self._say(partial)
+        elif "kind" in message:
+            self._stream_remote(message)
+
+    def entries_after(self, seq: int) -> list[Entry] | None:
+        """From memory; None when they must be read from the store."""
+        if not self.loaded or (self.recent and self.recent[0].seq > seq + 1):
+            return None
+        newer = self.state.seq - seq
+        return [self.recent[index] for index in range(-newer, 0)] if newer > 0 else []
+
+    def want_partials(self) -> None:
+        """Asks the process that runs this session for what has streamed so far."""
+        self._bus.publish(self.stream, {"by": self._me, "want": "partials"})
+
+    def _say(self, partial: Partial) -> None:
+        self._bus.publish(
+            self.stream,
+            {"by": self._me, "kind": partial.kind, "id": partial.id, "name": partial.name,
+             "at": partial.start, "text": partial.since(partial.start)},
+        )  # fmt: skip
+
+    def _stream_remote(self, message: Mapping[str, Any]) -> None:
+        key = (message["kind"], message["id"])
+        partial = self.partials.setdefault(key, Partial(*key, message["name"]))
+        at, text = message["at"], message["text"]
+        if at > partial.size:
+            if partial.kind == "output" and partial.size == 0:
+                partial.start = partial.size = at
+            else:
+                return self.want_partials()
+        if new := text[partial.size - at :]:
+            partial.add(new)
+            self.wake()
+        return None
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            LOG.error("%s: %s", self.stream, error)
+
+    async def close(self) -> None:
+        self._unsubscribe()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _ahead(state: State, events: Sequence[Event]) -> State:
+    """The state as it will be, for the summary that is stored in the same transaction."""
+    for event in events:
+        state = apply(state, Entry.model_construct(
+            stream=state.stream, seq=state.seq + 1, at=state.at, event=event))  # fmt: skip
+    return state

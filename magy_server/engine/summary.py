@@ -1,0 +1,60 @@
+"""A session at a glance, stored beside its log in the same transaction as each append.
+
+Lists and attaching clients read this instead of folding: opening a session of ten thousand events
+costs what one of a hundred does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magy_server.core.events import Prompted, Text
+from magy_server.core.state import State
+from magy_server.core.updates import interaction, usage
+
+TITLE = 80
+
+
+def summarise(state: State) -> dict[str, Any]:
+    """Plain JSON; `seq` is the entry it stands for."""
+    opened = state.opened
+    return {
+        "seq": state.seq,
+        "root": opened.root if opened else None,
+        "cwd": opened.cwd if opened else "",
+        "title": title(state),
+        "state": activity(state),
+        "turns": state.turns,
+        "options": dict(state.options),
+        "waiting": [
+            {"messageId": p.id, "delivery": p.delivery, "text": text_of(p)} for p in state.waiting
+        ],
+        "questions": [
+            {**interaction(question.asked), "agent": state.agent, "at": question.at}
+            for question in state.questions.values()
+        ],
+        "plan": [task.model_dump() for task in state.plan],
+        "usage": usage(state.usage),
+    }
+
+
+def activity(state: State) -> str:
+    """idle | running | requires_action"""
+    if state.questions:
+        return "requires_action"
+    return "running" if state.turn or state.waiting else "idle"
+
+
+def title(state: State) -> str:
+    """The given title, else the first line of the first prompt."""
+    if given := state.options.get("title"):
+        return given
+    first = next((item for item in state.conversation if isinstance(item, Prompted)), None)
+    first = first or (state.waiting[0] if state.waiting else None)
+    return text_of(first) if first else ""
+
+
+def text_of(prompted: Prompted) -> str:
+    text = " ".join(block.text for block in prompted.content if isinstance(block, Text)).strip()
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= TITLE else line[: TITLE - 1] + "…"

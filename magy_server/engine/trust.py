@@ -1,0 +1,63 @@
+"""Workspace trust: until a person trusts a root, its own Magy files may only narrow.
+
+Trust is remembered with a hash of those files; when one of them changes, it must be given again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+FILES = ("magy.toml", ".magy", ".magent", "AGENTS.md")
+"""What a project can tell Magy with."""
+MOST = 10_000
+"""Files hashed at most; a root with more Magy files than that is never trusted."""
+
+
+class Settings(Protocol):
+    @property
+    def default_agent(self) -> str: ...
+
+
+class Trust(Protocol):
+    """What a front door asks about roots."""
+
+    def settings(self, root: str | None) -> Settings: ...
+
+    def trusted(self, root: str) -> bool: ...
+
+    def ignored(self, root: str) -> Sequence[str]: ...
+
+    async def set(self, root: str, trusted: bool) -> None: ...
+
+
+def files_hash(root: str) -> str:
+    """SHA-256 over names and contents of the root's Magy files; links are not followed."""
+    digest = hashlib.sha256()
+    for path in sorted(_files(root))[:MOST]:
+        name = os.path.relpath(path, root).encode("utf-8", "surrogateescape")
+        digest.update(len(name).to_bytes(4, "big") + name)
+        digest.update(_content(path))
+    return digest.hexdigest()
+
+
+def _files(root: str) -> Iterator[str]:
+    for name in FILES:
+        path = os.path.join(root, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            for directory, _, names in os.walk(path):
+                yield from (os.path.join(directory, name) for name in names)
+        elif os.path.lexists(path):
+            yield path
+
+
+def _content(path: str) -> bytes:
+    if os.path.islink(path):
+        return b"link:" + os.readlink(path).encode("utf-8", "surrogateescape")
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).digest()
+    except OSError as error:
+        return f"unreadable:{error.errno}".encode()

@@ -1,0 +1,307 @@
+"""The Anthropic Messages wire, without I/O: a ModelRequest as a request body, and the events of a
+streamed answer as deltas and one Replied. https://platform.claude.com/docs/en/api/messages"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal
+
+import orjson
+
+from magy_server.core.events import Call, Part, Replied, Text, Thinking, Usage
+from magy_server.core.ports import Delta, Message, ModelRequest, ToolOutput
+
+Block = dict[str, Any]
+Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
+
+LEAST_THINKING = 1024
+"""The API refuses a smaller thinking budget."""
+
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_STOPS: Mapping[str, Stop] = {
+    "end_turn": "end_turn",
+    "stop_sequence": "end_turn",
+    "pause_turn": "end_turn",  # only a server-side tool pauses, and Magy offers none
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "refusal": "refusal",
+}
+
+# --- request ------------------------------------------------------------------------------------
+
+
+def body(request: ModelRequest) -> dict[str, Any]:
+    """The JSON body, `stream` left out. A pure function of the request: a longer conversation
+    extends the blocks of a shorter one and changes none of them, cache marks aside, so that what
+    the provider has cached stays a prefix."""
+    system = [_text(text) for text in request.system if text.strip()]
+    tools: list[Block] = [
+        {"name": t.name, "description": t.description, "input_schema": dict(t.parameters)}
+        for t in request.tools
+    ]
+    messages = _messages(request.messages)
+    _mark(system, tools, messages)
+    result: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens}
+    if request.thinking_tokens > 0:
+        budget = max(LEAST_THINKING, request.thinking_tokens)
+        result["thinking"] = {"type": "enabled", "budget_tokens": budget}
+        if request.max_tokens <= budget:  # the budget counts against it
+            result["max_tokens"] = budget + request.max_tokens
+    elif request.temperature is not None:  # not allowed together with thinking
+        result["temperature"] = request.temperature
+    if system:
+        result["system"] = system
+    if tools:
+        result["tools"] = tools
+    result["messages"] = messages
+    return result
+
+
+def _mark(system: list[Block], tools: list[Block], messages: list[Block]) -> None:
+    """Sets the cache marks; the API allows four.
+
+    The mark on the last user message writes the cache for the next request; that on the one before
+    is where the previous request wrote, so it is found however many blocks came since (the
+    provider looks back only 20 blocks from a mark).
+    """
+    users = [message["content"] for message in messages if message["role"] == "user"]
+    for blocks in (system, tools, *users[-2:]):
+        if blocks:
+            blocks[-1]["cache_control"] = {"type": "ephemeral"}
+
+
+def _messages(messages: Sequence[Message]) -> list[Block]:
+    """One message for each run of messages of one role. Within a user message tool results come
+    first, as the API demands. What would be empty is left out."""
+    ids = _wire_ids(messages)
+    rendered = ((m.role, list(_blocks(m.parts, ids))) for m in messages)
+    result: list[Block] = []
+    for role, group in groupby((r for r in rendered if r[1]), key=lambda r: r[0]):
+        blocks = [block for _, blocks in group for block in blocks]
+        if role == "user":
+            blocks.sort(key=lambda block: block["type"] != "tool_result")
+        result.append({"role": role, "content": blocks})
+    return result
+
+
+def _wire_ids(messages: Sequence[Message]) -> dict[str, str]:
+    """Call.id -> the id on the wire: the provider's own where it is valid and unique (calls made by
+    another provider may have none, or repeat them), else one made of ours."""
+    ids: dict[str, str] = {}
+    used: set[str] = set()
+    for call in (part for m in messages for part in m.parts if isinstance(part, Call)):
+        wire = call.provider_id
+        if wire in used or not _ID.fullmatch(wire):
+            wire = _own_id(call.id)
+        ids[call.id] = wire
+        used.add(wire)
+    return ids
+
+
+def _own_id(call: str) -> str:
+    return "call_" + re.sub(r"[^a-zA-Z0-9_-]", "_", call)
+
+
+def _blocks(parts: Sequence[Any], ids: Mapping[str, str]) -> Iterator[Block]:
+    for part in parts:
+        match part:
+            case Text():
+                if part.text.strip():
+                    yield _text(part.text)
+            case Thinking():
+                yield from _thinking(part)
+            case Call():
+                # The wire has room for objects only; the model should still see what it wrote.
+                given = part.arguments if part.invalid is None else {"INVALID_JSON": part.invalid}
+                yield {"type": "tool_use", "id": ids[part.id], "name": part.name, "input": given}
+            case ToolOutput():
+                yield _result(part, ids)
+            case _:
+                raise TypeError(f"a message cannot hold {type(part).__name__}")
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _thinking(part: Thinking) -> Iterator[Block]:
+    """Unchanged, or not at all: without the provider's proof the API refuses it."""
+    if part.data:
+        yield {"type": "redacted_thinking", "data": part.data}
+    elif part.signature:
+        yield {"type": "thinking", "thinking": part.text, "signature": part.signature}
+
+
+def _result(output: ToolOutput, ids: Mapping[str, str]) -> Block:
+    wire = ids.get(output.call) or _own_id(output.call)
+    block: Block = {"type": "tool_result", "tool_use_id": wire}
+    if output.text.strip():
+        block["content"] = output.text
+    elif output.error:  # an error must say something
+        block["content"] = "(failed without output)"
+    if output.error:
+        block["is_error"] = True
+    return block
+
+
+# --- answer -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Open:
+    """A content block while it streams. `call` is the tool call's number in the reply."""
+
+    block: Block
+    call: int = 0
+    pieces: list[str] = field(default_factory=list)
+    signature: list[str] = field(default_factory=list)
+
+
+class Answer:
+    """Collects the events of one streamed answer. `feed` raises KeyError, TypeError, ValueError or
+    AttributeError when an event does not have the documented shape; unknown kinds are ignored."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._request = request
+        self._blocks: dict[int, _Open] = {}
+        self._calls = 0
+        self._usage: dict[str, int] = {}
+        self._stop: str | None = None
+        self.started = False
+        self.complete = False
+        """The message was closed; `replied` may be called."""
+
+    def feed(self, event: Mapping[str, Any]) -> Delta | None:
+        handle = _EVENTS.get(event["type"])
+        return handle(self, event) if handle else None
+
+    def replied(self) -> Replied:
+        content = tuple(self._part(self._blocks[i]) for i in sorted(self._blocks))
+        return Replied(
+            request=self._request.id,
+            model=self._request.model,
+            content=tuple(part for part in content if part is not None),
+            stop=self._reason(),
+            usage=Usage(
+                input=self._usage.get("input_tokens", 0),
+                output=self._usage.get("output_tokens", 0),
+                cache_read=self._usage.get("cache_read_input_tokens", 0),
+                cache_write=self._usage.get("cache_creation_input_tokens", 0),
+            ),
+        )
+
+    @property
+    def closing(self) -> bool:
+        """The reason to stop was said: nothing of the content is missing any more."""
+        return self._stop is not None
+
+    def _reason(self) -> Stop:
+        """Some compatible servers say `end_turn` although the reply calls tools."""
+        stop = _STOPS.get(self._stop or "", "end_turn")
+        if stop in ("end_turn", "tool_use"):
+            return "tool_use" if self._calls else "end_turn"
+        return stop
+
+    def _part(self, block: _Open) -> Part | None:
+        text = "".join(block.pieces)
+        match block.block["type"]:
+            case "text":
+                return Text(text=text) if text else None
+            case "thinking":
+                return Thinking(text=text, signature="".join(block.signature))
+            case "redacted_thinking":
+                return Thinking(data=block.block["data"])
+            case "tool_use":
+                return self._call(block, text)
+        return None  # a server-side block; Magy asks for none
+
+    def _call(self, block: _Open, text: str) -> Call:
+        arguments: Any = block.block.get("input") or {}
+        invalid = None
+        if text.strip():
+            try:
+                arguments = orjson.loads(text)
+            except orjson.JSONDecodeError:
+                arguments = None
+        if not isinstance(arguments, dict):
+            arguments, invalid = {}, text
+        return Call(
+            id=f"{self._request.id}.{block.call}",
+            name=block.block["name"],
+            arguments=arguments,
+            provider_id=block.block["id"],
+            invalid=invalid,
+        )
+
+    # One method for each kind of event.
+
+    def _on_message_start(self, event: Mapping[str, Any]) -> None:
+        self.started = True
+        self._count(event["message"].get("usage"))
+
+    def _on_block_start(self, event: Mapping[str, Any]) -> Delta | None:
+        block = event["content_block"]
+        opened = self._blocks[event["index"]] = _Open(block)
+        match block["type"]:
+            case "tool_use":
+                opened.call = self._calls
+                self._calls += 1
+                return Delta("call", "", opened.call, block["name"])
+            case "text":
+                return self._more(opened, "text", block.get("text"))
+            case "thinking":
+                if signature := block.get("signature"):
+                    opened.signature.append(signature)
+                return self._more(opened, "thinking", block.get("thinking"))
+        return None
+
+    def _on_block_delta(self, event: Mapping[str, Any]) -> Delta | None:
+        delta = event["delta"]
+        opened = self._blocks[event["index"]]
+        match delta["type"]:
+            case "text_delta":
+                return self._more(opened, "text", delta["text"])
+            case "input_json_delta":
+                if opened.block["type"] != "tool_use" or not delta["partial_json"]:
+                    return None
+                opened.pieces.append(delta["partial_json"])
+                return Delta("call", delta["partial_json"], opened.call, opened.block["name"])
+            case "thinking_delta":
+                return self._more(opened, "thinking", delta["thinking"])
+            case "signature_delta":
+                opened.signature.append(delta["signature"])
+        return None
+
+    def _more(
+        self, opened: _Open, kind: Literal["text", "thinking"], text: str | None
+    ) -> Delta | None:
+        if not text:
+            return None
+        opened.pieces.append(text)
+        return Delta(kind, text)
+
+    def _on_message_delta(self, event: Mapping[str, Any]) -> None:
+        self._stop = event["delta"].get("stop_reason") or self._stop
+        self._count(event.get("usage"))
+
+    def _on_message_stop(self, event: Mapping[str, Any]) -> None:
+        self.complete = True
+
+    def _count(self, usage: Mapping[str, Any] | None) -> None:
+        """Counts are cumulative: a later one replaces an earlier one."""
+        for name, count in (usage or {}).items():
+            if isinstance(count, int):
+                self._usage[name] = count
+
+
+_EVENTS: Mapping[str, Callable[[Answer, Mapping[str, Any]], Delta | None]] = {
+    "message_start": Answer._on_message_start,
+    "content_block_start": Answer._on_block_start,
+    "content_block_delta": Answer._on_block_delta,
+    "message_delta": Answer._on_message_delta,
+    "message_stop": Answer._on_message_stop,
+}

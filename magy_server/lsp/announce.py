@@ -1,0 +1,163 @@
+"""What an editor is told without having subscribed: open questions, changed sessions, and the
+progress of each turn in the editor's own way.
+
+A listener of the engine. For an editor that knows no `magy/*` it also asks permission through
+`window/showMessageRequest`; dismissing that leaves the question open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+from magy_server.core.events import (
+    Admitted,
+    Answered,
+    Asked,
+    Configured,
+    Ended,
+    Entry,
+    Finished,
+    Judged,
+    Opened,
+    Resumed,
+)
+from magy_server.core.state import State
+from magy_server.core.updates import interaction
+from magy_server.engine.engine import Engine
+from magy_server.engine.summary import title
+from magy_server.lsp import present, wire
+
+CHOICES = ("Allow once", "Allow for this session", "Refuse")
+
+
+class Progress(Protocol):
+    def report(self, message: str) -> None: ...
+
+    def end(self, message: str = "") -> None: ...
+
+
+class Client(Protocol):
+    """The standard LSP side of a connection, as the announcer needs it."""
+
+    async def choose(self, message: str, actions: Sequence[str]) -> str | None: ...
+
+    async def progress(
+        self, title: str, message: str = "", cancel: Callable[[], None] | None = None
+    ) -> Progress | None: ...
+
+
+class Announcer:
+    """`knows_magy`: the client shows questions itself, and is sent `magy/*` notifications."""
+
+    def __init__(
+        self,
+        client: Client,
+        notify: Callable[[str, Any], None],
+        knows_magy: bool,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self.engine: Engine | None = None
+        self._client = client
+        self._knows_magy = knows_magy
+        self._notify = notify
+        self._spawn = spawn
+        self._running: dict[str, str] = {}
+        self._progress: dict[str, Progress] = {}
+        self._open: dict[str, set[str]] = {}
+
+    def __call__(self, state: State, entries: Sequence[Entry]) -> None:
+        session_id = state.stream.removeprefix("session/")
+        for entry in entries:
+            self._show_progress(state, session_id, entry)
+            match entry.event:
+                case Asked() if entry.event.id in state.questions:
+                    self._opened(state, session_id, entry.event, entry.at)
+                case Answered():
+                    self._resolved(session_id, [entry.event.id])
+                case Finished() | Ended():
+                    self._close(state, session_id)
+                case Resumed():  # nobody has seen these questions in this editor yet
+                    for question in state.questions.values():
+                        self._opened(state, session_id, question.asked, question.at)
+        if self._knows_magy and any(_lists(entry) for entry in entries):
+            self._notify("magy/session/listChanged", {"sessionId": session_id})
+
+    def _opened(self, state: State, session_id: str, asked: Asked, at: float) -> None:
+        self._open.setdefault(session_id, set()).add(asked.id)
+        if self._knows_magy:
+            question = {**interaction(asked), "agent": state.agent, "at": at}
+            opened = present.interaction(session_id, question)
+            self._changed(wire.InteractionChanged(session_id=session_id, opened=[opened]))
+        else:
+            self._spawn(self._ask(session_id, asked))
+
+    def _close(self, state: State, session_id: str) -> None:
+        """Questions of calls that ended unanswered."""
+        gone = [id for id in self._open.get(session_id, ()) if id not in state.questions]
+        if gone:
+            self._resolved(session_id, gone)
+
+    def _resolved(self, session_id: str, ids: list[str]) -> None:
+        self._open.get(session_id, set()).difference_update(ids)
+        if self._knows_magy:
+            self._changed(wire.InteractionChanged(session_id=session_id, resolved=ids))
+
+    def _changed(self, change: wire.InteractionChanged) -> None:
+        params = change.model_dump(mode="json", by_alias=True)
+        self._notify("magy/interaction/changed", params)
+
+    async def _ask(self, session_id: str, asked: Asked) -> None:
+        """Permission in an editor without Magy code (G001)."""
+        choices = CHOICES if asked.remember else (CHOICES[0], CHOICES[2])
+        choice = await self._client.choose(f"{asked.title}\n({asked.rule})", choices)
+        if choice is None or self.engine is None:
+            return
+        await self.engine.answer(
+            session_id,
+            asked.id,
+            allow=choice != CHOICES[2],
+            reason="",
+            scope="session" if choice == CHOICES[1] else "once",
+            by="editor",
+        )
+
+    def _show_progress(self, state: State, session_id: str, entry: Entry) -> None:
+        event = entry.event
+        match event:
+            case Admitted(opens=True, turn=turn):
+                self._begin(state, session_id, turn)
+            case Resumed() if state.turn:
+                self._begin(state, session_id, state.turn.id)
+            case Judged() if progress := self._progress.get(session_id):
+                progress.report(event.facts.title)
+            case Ended():
+                self._running.pop(session_id, None)
+                if progress := self._progress.pop(session_id, None):
+                    progress.end(event.stop.replace("_", " "))
+
+    def _begin(self, state: State, session_id: str, turn: str) -> None:
+        about = f"Magy: {title(state)}" if title(state) else "Magy"
+        self._running[session_id] = turn
+        self._spawn(self._progress_of(session_id, turn, about))
+
+    async def _progress_of(self, session_id: str, turn: str, about: str) -> None:
+        def cancel() -> None:
+            self._spawn(self._cancel(session_id, turn))
+
+        progress = await self._client.progress(about, cancel=cancel)
+        if progress is None:
+            return
+        if self._running.get(session_id) == turn:
+            self._progress[session_id] = progress
+        else:  # the turn was over before the editor had made the progress
+            progress.end()
+
+    async def _cancel(self, session_id: str, turn: str) -> None:
+        if self.engine is not None:
+            await self.engine.cancel(session_id, turn)
+
+
+def _lists(entry: Entry) -> bool:
+    """Whether the session's row in a list looks different now."""
+    return isinstance(entry.event, Opened | Configured | Admitted | Asked | Answered | Ended)

@@ -1,0 +1,262 @@
+"""The editor's documents as it shows them, unsaved changes included.
+
+pygls's own mirror is wrong in ways that matter here: it cuts lines at form feeds, U+2028 and the
+like, where LSP knows only LF, CRLF and CR, so that one such character shifts every later edit; it
+puts a position past the end of a line before its last character; and it rebuilds the whole text on
+every keystroke. `LiveDocument` replaces the text part and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
+
+from lsprotocol import types
+from pygls.workspace import TextDocument, Workspace
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines as LSP counts them, with their ends; the last one has no end and may be empty."""
+    if "\r" not in text:
+        lines = [line + "\n" for line in text.split("\n")]
+        lines[-1] = lines[-1][:-1]
+        return lines
+    lines = _LINE.findall(text)
+    if lines[-1].endswith(("\n", "\r")):
+        lines.append("")
+    return lines
+
+
+def units(text: str, encoding: str) -> int:
+    """Length in code units: bytes for utf-8, code points for utf-32."""
+    if text.isascii() or encoding == "utf-32":
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def column(line: str, character: int, encoding: str) -> int:
+    """The string offset of an LSP column; past the end of the line means its end, and the middle
+    of a character means after it."""
+    content = line.rstrip("\r\n")
+    if content.isascii() or encoding == "utf-32":
+        return min(character, len(content))
+    width = _utf8_width if encoding == "utf-8" else _utf16_width
+    seen = 0
+    for at, char in enumerate(content):
+        if seen >= character:
+            return at
+        seen += width(char)
+    return len(content)
+
+
+def _utf8_width(char: str) -> int:
+    point = ord(char)
+    return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
+
+
+def _utf16_width(char: str) -> int:
+    return 1 if ord(char) < 0x10000 else 2
+
+
+class Positions:
+    """LSP positions of string offsets in one text, and back."""
+
+    def __init__(self, text: str, encoding: str) -> None:
+        self._lines = split_lines(text)
+        self._starts = [0, *accumulate(map(len, self._lines))]
+        self._encoding = encoding
+
+    def position(self, offset: int) -> dict[str, int]:
+        line = min(bisect_right(self._starts, offset), len(self._lines)) - 1
+        before = self._lines[line][: offset - self._starts[line]]
+        return {"line": line, "character": units(before, self._encoding)}
+
+    def range(self, start: int, end: int) -> dict[str, dict[str, int]]:
+        return {"start": self.position(start), "end": self.position(end)}
+
+    def offset(self, line: int, character: int) -> int:
+        if line >= len(self._lines):
+            return self._starts[-1]
+        return self._starts[line] + column(self._lines[line], character, self._encoding)
+
+
+class LiveDocument(TextDocument):
+    """A document as a list of lines, so that a keystroke in a long file is as cheap as in a
+    short one."""
+
+    _parts: list[str] | None = None
+    _joined: str | None = None
+
+    def replace(self, range: types.Range, text: str) -> None:
+        """One incremental change. Positions outside the text are clamped, as LSP demands."""
+        lines = self._split()
+        first, last = range.start, range.end
+        if (first.line, first.character) > (last.line, last.character):
+            first, last = last, first
+        a, a_column = self._locate(lines, first)
+        b, b_column = self._locate(lines, last)
+        head, tail = lines[a][:a_column], lines[b][b_column:]
+        if a > 0 and lines[a - 1].endswith("\r"):
+            # A lone CR may become half of a CRLF.
+            a -= 1
+            head = lines[a] + head
+        fresh = split_lines(head + text + tail)
+        if b + 1 < len(lines) and fresh[-1] == "" and len(fresh) > 1:
+            fresh.pop()
+        lines[a : b + 1] = fresh
+        self._joined = None
+
+    def _locate(self, lines: list[str], position: types.Position) -> tuple[int, int]:
+        if position.line >= len(lines):
+            return len(lines) - 1, len(lines[-1])
+        encoding = encoding_name(self._position_codec.encoding)
+        return position.line, column(lines[position.line], position.character, encoding)
+
+    def _split(self) -> list[str]:
+        if self._parts is None:
+            self._parts = split_lines(self.source)
+            self._source = ""
+        return self._parts
+
+    def _apply_incremental_change(self, change: types.TextDocumentContentChangePartial) -> None:
+        self.replace(change.range, change.text)
+
+    def _apply_full_change(self, change: Any) -> None:
+        self._source = change.text
+        self._parts = self._joined = None
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return tuple(self._split())
+
+    @property
+    def source(self) -> str:
+        if self._parts is None:
+            return super().source
+        if self._joined is None:
+            self._joined = "".join(self._parts)
+        return self._joined
+
+
+Watcher = Callable[[LiveDocument | None], None]
+"""Called after every change of a document; with None when it was closed."""
+
+
+class LiveWorkspace(Workspace):
+    """pygls's workspace with live documents, which are also found by canonical path."""
+
+    @classmethod
+    def like(cls, other: Workspace, folders: Iterable[types.WorkspaceFolder]) -> LiveWorkspace:
+        return cls(other.root_uri, other._sync_kind, list(folders), other.position_encoding)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._by_path: dict[str, dict[str, None]] = {}
+        self._watchers: dict[str, list[Watcher]] = {}
+
+    @property
+    def encoding(self) -> str:
+        """utf-8, utf-16 or utf-32."""
+        return encoding_name(self.position_encoding)
+
+    def document(self, path: str) -> LiveDocument | None:
+        """The open document of a canonical path; of two names for it, the one opened last."""
+        for key in reversed(self._by_path.get(path, {})):
+            document = self._text_documents.get(key)
+            if isinstance(document, LiveDocument):
+                return document
+        return None
+
+    def open_paths(self) -> Sequence[str]:
+        return tuple(self._by_path)
+
+    def folder_paths(self) -> Sequence[str]:
+        """Canonical paths of the workspace folders, or of the root when there are none."""
+        uris = [folder.uri for folder in self._folders.values()] or [self.root_uri or ""]
+        return tuple(path for uri in uris if (path := canonical(uri)))
+
+    def watch(self, uri: str, watcher: Watcher) -> Callable[[], None]:
+        """Tells every change of the document from now on; the answer ends that."""
+        key = uri_key(uri)
+        watchers = self._watchers.setdefault(key, [])
+        watchers.append(watcher)
+
+        def stop() -> None:
+            watchers.remove(watcher)
+            if not watchers:
+                self._watchers.pop(key, None)
+
+        return stop
+
+    def changed(self, uri: str) -> None:
+        """To be called after each notification about the document."""
+        document = self.open_document(uri)
+        for watcher in tuple(self._watchers.get(uri_key(uri), ())):
+            watcher(document)
+
+    def open_document(self, uri: str) -> LiveDocument | None:
+        document = self._text_documents.get(uri_key(uri))
+        return document if isinstance(document, LiveDocument) else None
+
+    def _create_text_document(
+        self,
+        doc_uri: str,
+        source: str | None = None,
+        version: int | None = None,
+        language_id: str | None = None,
+    ) -> TextDocument:
+        return LiveDocument(
+            doc_uri,
+            source=source,
+            version=version,
+            language_id=language_id,
+            sync_kind=self._sync_kind,
+            position_codec=self._position_codec,
+        )
+
+    def put_text_document(
+        self, text_document: types.TextDocumentItem, notebook_uri: str | None = None
+    ) -> None:
+        super().put_text_document(text_document, notebook_uri)
+        if path := canonical(text_document.uri):
+            names = self._by_path.setdefault(path, {})
+            names.pop(uri_key(text_document.uri), None)
+            names[uri_key(text_document.uri)] = None
+
+    def remove_text_document(self, doc_uri: str) -> None:
+        super().remove_text_document(doc_uri)
+        # Not by path: the file behind the name may have become another one since.
+        for path, names in tuple(self._by_path.items()):
+            if names.pop(uri_key(doc_uri), self) is None and not names:
+                del self._by_path[path]
+
+
+def uri_key(uri: str) -> str:
+    """What pygls files documents under: clients do not escape alike in all messages."""
+    return unquote(uri)
+
+
+def canonical(uri: str) -> str | None:
+    """The canonical absolute path of a local file's URI; None for any other."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    path = os.fsdecode(unquote_to_bytes(parts.path))
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in path:
+        return None
+    return os.path.realpath(path) if path.startswith("/") else None
+
+
+def encoding_name(encoding: Any) -> str:
+    """utf-8, utf-16 or utf-32; LSP's default is utf-16."""
+    return str(getattr(encoding, "value", encoding or "utf-16"))

@@ -1,0 +1,288 @@
+"""The `magy/*` methods: each is one engine verb. The door holds the connection's subscriptions and
+nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.ports import StreamInfo
+from magy_server.engine.engine import Attached, Engine, stream_of
+from magy_server.engine.summary import summarise
+from magy_server.engine.trust import Trust
+from magy_server.lsp import present, wire
+from magy_server.lsp.outbox import Outbox
+from magy_server.lsp.subscription import Subscription, page
+
+P = TypeVar("P", bound=wire.Wire)
+Handler = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class Door:
+    """`roots` are the editor's workspace folders, canonical; `scratch` is where sessions without a
+    project live."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        trust: Trust,
+        outbox: Outbox,
+        roots: Sequence[str],
+        scratch: str,
+        client: str,
+    ) -> None:
+        self._engine = engine
+        self._trust = trust
+        self._outbox = outbox
+        self._roots = roots
+        self._scratch = scratch
+        self._client = client
+        self._subscriptions: dict[str, Subscription] = {}
+
+    def methods(self) -> dict[str, Handler]:
+        """By name, each taking the params as sent. Raises InvalidRequest for wrong ones."""
+        return {method.name: self._handler(method) for method in wire.CLIENT_TO_SERVER}
+
+    def _handler(self, method: wire.Method) -> Handler:
+        name = method.name.removeprefix("magy/").replace("/", "_")
+        verb: Callable[[Any], Awaitable[wire.Wire | None]] = getattr(self, name)
+
+        async def handle(params: dict[str, Any]) -> Any:
+            result = await verb(parsed(method.params, params, method.name))
+            return (result or wire.Empty()).model_dump(mode="json", by_alias=True)
+
+        return handle
+
+    def close(self) -> None:
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        self._subscriptions.clear()
+
+    def subscribed(self, session_id: str) -> bool:
+        return session_id in self._subscriptions
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def session_new(self, params: wire.NewParams) -> wire.NewResult:
+        root, cwd = self._place(params.cwd)
+        settings = self._trust.settings(root)
+        agent = params.agent or settings.default_agent
+        model = params.model or ""
+        session = await self._engine.open(params.session_id, root, cwd, agent, model)
+        options = present.config_options(self._options(session.state.options), self._choices())
+        return wire.NewResult(session_id=params.session_id, config_options=options)
+
+    async def session_list(self, params: wire.ListParams) -> wire.ListResult:
+        root = self._place(params.cwd)[0] if params.cwd else None
+        found = await self._engine.sessions(
+            first_root=root,
+            root=root if params.only else None,
+            cursor=params.cursor,
+            limit=params.limit,
+        )
+        sessions = [present.session_info(info) for info in found.items]
+        return wire.ListResult(sessions=sessions, next_cursor=found.cursor)
+
+    async def session_subscribe(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
+        start = params.start
+        tail = 20 if start.tail is None else start.tail
+        attached = await self._engine.attach(params.session_id, after=start.seq, tail=tail)
+        cursor = attached.entries[-1].seq if attached.entries else max(start.seq or 0, 0)
+        if start.seq is None and not attached.entries:
+            cursor = attached.head
+        self._subscribe(params.session_id, cursor)
+        return wire.SubscribeResult(
+            head_seq=attached.head,
+            floor_seq=attached.entries[0].seq if attached.entries else attached.head + 1,
+            summary=self._summary(attached),
+            events=_updates(attached),
+            more=cursor < attached.head,
+        )
+
+    async def session_resume(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
+        result = await self.session_subscribe(params)
+        if result.summary.session.state != "idle":
+            await self._engine.resume(params.session_id)
+        return result
+
+    async def session_unsubscribe(self, params: wire.SessionParams) -> None:
+        if subscription := self._subscriptions.pop(params.session_id, None):
+            subscription.close()
+
+    async def session_events(self, params: wire.EventsParams) -> wire.EventsResult:
+        found = await self._engine.events(
+            params.session_id, after=params.after, before=params.before, limit=params.limit
+        )
+        entries = found.entries
+        if params.after is not None:
+            end = (params.before or found.head + 1) - 1
+            more = bool(entries) and entries[-1].seq < end
+        else:
+            more = bool(entries) and entries[0].seq > 1
+        return wire.EventsResult(events=_updates(found), head_seq=found.head, more=more)
+
+    async def session_prompt(self, params: wire.PromptParams) -> wire.PromptResult:
+        content = present.content(params.prompt)
+        outcome = await self._engine.prompt(
+            params.session_id, params.message_id, content, params.delivery
+        )
+        return wire.PromptResult(message_id=params.message_id, outcome=outcome)
+
+    async def session_cancel(self, params: wire.CancelParams) -> wire.CancelResult:
+        cancelled = await self._engine.cancel(params.session_id, params.turn_id)
+        return wire.CancelResult(cancelled=cancelled)
+
+    async def session_close(self, params: wire.SessionParams) -> None:
+        await self._engine.close(params.session_id)
+        await self.session_unsubscribe(params)
+
+    async def session_delete(self, params: wire.SessionParams) -> wire.DeleteResult:
+        await self.session_unsubscribe(params)
+        return wire.DeleteResult(deleted=await self._engine.delete(params.session_id))
+
+    async def session_fork(self, params: wire.ForkParams) -> wire.NewResult:
+        session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
+        options = present.config_options(self._options(session.state.options), self._choices())
+        return wire.NewResult(session_id=params.new_session_id, config_options=options)
+
+    async def session_set_config_option(self, params: wire.ConfigParams) -> wire.ConfigResult:
+        state = await self._engine.configure(params.session_id, params.config_id, params.value)
+        options = present.config_options(self._options(state.options), self._choices())
+        return wire.ConfigResult(config_options=options)
+
+    # --- the queue ------------------------------------------------------------------------------
+
+    async def queue_reorder(self, params: wire.ReorderParams) -> wire.QueueResult:
+        return await self._requeue(params.session_id, params.order, [])
+
+    async def queue_drop(self, params: wire.DropParams) -> wire.QueueResult:
+        return await self._requeue(params.session_id, [], params.message_ids)
+
+    async def _requeue(
+        self, session_id: str, order: Sequence[str], dropped: Sequence[str]
+    ) -> wire.QueueResult:
+        state = await self._engine.requeue(session_id, order, dropped)
+        return wire.QueueResult(waiting=present.waiting(summarise(state)["waiting"]))
+
+    # --- agents, questions, permissions -----------------------------------------------------------
+
+    async def agent_list(self, params: wire.Empty) -> wire.AgentsResult:
+        agents = [
+            wire.AgentInfo(name=a.name, description=a.description, mode=a.mode, model=a.model)
+            for a in self._engine.world.agents.values()
+            if not a.hidden
+        ]
+        return wire.AgentsResult(agents=agents)
+
+    async def interaction_list(self, params: wire.InteractionsParams) -> wire.InteractionsResult:
+        if params.session_id is not None:
+            infos: Sequence[StreamInfo] = [await self._engine.info(params.session_id)]
+        else:
+            infos = await self._engine.asking()
+        found = [question for info in infos for question in present.interactions(info)]
+        return wire.InteractionsResult(interactions=found)
+
+    async def interaction_respond(self, params: wire.RespondParams) -> wire.RespondResult:
+        accepted = await self._engine.answer(
+            params.session_id,
+            params.interaction_id,
+            allow=params.outcome == "allow",
+            reason=params.reason,
+            scope=params.scope,
+            by=self._client,
+        )
+        if accepted:
+            return wire.RespondResult(accepted=True)
+        winner = await self._engine.winner(params.session_id, params.interaction_id)
+        return wire.RespondResult(accepted=False, winner=winner)
+
+    async def permission_list(self, params: wire.GrantsParams) -> wire.GrantsResult:
+        grants = [
+            wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
+            for g in await self._engine.grants(params.session_id)
+        ]
+        return wire.GrantsResult(grants=grants)
+
+    async def permission_withdraw(self, params: wire.WithdrawParams) -> wire.WithdrawResult:
+        withdrawn = await self._engine.withdraw(params.session_id, params.grant_id)
+        return wire.WithdrawResult(withdrawn=withdrawn)
+
+    async def workspace_trust(self, params: wire.TrustParams) -> wire.TrustResult:
+        root = _directory(params.root)
+        if params.trusted is not None:
+            await self._trust.set(root, params.trusted)
+        return wire.TrustResult(
+            root=root, trusted=self._trust.trusted(root), ignored=list(self._trust.ignored(root))
+        )
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _subscribe(self, session_id: str, cursor: int) -> None:
+        """One subscription a session: subscribing again starts anew from there."""
+        if old := self._subscriptions.pop(session_id, None):
+            old.close()
+        session = self._engine.runner.watch(stream_of(session_id))
+        session.want_partials()
+        subscription = Subscription(self._engine, session, self._outbox, cursor)
+        self._subscriptions[session_id] = subscription
+        self._outbox.wake(subscription)
+
+    def _place(self, cwd: str | None) -> tuple[str | None, str]:
+        """(workspace root, working directory), canonical. The root is the innermost workspace
+        folder around `cwd`, else `cwd` itself."""
+        if cwd is None:
+            return None, self._scratch
+        path = _directory(cwd)
+        around = [root for root in self._roots if path == root or path.startswith(root + "/")]
+        return max(around, key=len, default=path), path
+
+    def _summary(self, attached: Attached) -> wire.Summary:
+        about = {**attached.info.summary}
+        about["options"] = self._options(about.get("options", {}))
+        info = attached.info
+        shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
+        return present.summary(shown, self._choices())
+
+    def _options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """A session that names no model uses its agent's, or the configured one."""
+        filled = dict(options)
+        if not filled.get("model"):
+            agent = self._engine.world.agents.get(filled.get("agent", ""))
+            filled["model"] = (agent and agent.model) or self._engine.world.settings.model
+        return filled
+
+    def _choices(self) -> dict[str, Sequence[str]]:
+        world = self._engine.world
+        agents = [a.name for a in world.agents.values() if not a.hidden and a.mode != "subagent"]
+        return {"agent": agents, "model": world.models, "bypass": ["off", "on"]}
+
+
+def parsed(model: type[P], params: dict[str, Any], method: str) -> P:
+    """Raises InvalidRequest that says which parameter is wrong."""
+    try:
+        return model.model_validate({k: v for k, v in params.items() if k != "_meta"})
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(step) for step in item['loc']) or 'params'}: {item['msg']}"
+            for item in error.errors(include_url=False, include_input=False)[:5]
+        )
+        raise InvalidRequest(f"{method}: {wrong}. See docs/protocol.md.") from None
+
+
+def _updates(attached: Attached) -> list[wire.Update]:
+    items = page(attached.entries, attached.texts)
+    return [wire.Update.model_construct(**item) for item in items]
+
+
+def _directory(path: str) -> str:
+    """Canonical. Raises InvalidRequest."""
+    if not os.path.isabs(path) or "\0" in path:
+        raise InvalidRequest(f"{path!r} is not an absolute path.")
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        raise InvalidRequest(f"{path!r} is not a directory.")
+    return real

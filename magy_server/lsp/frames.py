@@ -1,0 +1,222 @@
+"""LSP's base protocol, read tolerantly: bytes in, JSON values and `Malformed` notes out.
+
+A header block is lines up to an empty one; only `Content-Length` counts, in any case, with CRLF or
+LF. The decoder never raises and never gets stuck. What makes that possible: the bytes of a header
+line (`Content-Length: 5` and a raw line end) cannot occur inside valid JSON, so wherever they show
+up while a body is awaited, skipped or unreadable, a new frame begins there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+MAX_BODY = 256 * 1024 * 1024
+"""Bytes. A frame that announces more is skipped and answered with an error."""
+
+_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?$", re.IGNORECASE)
+_FRAME = re.compile(rb"Content-Length:[ \t]*\d{1,12}[ \t]*\r?\n(?:[!-~ \t]{1,200}\r?\n)*\r?\n")
+_MARK = b"Content-Length:"
+_BEGUN = re.compile(
+    rb"(?:%b|%b[ \t]*\d{0,12}\s{0,4})\Z"
+    % (b"|".join(_MARK[:n] for n in range(1, len(_MARK))), _MARK)
+)
+"""A header cut in two by the end of a body."""
+_LINE = 4096
+"""A header line longer than this is garbage; only its end is kept."""
+_SMALL = 128 * 1024
+"""Bytes. As much is copied after an odd frame to go on in the quick way."""
+_HEAD = 1024
+"""How much of a skipped body is kept to find the request's id."""
+_ID = re.compile(
+    rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?\d{1,18}|"[^"\\]*")\s*,'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A frame that holds no message. `code` and `message` are for the JSON-RPC error to answer
+    with; `id` is the request's own when it could still be read."""
+
+    code: int
+    message: str
+    id: int | str | None = None
+
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+
+
+class FrameDecoder:
+    """Feed it what was read; iterate over what it makes of that, in order."""
+
+    def __init__(self, max_body: int = MAX_BODY) -> None:
+        self._max_body = max_body
+        self._buffer = bytearray()
+        self._length: int | None = None
+        """Length of the body that comes next; None between frames."""
+        self._scanned = 0
+        """Up to where the incomplete body was searched for the header of another frame."""
+        self._announced: int | None = None
+        """Length that the header lines read so far announce."""
+        self._skip = 0
+        """Bytes of an oversized body still to come."""
+        self._head: bytearray | None = None
+
+    def feed(self, data: bytes) -> Iterator[Any | Malformed]:
+        """Must be iterated to its end before the next call."""
+        buffer = self._buffer
+        if self.idle:
+            data = yield from self._usual(data)
+            if not data:
+                return
+        buffer += data
+        while self._skip or self._length is not None or self._headers():
+            yield from self._skipped() if self._skip else self._body()
+            if self._skip or self._length is not None:
+                return
+            if len(buffer) < _SMALL:
+                buffer[:] = yield from self._usual(bytes(buffer))
+
+    @property
+    def idle(self) -> bool:
+        """False in the middle of a frame: input that ends here was cut off."""
+        between = self._length is None and self._announced is None and not self._skip
+        return between and not self._buffer
+
+    def _usual(self, data: bytes) -> Generator[Any, None, bytes]:
+        """Reads whole frames as nearly every client writes them, up to the first other thing; the
+        answer is what is left."""
+        at = 0
+        while data.startswith(b"Content-Length: ", at):
+            end = data.find(b"\r\n\r\n", at, at + 40)
+            digits = data[at + 16 : end]
+            if end < 0 or not digits.isdigit():
+                break
+            stop = end + 4 + int(digits)
+            if stop > len(data) or stop - end > self._max_body:
+                break
+            message = decode(data[end + 4 : stop])
+            if type(message) is Malformed:
+                break
+            yield message
+            at = stop
+        return data[at:]
+
+    def _body(self) -> Iterator[Any | Malformed]:
+        """Reads the body that comes next. The length stays known while it has not come whole."""
+        buffer, length = self._buffer, self._length
+        assert length is not None
+        if length > self._max_body:
+            self._skip, self._head, self._length = length, bytearray(), None
+            yield from self._skipped()
+        elif len(buffer) >= length:
+            body = bytes(memoryview(buffer)[:length])
+            del buffer[:length]
+            self._length = None
+            message = decode(body)
+            if isinstance(message, Malformed):
+                self._give_back(body)
+            yield message
+        elif self._resume_at_inner_frame():
+            yield Malformed(PARSE_ERROR, "A frame was shorter than its Content-Length.")
+
+    def _headers(self) -> bool:
+        """Consumes header lines. True when a body length is known; False when input ran out."""
+        buffer = self._buffer
+        while (end := buffer.find(b"\n")) >= 0:
+            line = bytes(memoryview(buffer)[:end])
+            del buffer[: end + 1]
+            if match := _LENGTH.search(line):
+                # int() of thousands of digits is an error; what long numbers mean is "too much".
+                digits = match[1].lstrip(b"0") or b"0"
+                self._announced = int(digits) if len(digits) < 16 else 10**16
+            elif self._announced is not None and line in (b"", b"\r"):
+                self._length, self._announced, self._scanned = self._announced, None, 0
+                return True
+        if len(buffer) > _LINE:
+            del buffer[: -len(_MARK) - 32]
+        return False
+
+    def _resume_at_inner_frame(self) -> bool:
+        """Drops an incomplete body that turns out to hold the header of another frame."""
+        buffer = self._buffer
+        at = buffer.find(_MARK, self._scanned)
+        while at >= 0:
+            if _FRAME.match(buffer, at):
+                del buffer[:at]
+                self._length = None
+                return True
+            at = buffer.find(_MARK, at + 1)
+        self._scanned = max(0, len(buffer) - 512)
+        return False
+
+    def _give_back(self, body: bytes) -> None:
+        """Too long a length takes what follows for body."""
+        if inner := _FRAME.search(body) or _BEGUN.search(body):
+            self._buffer[:0] = body[inner.start() :]
+
+    def _skipped(self) -> Iterator[Malformed]:
+        """Throws an oversized body away, until its end or the header of another frame."""
+        buffer = self._buffer
+        at = buffer.find(_MARK)
+        while at >= 0 and at < self._skip and not _FRAME.match(buffer, at):
+            at = buffer.find(_MARK, at + 1)
+        found = 0 <= at < self._skip
+        # The end of what has come stays, since a header may be cut in two there.
+        count = at if found else min(self._skip, max(0, len(buffer) - 512))
+        if not found and self._skip <= len(buffer):
+            count = self._skip
+        if self._head is not None:
+            self._head += buffer[: min(count, _HEAD - len(self._head))]
+        del buffer[:count]
+        self._skip = 0 if found else self._skip - count
+        if self._head is not None and (not self._skip or len(self._head) >= _HEAD):
+            match, self._head = _ID.match(self._head), None
+            text = f"The message is too large: Magy reads at most {self._max_body} bytes in one."
+            yield Malformed(INVALID_REQUEST, text, orjson.loads(match[1]) if match else None)
+
+
+def decode(body: bytes) -> Any | Malformed:
+    """One JSON value. Lone surrogates, which some editors send as escapes, become U+FFFD: they
+    have no UTF-8 form, and both count as one unit in UTF-16 positions."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        if b"\\ud" in body or b"\\uD" in body:
+            lenient = _decode_surrogates(body)
+            if not isinstance(lenient, Malformed):
+                return lenient
+        return Malformed(PARSE_ERROR, f"The message is not valid JSON: {error}.")
+
+
+def _decode_surrogates(body: bytes) -> Any | Malformed:
+    try:
+        value = json.loads(body, parse_constant=_no_constant)
+        text = json.dumps(value, ensure_ascii=False)
+        return orjson.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    except (ValueError, RecursionError) as error:
+        return Malformed(PARSE_ERROR, f"The message is not valid JSON: {error}.")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def encode(message: Any) -> bytes:
+    """The body of one frame. Raises TypeError for what JSON cannot hold."""
+    try:
+        return orjson.dumps(message)
+    except TypeError:
+        # Lone surrogates (undecodable file names) and integers beyond 64 bits end here.
+        return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def frame(body: bytes) -> bytes:
+    """`Content-Length` only: jsonrpc.el of Emacs 28 searches no more than 100 header bytes."""
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -1,0 +1,145 @@
+"""The front door of an editor: what stands behind the language server once it is initialized.
+
+Light to import: the engine comes with `start`, after `initialize` has been answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from magy_server import __version__
+from magy_server.core.errors import MagyError
+
+if TYPE_CHECKING:
+    from pygls.lsp.server import LanguageServer
+
+    from magy_server.core.ports import Editor
+    from magy_server.engine.engine import Engine
+    from magy_server.engine.session import Listener
+    from magy_server.engine.trust import Trust
+    from magy_server.lsp.door import Door
+    from magy_server.lsp.server import Server
+    from magy_server.lsp.transport import Handler
+
+LOG = logging.getLogger(__name__)
+
+Compose = Callable[
+    [Sequence[str], Mapping[str, Any], "Editor | None", Sequence["Listener"]],
+    AbstractAsyncContextManager[tuple["Engine", "Trust"]],
+]
+"""(workspace roots, the editor's settings, its buffers, listeners) -> the running engine."""
+
+
+class Front:
+    """`lsp.server.FrontDoor`. `compose` gives the composition root; it may import what is slow."""
+
+    version = __version__
+    experimental: Mapping[str, Any] = {"version": __version__, "protocol": 1}
+    commands: Sequence[str] = ()
+
+    def __init__(self, compose: Callable[[], Compose], scratch: Callable[[], str]) -> None:
+        self._compose = compose
+        self._scratch = scratch
+        self._stack = AsyncExitStack()
+        self._door: Door | None = None
+        self._warming: asyncio.Task[None] | None = None
+
+    def configure(self, server: LanguageServer) -> None:
+        """Nothing besides sync and lifecycle yet."""
+
+    async def start(self, server: Server) -> Mapping[str, Handler]:
+        """Raises MagyError; the person is told in a window as well."""
+        try:
+            return await self._start(server)
+        except MagyError as error:
+            from lsprotocol.types import MessageType
+
+            server.show(f"Magy: {error.message}", MessageType.Error)
+            raise
+
+    async def _start(self, server: Server) -> Mapping[str, Handler]:
+        from magy_server.lsp.announce import Announcer
+        from magy_server.lsp.door import Door
+
+        about = Announced(server.pygls.protocol.options)
+        editor = server.editor([f"magy/editor/{name}" for name in about.editor])
+        notify, spawn = server.connection.notify, _spawner(server)
+        announcer = Announcer(server, notify, about.interactions, spawn)
+        roots = _roots(server)
+        compose = self._compose()(roots, about.settings, editor, [announcer])
+        engine, trust = await self._stack.enter_async_context(compose)
+        announcer.engine = engine
+        engine.runner.broken = lambda stream, sentence: _say_broken(server, stream, sentence)
+        outbox = server.connection.outbox
+        self._door = Door(engine, trust, outbox, roots, self._scratch(), about.client)
+        self._warming = server.connection.spawn(_later(engine, roots))
+        for root in roots:
+            if ignored := trust.ignored(root):
+                server.show(f"Magy: {root} is not trusted, so it may only narrow. Not used: "
+                            f"{', '.join(ignored)}.")  # fmt: skip
+        return self._door.methods()
+
+    async def stop(self, why: str) -> None:
+        LOG.info("Stopping: %s.", why)
+        if self._warming:
+            self._warming.cancel()
+        if self._door:
+            self._door.close()
+        await self._stack.aclose()
+
+
+class Announced:
+    """What the client said of itself under `initializationOptions.magy`."""
+
+    def __init__(self, options: Any) -> None:
+        magy = options.get("magy") if isinstance(options, dict) else None
+        magy = magy if isinstance(magy, dict) else {}
+        offers = magy.get("capabilities")
+        offers = offers if isinstance(offers, dict) else {}
+        client = magy.get("client")
+        editor = offers.get("editor")
+        settings = magy.get("settings")
+        self.client = str(client.get("name", "editor")) if isinstance(client, dict) else "editor"
+        self.interactions = bool(offers.get("interactions"))
+        self.editor = [k for k, on in editor.items() if on] if isinstance(editor, dict) else []
+        self.settings: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
+
+
+def _roots(server: Server) -> list[str]:
+    import os
+
+    real = (os.path.realpath(path) for path in server.workspace.folder_paths())
+    return list(dict.fromkeys(path for path in real if os.path.isdir(path)))
+
+
+def _spawner(server: Server) -> Callable[[Coroutine[Any, Any, None]], object]:
+    """Work that nobody waits for; what it fails with is logged, never raised into the server."""
+
+    async def guarded(work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except MagyError as error:
+            LOG.error("%s", error)
+
+    return lambda work: server.connection.spawn(guarded(work))
+
+
+async def _later(engine: Engine, roots: Sequence[str]) -> None:
+    """After the first answers: go on with what was left open, and import what is slow."""
+    try:
+        await engine.resume_all(roots)
+        provider, _ = engine.world.provider(engine.world.settings.model)
+        await asyncio.to_thread(provider.warm)
+    except MagyError as error:
+        LOG.warning("%s", error)
+
+
+def _say_broken(server: Server, stream: str, sentence: str) -> None:
+    from lsprotocol.types import MessageType
+
+    name = stream.removeprefix("session/")
+    server.show(f"Magy: session {name} has stopped: {sentence}", MessageType.Error)

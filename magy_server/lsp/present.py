@@ -1,0 +1,89 @@
+"""Values of the engine as values of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import Content, Embedded, Link, Text
+from magy_server.core.ports import StreamInfo
+from magy_server.lsp import wire
+
+
+def session_info(info: StreamInfo) -> wire.SessionInfo:
+    about = info.summary
+    return wire.SessionInfo(
+        session_id=info.stream.removeprefix("session/"),
+        cwd=about.get("cwd", ""),
+        root=info.root,
+        title=about.get("title") or None,
+        updated_at=stamp(info.updated),
+        state=about.get("state", "idle"),
+        turns=about.get("turns", 0),
+        head_seq=info.head,
+    )
+
+
+def summary(info: StreamInfo, choices: Mapping[str, Sequence[str]]) -> wire.Summary:
+    about = info.summary
+    return wire.Summary(
+        session=session_info(info),
+        config_options=config_options(about.get("options", {}), choices),
+        waiting=waiting(about.get("waiting", [])),
+        interactions=interactions(info),
+        plan=about.get("plan", []),
+        usage=about.get("usage", {}),
+    )
+
+
+def waiting(items: Sequence[Mapping[str, Any]]) -> list[wire.Waiting]:
+    return [wire.Waiting.model_validate(item) for item in items]
+
+
+def interactions(info: StreamInfo) -> list[wire.Interaction]:
+    session_id = info.stream.removeprefix("session/")
+    return [interaction(session_id, question) for question in info.summary.get("questions", [])]
+
+
+def interaction(session_id: str, question: Mapping[str, Any]) -> wire.Interaction:
+    fields = {key: value for key, value in question.items() if key != "at"}
+    created = stamp(question["at"])
+    return wire.Interaction.model_validate(
+        {**fields, "sessionId": session_id, "createdAt": created}
+    )
+
+
+def config_options(
+    options: Mapping[str, str], choices: Mapping[str, Sequence[str]]
+) -> list[wire.ConfigOption]:
+    return [
+        wire.ConfigOption(
+            config_id=id,
+            name=id.capitalize(),
+            current_value=options.get(id, "off" if id == "bypass" else ""),
+            options=list(choices.get(id, ())),
+        )
+        for id in ("agent", "model", "bypass")
+    ]
+
+
+def content(blocks: Sequence[wire.Block]) -> list[Content]:
+    """Raises InvalidRequest when there is nothing to say."""
+    found: list[Content] = []
+    for block in blocks:
+        match block:
+            case wire.TextBlock():
+                found.append(Text(text=block.text))
+            case wire.LinkBlock():
+                found.append(Link(uri=block.uri, name=block.name))
+            case wire.ResourceBlock():
+                found.append(Embedded(uri=block.resource.uri, text=block.resource.text))
+    if not any(not isinstance(block, Text) or block.text.strip() for block in found):
+        raise InvalidRequest("The prompt is empty: say something, or mention a file.")
+    return found
+
+
+def stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

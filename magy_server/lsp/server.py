@@ -1,0 +1,391 @@
+"""The standard half of the server, on pygls: lifecycle, document sync, capabilities; and `run`,
+which puts it together with the connection and the front door.
+
+pygls is the only heavy import before `initialize` is answered. The front door is started at the
+`initialized` notification, or at the first message of ours if that comes sooner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+from cattrs import transform_error
+from cattrs.errors import BaseValidationError
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+
+from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.lsp import stdio
+from magy_server.lsp.documents import LiveWorkspace
+from magy_server.lsp.outbox import Failure, Outbox, settle
+from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
+
+if TYPE_CHECKING:
+    from magy_server.lsp.workspace import LiveEditor
+
+log = logging.getLogger(__name__)
+
+Command = Callable[[list[Any]], Awaitable[Any]]
+"""async (arguments) -> result, for workspace/executeCommand."""
+
+
+class FrontDoor(Protocol):
+    """What stands behind the connection. Everything but `start` must be quick: it is needed before
+    `initialize` is answered."""
+
+    version: str
+    experimental: Mapping[str, Any]
+    """`capabilities.experimental.magy` of the server."""
+    commands: Sequence[str]
+    """Names for workspace/executeCommand, announced in the capabilities."""
+
+    def configure(self, server: LanguageServer) -> None:
+        """May register further standard features with pygls."""
+        ...
+
+    async def start(self, server: Server) -> Mapping[str, Handler]:
+        """Imports and starts what is slow; the answer is every method of ours by its name. A
+        MagyError is what all of them will then say. Commands are run by `server.commands`."""
+        ...
+
+    async def stop(self, why: str) -> None:
+        """The connection is over. `why` is half a sentence, such as "the editor went away". Tasks
+        that were spawned on the connection and still run are cancelled right after."""
+        ...
+
+
+class _Protocol(LanguageServerProtocol):
+    """pygls's protocol with our writer, our documents and no body in the log."""
+
+    outbox: Outbox
+    experimental: Mapping[str, Any]
+    options: Any = None
+    """`initializationOptions`, as sent."""
+
+    def _send_data(self, data: Any) -> None:
+        self.outbox.send(orjson.dumps(data, default=self._serialize_message))
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(
+        self, params: types.InitializeParams
+    ) -> Generator[Any, Any, types.InitializeResult]:
+        result = yield from super().lsp_initialize(params)
+        folders = params.workspace_folders or ()
+        self._workspace = LiveWorkspace.like(self.workspace, folders)
+        result.capabilities.experimental = {"magy": dict(self.experimental)}
+        return result
+
+    @property
+    def initialized(self) -> bool:
+        return self._workspace is not None
+
+    def knows(self, method: str) -> bool:
+        return method in self.fm.builtin_features or method in self.fm.features
+
+    def busy_with(self, id: Id) -> bool:
+        return id in self._request_futures
+
+    def receive(self, message: dict[str, Any]) -> str | None:
+        # Only the outermost object is a message: pygls would take any object for one that has a
+        # key `jsonrpc`, as the tool results of MCP servers do.
+        message.setdefault("jsonrpc", self.VERSION)
+        params = message.get("params")
+        if message.get("method") == types.INITIALIZE and type(params) is dict:
+            self.options = params.get("initializationOptions")
+        try:
+            structured = self.structure_message(message)
+        except JsonRpcException as error:
+            if message.get("method") == types.INITIALIZE and self._tolerate(message):
+                return self.receive(message)
+            return _first_cause(error)
+        self.handle_message(structured)
+        return None
+
+    def _tolerate(self, message: dict[str, Any]) -> bool:
+        """Whether `initialize` was changed so that it may be understood at a second try."""
+        params = message.setdefault("params", {})
+        if type(params) is not dict:
+            return False
+        before = copy.deepcopy(params)
+        capabilities = params.setdefault("capabilities", {})
+        if type(capabilities) is dict:
+            _prune(capabilities, lambda part: part, self._converter)
+        return bool(params != before)
+
+
+class _Pygls(LanguageServer):
+    protocol: _Protocol
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        # pygls shows every such error to the person in a window.
+        log.error("The standard server failed", exc_info=error)
+
+
+class Server:
+    """One running language server, as the front door sees it."""
+
+    def __init__(self, connection: Connection, front: FrontDoor) -> None:
+        self.connection = connection
+        self.commands: dict[str, Command] = {}
+        """Filled by the front door's `start`; their names must be in its `commands`."""
+        self._front = front
+        self._tokens: dict[str, Callable[[], None]] = {}
+        self._numbers = itertools.count(1)
+        self._started: asyncio.Task[Mapping[str, Handler] | Failure] | None = None
+        self.pygls = _Pygls(
+            "magy", front.version, protocol_cls=_Protocol, converter_factory=default_converter
+        )
+        self.pygls.protocol.outbox = connection.outbox
+        self.pygls.protocol.experimental = front.experimental
+        self._register()
+        front.configure(self.pygls)
+        connection.methods["workspace/executeCommand"] = self._execute
+        connection.methods["window/workDoneProgress/cancel"] = self._cancel_progress
+        connection.pending = self._ready
+        connection.open(self.pygls.protocol)
+
+    @property
+    def workspace(self) -> LiveWorkspace:
+        workspace = self.pygls.workspace
+        assert isinstance(workspace, LiveWorkspace)
+        return workspace
+
+    @property
+    def client(self) -> types.ClientCapabilities:
+        return self.pygls.client_capabilities
+
+    def editor(self, offers: Sequence[str] = ()) -> LiveEditor:
+        """The port to the live buffers; `offers` are the `magy/editor/*` methods announced."""
+        from magy_server.lsp.workspace import LiveEditor
+
+        edits = self.client.workspace and self.client.workspace.workspace_edit
+        versioned = bool(edits and edits.document_changes)
+        return LiveEditor(self.connection, self.workspace, versioned=versioned, offers=offers)
+
+    # --- the person -----------------------------------------------------------------------------
+
+    def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        self.connection.notify("window/showMessage", {"type": kind.value, "message": message})
+
+    async def choose(
+        self,
+        message: str,
+        actions: Sequence[str],
+        kind: types.MessageType = types.MessageType.Info,
+    ) -> str | None:
+        """The action the person picked; None when the question was dismissed or cannot be shown.
+        Waits for as long as that takes: cancel it when the question is settled otherwise."""
+        params = {
+            "type": kind.value,
+            "message": message,
+            "actions": [{"title": action} for action in actions],
+        }
+        try:
+            answer = await self.connection.request("window/showMessageRequest", params)
+        except (ClientError, NotAnswered):
+            return None
+        title = answer.get("title") if type(answer) is dict else None
+        return title if title in actions else None
+
+    async def progress(
+        self, title: str, message: str = "", cancel: Callable[[], None] | None = None
+    ) -> Progress | None:
+        """Shows a work-done progress; None when the client has none. With `cancel` it has a button
+        that calls it."""
+        window = self.client.window
+        if not (window and window.work_done_progress):
+            return None
+        token = f"magy-progress-{next(self._numbers)}"
+        if cancel is not None:
+            self._tokens[token] = cancel
+        try:
+            await self.connection.request(
+                "window/workDoneProgress/create", {"token": token}, timeout=10
+            )
+        except (ClientError, NotAnswered):
+            self._tokens.pop(token, None)
+            return None
+        begin = {"kind": "begin", "title": title, "cancellable": cancel is not None}
+        progress = Progress(token, self)
+        progress.say(begin | ({"message": message} if message else {}))
+        return progress
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def _register(self) -> None:
+        def changed(
+            params: types.DidOpenTextDocumentParams
+            | types.DidChangeTextDocumentParams
+            | types.DidCloseTextDocumentParams,
+        ) -> None:
+            self.workspace.changed(params.text_document.uri)
+
+        for method in (
+            types.TEXT_DOCUMENT_DID_OPEN,
+            types.TEXT_DOCUMENT_DID_CHANGE,
+            types.TEXT_DOCUMENT_DID_CLOSE,
+        ):
+            self.pygls.feature(method)(changed)
+        self.pygls.feature(types.INITIALIZED)(lambda params: self._begin())
+        for name in self._front.commands:
+            self.pygls.command(name)(_announced)
+
+    def _begin(self) -> asyncio.Task[Mapping[str, Handler] | Failure]:
+        if self._started is None:
+            self._started = self.connection.spawn(settle(self._start()))
+        return self._started
+
+    async def _start(self) -> Mapping[str, Handler]:
+        methods = await self._front.start(self)
+        self.connection.methods.update(methods)
+        self.connection.pending = None
+        return methods
+
+    async def _ready(self, method: str) -> None:
+        """Waits for the front door; raises what its start raised."""
+        started = await asyncio.shield(self._begin())
+        if isinstance(started, Failure):
+            if isinstance(started.error, MagyError):
+                raise started.error
+            raise MagyError(
+                f"Magy could not start ({type(started.error).__name__}: {started.error}). "
+                "See its log, then restart the server.",
+                reason="not_started",
+            )
+
+    async def stop(self, why: str) -> None:
+        if self._started is not None and not self._started.done():
+            self._started.cancel()
+            await asyncio.wait([self._started])
+        await self._front.stop(why)
+        self.pygls.shutdown()  # type: ignore[no-untyped-call]
+
+    async def _execute(self, params: dict[str, Any]) -> Any:
+        name, arguments = params.get("command"), params.get("arguments")
+        if type(name) is not str or type(arguments or []) is not list:
+            raise InvalidRequest("workspace/executeCommand needs a command and a list of arguments")
+        if self.connection.pending is not None:
+            await self._ready(name)
+        command = self.commands.get(name)
+        if command is None:
+            known = ", ".join(sorted(self.commands)) or "none"
+            raise InvalidRequest(f"There is no command {name}. Known are: {known}.")
+        return await command(arguments or [])
+
+    async def _cancel_progress(self, params: dict[str, Any]) -> None:
+        cancel = self._tokens.pop(str(params.get("token")), None)
+        if cancel is not None:
+            cancel()
+
+    def forget(self, token: str) -> None:
+        self._tokens.pop(token, None)
+
+
+class Progress:
+    """A progress that has begun. After `end`, everything is ignored."""
+
+    def __init__(self, token: str, server: Server) -> None:
+        self._token: str | None = token
+        self._server = server
+
+    def report(self, message: str, percentage: int | None = None) -> None:
+        value: dict[str, Any] = {"kind": "report", "message": message}
+        self.say(value if percentage is None else value | {"percentage": percentage})
+
+    def end(self, message: str = "") -> None:
+        self.say({"kind": "end"} | ({"message": message} if message else {}))
+        if self._token is not None:
+            self._server.forget(self._token)
+            self._token = None
+
+    def say(self, value: Mapping[str, Any]) -> None:
+        if self._token is not None:
+            params = {"token": self._token, "value": value}
+            self._server.connection.notify("$/progress", params)
+
+
+def run(front: FrontDoor) -> int:
+    """Serves standard input and output until the client is gone; the process's exit code."""
+    stdin, stdout = stdio.claim()
+    stdio.log_to_stderr()
+    # It logs every fault twice and with all frames; `report_server_error` says each once.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    return asyncio.run(serve(front, stdin, stdout))
+
+
+async def serve(front: FrontDoor, stdin: int, stdout: int) -> int:
+    """The same on given descriptors, which it closes. 0 when the client said `shutdown` first.
+
+    The front door's own tasks live in the same group as the requests: an error that one of them
+    does not handle ends the server, in order, and is raised here."""
+    outbox = Outbox(
+        on_lost=lambda why: connection.end(1, f"the editor went away: {why}"),
+        on_pressure=lambda pressed: reader.pause(pressed),
+    )
+    reader = stdio.Reader(lambda data: connection.feed(data), lambda: connection.end_of_input())
+    async with asyncio.TaskGroup() as group:
+        connection = Connection(outbox, group.create_task)
+        server = Server(connection, front)
+        async with stdio.streams(stdin, stdout, reader, outbox):
+            _on_signals(lambda name: connection.end(1, f"a signal ({name}) ended it"))
+            code, why = 1, "of an error inside Magy"
+            try:
+                code, why = await connection.ended
+                # Input that ended may be a script's: let it have its answers.
+                await connection.finish(0.0 if outbox.lost else 0.5)
+            finally:
+                await server.stop(why)
+                connection.cancel_all()
+                await outbox.drain(2.0)
+    return code
+
+
+def _on_signals(end: Callable[[str], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number.name)
+
+
+async def _announced(*arguments: Any) -> None:
+    """Registered with pygls only so that it announces the command: `Server` runs it."""
+
+
+def _first_cause(error: JsonRpcException) -> str:
+    """Which field was wrong, of pygls's nested errors."""
+    cause = error.__cause__
+    return transform_error(cause)[0] if isinstance(cause, BaseValidationError) else str(error)
+
+
+def _inside(wrap: Callable[[Any], Any], key: str, part: Any) -> Any:
+    return wrap({key: part})
+
+
+def _prune(value: dict[str, Any], wrap: Callable[[Any], Any], converter: Any) -> None:
+    """Takes out of the client's capabilities what pygls would refuse all of `initialize` for:
+    values of a newer LSP, or of a sloppy client. `wrap` builds whole capabilities around a part."""
+
+    def fits(part: Any) -> bool:
+        try:
+            converter.structure(wrap(part), types.ClientCapabilities)
+        except (BaseValidationError, TypeError, ValueError, LookupError, AttributeError):
+            return False
+        return True
+
+    for key in tuple(value):
+        if fits({key: value[key]}):
+            continue
+        if type(value[key]) is dict:
+            _prune(value[key], partial(_inside, wrap, key), converter)
+        if not fits({key: value[key]}):
+            log.warning("The client's capability %r is not understood and ignored.", key)
+            del value[key]

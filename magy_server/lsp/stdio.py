@@ -1,0 +1,139 @@
+"""The process's standard streams, made safe for a protocol.
+
+After `claim` nothing but the outbox can reach the client: file descriptor 1 is the error stream, so
+that a stray print, a C library or a child process ends up in the log, and 0 is empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import select
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import cast
+
+from magy_server.lsp.outbox import FileEnd, Outbox, pollable
+
+READ_SIZE = 64 * 1024
+"""Bytes a read. asyncio's own 256 KiB costs a memory mapping each time."""
+
+
+def claim() -> tuple[int, int]:
+    """Takes standard input and output for the protocol: the private descriptors, closed on exec."""
+    stdin = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    stdout = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    try:
+        os.fstat(2)
+    except OSError:
+        os.dup2(null, 2)
+    os.dup2(2, 1)
+    os.close(null)
+    return stdin, stdout
+
+
+class Reader(asyncio.Protocol):
+    """Hands over what it reads; `pause` is how a client that does not read is slowed down."""
+
+    def __init__(self, receive: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self._receive = receive
+        self._ended = ended
+        self._transport: asyncio.ReadTransport | None = None
+        self._open = asyncio.Event()
+        self._open.set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.ReadTransport, transport)
+        setattr(transport, "max_size", READ_SIZE)  # noqa: B010 - not part of the typed interface
+
+    def data_received(self, data: bytes) -> None:
+        self._receive(data)
+
+    def eof_received(self) -> None:
+        self._ended()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended()
+
+    def pause(self, paused: bool) -> None:
+        if paused:
+            self._open.clear()
+        else:
+            self._open.set()
+        if self._transport is not None and not self._transport.is_closing():
+            if paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    async def read_file(self, fd: int) -> None:
+        """The same for a descriptor that the loop cannot watch."""
+        while data := await asyncio.to_thread(os.read, fd, READ_SIZE):
+            self._receive(data)
+            await self._open.wait()
+        self._ended()
+
+
+@contextlib.asynccontextmanager
+async def streams(
+    stdin: int, stdout: int, reader: Reader, outbox: Outbox
+) -> AsyncIterator[asyncio.TaskGroup]:
+    """Connects both ends for as long as the context lasts, then closes them and cancels what still
+    runs in the task group it gives."""
+    loop = asyncio.get_running_loop()
+    # Copies, since asyncio closes its own as soon as the other side does.
+    with os.fdopen(os.dup(stdin), "rb", 0) as source, os.fdopen(os.dup(stdout), "wb", 0) as sink:
+        async with asyncio.TaskGroup() as group:
+            jobs = [group.create_task(outbox.run())]
+            incoming: asyncio.ReadTransport | None = None
+            if pollable(stdout):
+                transport, _ = await loop.connect_write_pipe(lambda: outbox, sink)
+                # Any byte that the pipe did not take pauses, so that its being taken is told.
+                transport.set_write_buffer_limits(high=0)
+                outbox.attach(transport)
+            else:
+                end = FileEnd(sink.fileno(), outbox)
+                jobs.append(group.create_task(end.run()))
+                outbox.attach(end)
+            if pollable(stdin):
+                incoming, _ = await loop.connect_read_pipe(lambda: reader, source)
+            else:
+                jobs.append(group.create_task(reader.read_file(source.fileno())))
+            try:
+                yield group
+            finally:
+                if incoming is not None:
+                    incoming.close()
+                outbox.close()
+                # The descriptions may be shared (a terminal): leave them as they were found.
+                for fd in (stdin, stdout):
+                    os.set_blocking(fd, True)
+                    os.close(fd)
+                for job in jobs:
+                    job.cancel()
+
+
+class StderrHandler(logging.Handler):
+    """Logs to standard error, and rather drops a line than wait for a client that never reads it:
+    a full pipe there would stop the whole server."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        data = (self.format(record) + "\n").encode("utf-8", "replace")
+        for at in range(0, len(data), select.PIPE_BUF):
+            with contextlib.suppress(OSError, ValueError):
+                if not select.select([], [2], [], 0)[1]:
+                    return
+                os.write(2, data[at : at + select.PIPE_BUF])
+
+
+def log_to_stderr(level: int = logging.WARNING) -> None:
+    handler = StderrHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
+    if sys.stdout is not None:
+        sys.stdout = sys.stderr

@@ -1,0 +1,357 @@
+"""The connection to one editor: decides for every message who handles it.
+
+Our own methods (`magy/*` and a few standard ones) are handled here, with their parameters exactly
+as they were sent. The rest goes to the standard server (pygls), one whole message at a time.
+
+Error codes follow LSP: -32803 with `data.reason` for what Magy refuses, -32801 for a stale edit,
+-32800 cancelled, -32602 wrong parameters, -32002 before `initialize`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from magy_server.core.errors import (
+    Conflict,
+    EditorError,
+    EditRefused,
+    InvalidRequest,
+    MagyError,
+)
+from magy_server.lsp.frames import INVALID_REQUEST, FrameDecoder, Malformed
+from magy_server.lsp.outbox import Failure, Outbox, settle
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[dict[str, Any]], Awaitable[Any]]
+"""async (params) -> result. Whatever JSON can hold; raises MagyError."""
+Id = int | str
+T = TypeVar("T")
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+NOT_INITIALIZED = -32002
+CANCELLED = -32800
+CONTENT_MODIFIED = -32801
+REQUEST_FAILED = -32803
+
+MOST_REQUESTS = 4096
+"""Requests in flight. More are refused, so that a client gone wild cannot use up the memory."""
+
+
+class Spawn(Protocol):
+    """asyncio.TaskGroup.create_task: the group outlives the connection and awaits every task."""
+
+    def __call__(self, coro: Coroutine[Any, Any, T], /) -> asyncio.Task[T]: ...
+
+
+class Standard(Protocol):
+    """The server that handles what is not ours."""
+
+    def knows(self, method: str) -> bool: ...
+
+    def busy_with(self, id: Id) -> bool:
+        """Whether a request with this id is in flight, in either direction."""
+        ...
+
+    def receive(self, message: dict[str, Any]) -> str | None:
+        """Handles one message and answers it when it asks for that. What it answers here is why
+        the message could not be understood."""
+        ...
+
+    @property
+    def initialized(self) -> bool: ...
+
+
+class ClientError(EditorError):
+    """The editor answered a request with an error."""
+
+    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"The editor could not do {method}: {message} (code {code}).")
+        self.code = code
+        self.data = data
+
+
+class NotAnswered(EditorError):
+    """The editor did not answer: in time (`reason` timeout), or ever (`reason` disconnected)."""
+
+
+class Connection:
+    """One client. `open` gives it the standard server and the methods; `ended` tells the way it
+    ended as the process's exit code."""
+
+    def __init__(self, outbox: Outbox, spawn: Spawn) -> None:
+        self.outbox = outbox
+        self.methods: dict[str, Handler] = {}
+        """Requests and notifications that are ours. May grow at any time."""
+        self.pending: Callable[[str], Awaitable[None]] | None = None
+        """Waits until a method of ours is known; None when all that will be known are."""
+        self.ended: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self.shutting_down = False
+        self._spawn = spawn
+        self._spawned: set[asyncio.Task[Any]] = set()
+        self._standard: Standard | None = None
+        self._decoder = FrameDecoder()
+        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        self._notified: set[asyncio.Task[None]] = set()
+        self._asked: dict[Id, tuple[str, asyncio.Future[Any]]] = {}
+        self._ids = itertools.count(1)
+
+    def open(self, standard: Standard) -> None:
+        self._standard = standard
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Runs work for as long as the connection lives. What it raises ends the connection."""
+        task = self._spawn(work)
+        self._spawned.add(task)
+        task.add_done_callback(self._spawned.discard)
+        return task
+
+    # --- to the client --------------------------------------------------------------------------
+
+    def notify(self, method: str, params: Any) -> None:
+        self.outbox.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Any:
+        """The client's result. Raises ClientError for its error, NotAnswered after `timeout`
+        seconds or when it goes away. A request that is given up is cancelled at the client."""
+        if self.ended.done():
+            raise self._disconnected(method)
+        id = f"magy-{next(self._ids)}"
+        answer = asyncio.get_running_loop().create_future()
+        self._asked[id] = (method, answer)
+        self.outbox.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        try:
+            async with asyncio.timeout(timeout):
+                return await answer
+        except TimeoutError:
+            raise NotAnswered(
+                f"The editor did not answer {method} within {timeout:g} seconds.", reason="timeout"
+            ) from None
+        finally:
+            del self._asked[id]
+            if answer.cancelled():
+                self.notify("$/cancelRequest", {"id": id})
+
+    # --- from the client ------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """What was read, in any portions."""
+        for message in self._decoder.feed(data):
+            if self.ended.done():
+                return
+            self._receive(message)
+
+    def end_of_input(self) -> None:
+        if not self._decoder.idle and not self.ended.done():
+            log.warning("The editor's last message was cut off.")
+        self.end(0 if self.shutting_down else 1, "the editor went away")
+
+    def end(self, code: int, why: str) -> None:
+        """The connection is over; the first reason counts."""
+        if self.ended.done():
+            return
+        self.ended.set_result((code, why))
+        for method, answer in self._asked.values():
+            if not answer.done():
+                answer.set_exception(self._disconnected(method))
+
+    async def finish(self, grace: float) -> None:
+        """Lets what runs end within `grace` seconds and cancels the rest."""
+        running = {*self._tasks.values(), *self._notified}
+        if running:
+            _, late = await asyncio.wait(running, timeout=grace)
+            for task in late:
+                task.cancel()
+
+    def cancel_all(self) -> None:
+        for task in tuple(self._spawned):
+            task.cancel()
+
+    def _receive(self, message: Any) -> None:
+        if type(message) is not dict:
+            self._refuse(message)
+            return
+        method = message.get("method")
+        id = message.get("id")
+        if "id" in message and (type(id) is not int and type(id) is not str):
+            if method is not None or id is not None:
+                self._error(None, INVALID_REQUEST, "A request's id must be an integer or a string.")
+        elif method is None and ("result" in message or "error" in message):
+            self._response(id, message)
+        elif type(method) is not str:
+            self._error(id, INVALID_REQUEST, "A message needs a method that is a string.")
+        elif id is None:
+            self._notification(method, message)
+        elif problem := self._unwelcome(id, method):
+            self._error(id, *problem)
+        elif method in self.methods or method.startswith("magy/"):
+            params = self._params(id, method, message)
+            if params is not None:
+                task = self.spawn(self._serve(id, method, params))
+                self._tasks[id] = task
+                task.add_done_callback(partial(self._served, id))
+        else:
+            self._pass_on(id, method, message)
+
+    def _refuse(self, message: Any) -> None:
+        if isinstance(message, Malformed):
+            self._error(message.id, message.code, message.message)
+        else:
+            what = "Batches are not part of LSP" if type(message) is list else "That is no message"
+            self._error(None, INVALID_REQUEST, f"{what}: send one JSON object a frame.")
+
+    def _unwelcome(self, id: Id, method: str) -> tuple[int, str] | None:
+        """Why a well-formed request is not served in this state of the connection."""
+        if self._standard is None or not self._standard.initialized:
+            if method != "initialize":
+                return NOT_INITIALIZED, f"{method} came before initialize."
+        elif self.shutting_down:
+            return INVALID_REQUEST, f"{method} came after shutdown; only exit may follow."
+        elif method == "initialize":
+            return INVALID_REQUEST, "The server is initialized already."
+        if id in self._tasks or (self._standard and self._standard.busy_with(id)):
+            return INVALID_REQUEST, f"A request with id {id!r} is still running."
+        if len(self._tasks) >= MOST_REQUESTS:
+            return REQUEST_FAILED, f"{MOST_REQUESTS} requests are running; wait for some to end."
+        return None
+
+    def _pass_on(self, id: Id, method: str, message: dict[str, Any]) -> None:
+        assert self._standard is not None
+        if not self._standard.knows(method):
+            self._error(id, METHOD_NOT_FOUND, f"There is no method {method}.")
+            return
+        if method == "shutdown":
+            self.shutting_down = True
+        if problem := self._standard.receive(message):
+            self._error(id, INVALID_PARAMS, f"{method}: {problem}")
+
+    def _notification(self, method: str, message: dict[str, Any]) -> None:
+        if method == "exit":
+            self.end(0 if self.shutting_down else 1, "the editor asked for the exit")
+        elif self._standard is None or not self._standard.initialized or self.shutting_down:
+            log.info("%s was ignored outside of a running session.", method)
+        elif method == "$/cancelRequest":
+            self._cancel(message)
+        elif method in self.methods or method.startswith("magy/"):
+            params = message.get("params")
+            if type(params) is dict or params is None:
+                task = self.spawn(self._hear(method, params or {}))
+                self._notified.add(task)
+                task.add_done_callback(self._notified.discard)
+        elif self._standard.knows(method) and (problem := self._standard.receive(message)):
+            log.warning("%s was ignored: %s", method, problem)
+
+    def _response(self, id: Id | None, message: dict[str, Any]) -> None:
+        asked = self._asked.get(id) if id is not None else None
+        if asked is None:
+            if id is not None and self._standard and self._standard.busy_with(id):
+                self._standard.receive(message)
+            return
+        method, answer = asked
+        if answer.done():
+            return
+        error = message.get("error")
+        if error is None:
+            answer.set_result(message.get("result"))
+            return
+        fields = error if type(error) is dict else {"message": str(error)}
+        code, text = fields.get("code"), fields.get("message")
+        answer.set_exception(
+            ClientError(
+                method,
+                code if type(code) is int else INTERNAL_ERROR,
+                text if type(text) is str else "it gave no reason",
+                fields.get("data"),
+            )
+        )
+
+    def _cancel(self, message: dict[str, Any]) -> None:
+        params = message.get("params")
+        id = params.get("id") if type(params) is dict else None
+        if type(id) is not int and type(id) is not str:
+            return
+        if id in self._tasks:
+            self._tasks[id].cancel()
+        elif self._standard and self._standard.busy_with(id):
+            self._standard.receive(message)
+
+    # --- our methods ----------------------------------------------------------------------------
+
+    def _params(self, id: Id, method: str, message: dict[str, Any]) -> dict[str, Any] | None:
+        params = message.get("params")
+        if params is None:
+            return {}
+        if type(params) is dict:
+            return params
+        self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
+        return None
+
+    async def _serve(self, id: Id, method: str, params: dict[str, Any]) -> None:
+        while not self.outbox.calm.is_set():
+            await self.outbox.calm.wait()
+        result = await settle(self._call(method, params))
+        if isinstance(result, Failure):
+            self._error(id, *error_of(result.error, method))
+            return
+        try:
+            self.outbox.send({"jsonrpc": "2.0", "id": id, "result": result})
+        except TypeError as error:
+            self._error(id, *error_of(error, method))
+
+    def _served(self, id: Id, task: asyncio.Task[None]) -> None:
+        # Not inside `_serve`: a task cancelled before its first step never gets there.
+        del self._tasks[id]
+        if task.cancelled():
+            self._error(id, CANCELLED, "The request was cancelled.")
+
+    async def _hear(self, method: str, params: dict[str, Any]) -> None:
+        result = await settle(self._call(method, params))
+        if isinstance(result, Failure):
+            code, message, _ = error_of(result.error, method)
+            if code != INTERNAL_ERROR:
+                log.warning("%s was ignored: %s", method, message)
+
+    async def _call(self, method: str, params: dict[str, Any]) -> Any:
+        handler = self.methods.get(method)
+        if handler is None and self.pending is not None:
+            await self.pending(method)
+            handler = self.methods.get(method)
+        if handler is None:
+            raise MethodNotFound(f"There is no method {method}.")
+        return await handler(params)
+
+    def _error(self, id: Id | None, code: int, message: str, data: Any = None) -> None:
+        error = {"code": code, "message": message}
+        if data is not None:
+            error["data"] = data
+        self.outbox.send({"jsonrpc": "2.0", "id": id, "error": error})
+
+    def _disconnected(self, method: str) -> NotAnswered:
+        return NotAnswered(f"The editor went away before {method}.", reason="disconnected")
+
+
+class MethodNotFound(MagyError):
+    reason = "method_not_found"
+
+
+def error_of(error: Exception, method: str) -> tuple[int, str, dict[str, Any] | None]:
+    """Code, message and data of the response. What nobody raised on purpose is logged here."""
+    match error:
+        case MethodNotFound():
+            return METHOD_NOT_FOUND, error.message, None
+        case InvalidRequest():
+            return INVALID_PARAMS, error.message, {"reason": error.reason}
+        case Conflict() | EditRefused(reason="stale"):
+            return CONTENT_MODIFIED, error.message, {"reason": error.reason}
+        case MagyError():
+            return REQUEST_FAILED, error.message, {"reason": error.reason}
+    log.error("%s failed", method, exc_info=error)
+    message = f"{method} failed inside Magy ({type(error).__name__}); its log says more."
+    return INTERNAL_ERROR, message, None

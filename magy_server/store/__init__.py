@@ -1,0 +1,1 @@
+"""Where logs live: `SqliteStore` on disk, `MemoryStore` for tests and throw-away sessions."""

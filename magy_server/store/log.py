@@ -1,0 +1,230 @@
+"""The SQL of the store: plain functions over one sqlite3 connection, run on its thread."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
+from magy_server.core.events import Entry, Hash
+from magy_server.core.ports import Page, StreamInfo
+from magy_server.store.decoding import check_gaps, entry_of
+from magy_server.store.placing import Draft, Placement, Position, Standing, place
+from magy_server.store.schema import writing
+
+Outcome = list[Entry] | Conflict | ValueError
+_LAST = 2**63 - 1
+_STANDING = "root, head, created, updated, summary"
+
+
+def commit(db: sqlite3.Connection, drafts: Sequence[Draft], now: float) -> list[Outcome]:
+    """Appends of many callers in one transaction. One that cannot be placed fails alone; when the
+    transaction fails, none of them happened. Raises sqlite3.Error."""
+    view = _View(db)
+    with writing(db):
+        outcomes = [_take(view, draft, now) for draft in drafts]
+        view.write()
+    return outcomes
+
+
+def _take(view: _View, draft: Draft, now: float) -> Outcome:
+    try:
+        placed = place(draft, view, now)
+    except (Conflict, ValueError) as error:
+        return error
+    view.accept(placed)
+    return placed.entries
+
+
+class _View:
+    """The database with the appends accepted so far in this transaction laid over it."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._accepted: list[Placement] = []
+        self._stored: dict[str, Standing | None] = {}
+        self._standings: dict[str, Standing] = {}
+        self._blobs: dict[Hash, bytes] = {}
+
+    def standing(self, stream: str) -> Standing | None:
+        if stream not in self._stored:
+            self._stored[stream] = _standing(self._db, stream)
+        return self._standings.get(stream) or self._stored[stream]
+
+    def epoch(self, root: str) -> int:
+        return _epoch(self._db, root)
+
+    def holds(self, hash: Hash) -> bool:
+        query = "SELECT 1 FROM blobs WHERE hash = ?"
+        return hash in self._blobs or self._db.execute(query, (hash,)).fetchone() is not None
+
+    def accept(self, placed: Placement) -> None:
+        self._accepted.append(placed)
+        self._standings.update(placed.standings)
+        self._blobs.update(placed.blobs)
+
+    def write(self) -> None:
+        if not self._accepted:
+            return
+        db = self._db
+        db.executemany(
+            "INSERT INTO entries (stream, seq, at, opens, body) VALUES (?, ?, ?, ?, ?)",
+            [line for placed in self._accepted for line in placed.lines],
+        )
+        self._write_standings()
+        if self._blobs:
+            db.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", self._blobs.items())
+        if refs := [ref for placed in self._accepted for ref in placed.refs]:
+            db.executemany("INSERT OR IGNORE INTO refs VALUES (?, ?)", refs)
+
+    def _write_standings(self) -> None:
+        """Rows whose root stays are updated in place, which leaves the index alone."""
+        changed: list[tuple[int, float, bytes, str]] = []
+        placed: list[tuple[str, str | None, int, float, float, bytes]] = []
+        for stream, now in self._standings.items():
+            before = self._stored.get(stream)
+            if before is not None and before.root == now.root:
+                changed.append((now.head, now.updated, now.summary, stream))
+            else:
+                placed.append((stream, now.root, now.head, now.created, now.updated, now.summary))
+        self._db.executemany(
+            "UPDATE streams SET head = ?, updated = ?, summary = ? WHERE stream = ?", changed
+        )
+        self._db.executemany(
+            f"INSERT OR REPLACE INTO streams (stream, {_STANDING}) VALUES (?, ?, ?, ?, ?, ?)",
+            placed,
+        )
+
+
+def _standing(db: sqlite3.Connection, stream: str) -> Standing | None:
+    query = f"SELECT {_STANDING} FROM streams WHERE stream = ?"
+    row = db.execute(query, (stream,)).fetchone()
+    return Standing(*row) if row else None
+
+
+def _epoch(db: sqlite3.Connection, root: str) -> int:
+    row = db.execute("SELECT epoch FROM leases WHERE root = ?", (root,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def next_epoch(db: sqlite3.Connection, root: str) -> int:
+    with writing(db):
+        epoch = _epoch(db, root) + 1
+        db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?)", (root, epoch))
+    return epoch
+
+
+def read(
+    db: sqlite3.Connection, stream: str, after: int, before: int | None, limit: int | None
+) -> list[Entry]:
+    last = limit is not None and before is not None and after <= 0
+    rows = db.execute(
+        "SELECT seq, at, body FROM entries WHERE stream = ? AND seq > ? AND seq < ?"
+        f" ORDER BY seq {'DESC' if last else 'ASC'} LIMIT ?",
+        (
+            stream,
+            after,
+            _LAST if before is None else before,
+            _LAST if limit is None else max(0, limit),
+        ),
+    ).fetchall()
+    if last:
+        rows.reverse()
+    return check_gaps([entry_of(stream, seq, at, body) for seq, at, body in rows])
+
+
+def turn_starts(db: sqlite3.Connection, stream: str, last: int, before: int | None) -> list[int]:
+    rows = db.execute(
+        "SELECT seq FROM entries WHERE stream = ? AND opens = 1 AND seq < ?"
+        " ORDER BY seq DESC LIMIT ?",
+        (stream, _LAST if before is None else before, max(0, last)),
+    ).fetchall()
+    return [seq for (seq,) in reversed(rows)]
+
+
+def info(db: sqlite3.Connection, stream: str) -> StreamInfo | None:
+    standing = _standing(db, stream)
+    return standing.info(stream) if standing else None
+
+
+def list_streams(
+    db: sqlite3.Connection,
+    prefix: str,
+    first_root: str | None,
+    root: str | None,
+    start: Position | None,
+    limit: int,
+) -> Page:
+    found: list[tuple[Position, StreamInfo]] = []
+    for group in (0, 1) if first_root is not None else (0,):
+        if len(found) <= limit and (start is None or start.group <= group):
+            after = start if start and start.group == group else None
+            rows = _group(db, prefix, (group, first_root), root, after, limit + 1 - len(found))
+            found += [(Position(group, info.updated, info.stream), info) for info in rows]
+    more = len(found) > limit
+    return Page([info for _, info in found[:limit]], found[limit - 1][0].cursor() if more else None)
+
+
+def _group(
+    db: sqlite3.Connection,
+    prefix: str,
+    group: tuple[int, str | None],
+    root: str | None,
+    after: Position | None,
+    limit: int,
+) -> Iterator[StreamInfo]:
+    """One of the two groups of `Position`, in order."""
+    conditions, values = ["substr(stream, 1, ?) = ?"], [len(prefix), prefix]
+    number, first_root = group
+    if first_root is not None:
+        conditions.append("root IS NOT ?" if number else "root = ?")
+        values.append(first_root)
+    if root is not None:
+        conditions.append("root = ?")
+        values.append(root)
+    if after is not None:
+        conditions.append("(updated < ? OR updated = ? AND stream > ?)")
+        values += [after.updated, after.updated, after.stream]
+    query = (
+        f"SELECT stream, {_STANDING} FROM streams WHERE {' AND '.join(conditions)}"
+        " ORDER BY updated DESC, stream LIMIT ?"
+    )
+    for stream, *row in db.execute(query, (*values, limit)).fetchall():
+        yield Standing(*row).info(stream)
+
+
+def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dict[Hash, bytes]:
+    found: dict[Hash, bytes] = {}
+    for hash in hashes:
+        row = db.execute("SELECT data FROM blobs WHERE hash = ?", (hash,)).fetchone()
+        if row is None:
+            raise NotFound(f"There is no blob {hash}: its session may have been deleted.")
+        if hashlib.sha256(row[0]).hexdigest() != hash:
+            raise StoreCorrupt(
+                f"The blob {hash} in {path} is not what was stored under that hash. Run `magy "
+                "doctor` to see what else is damaged."
+            )
+        found[hash] = row[0]
+    return found
+
+
+def delete(db: sqlite3.Connection, stream: str) -> bool:
+    with writing(db):
+        if not db.execute("DELETE FROM streams WHERE stream = ?", (stream,)).rowcount:
+            return False
+        db.execute("DELETE FROM entries WHERE stream = ?", (stream,))
+        db.execute(
+            "DELETE FROM blobs WHERE hash IN (SELECT hash FROM refs WHERE stream = ?)"
+            " AND hash NOT IN (SELECT hash FROM refs WHERE stream <> ? AND hash IN"
+            " (SELECT hash FROM refs WHERE stream = ?))",
+            (stream, stream, stream),
+        )
+        db.execute("DELETE FROM refs WHERE stream = ?", (stream,))
+    return True
+
+
+def data_version(db: sqlite3.Connection) -> int:
+    """Changes when another connection has committed, and only then."""
+    (version,) = db.execute("PRAGMA data_version").fetchone()
+    return int(version)

@@ -1,0 +1,177 @@
+"""The shell tools: run a command, read the output of one, end one in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.tools import shell_facts
+from magy_server.tools.output import SHOWN
+from magy_server.tools.patience import to_end
+from magy_server.tools.process import Command, Processes, ending
+
+CallId = Annotated[str, "The id that bash gave for the command"]
+PAGE = 8_000
+
+
+def shell_tools(processes: Processes) -> list[Tool]:
+    return [_bash(processes), _bash_output(processes), _bash_stop(processes)]
+
+
+def _bash(processes: Processes) -> Tool:
+    async def facts(ctx: FactContext, command: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+        return await shell_facts.facts(ctx, command, processes.home())
+
+    @tool(effect="exec", key="bash", kind="execute", facts=facts)
+    async def bash(
+        ctx: ToolContext,
+        command: Annotated[str, "A bash command line"],
+        timeout: Annotated[float, "Seconds until it is ended", Field(gt=0, le=600)] = 30,
+        background: Annotated[bool, "Do not wait for its end (servers, watchers)"] = False,
+    ) -> Result:
+        """Run a command with bash in the workspace root. Each call is a shell of its own: cd and
+        variables do not carry over. There is no terminal and no input. Standard output and error
+        come together; of a long output you get the beginning and the end. What the command leaves
+        running is ended with it, unless it runs in the background: then use bash_output to read
+        what it said so far, and bash_stop to end it."""
+        if background:
+            processes.check_room(ctx.session)
+        running = await processes.open(command, ctx.facts.cwd or ctx.root, ctx.session, ctx.call)
+        try:
+            await ctx.started(Evidence(group=running.group))
+        except BaseException:
+            await to_end(running.abandon())
+            raise
+        if background:
+            return _in_background(processes, ctx, running)
+        try:
+            return await _in_foreground(ctx, running, timeout)
+        finally:
+            running.output.close()
+
+    return bash
+
+
+def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> Result:
+    # kept before the gate opens: from the first moment somebody sees to its end
+    processes.keep(ctx, running)
+    running.release()
+    return Result(
+        for_model=(
+            f'Started in the background. Read its output with bash_output(call_id="{ctx.call}"), '
+            f'end it with bash_stop(call_id="{ctx.call}").'
+        ),
+        for_user="Started in the background",
+        background=running.group,
+    )
+
+
+async def _in_foreground(ctx: ToolContext, running: Command, timeout: float) -> Result:
+    running.release()
+    late = await running.wait(timeout, ctx.emit)
+    output = running.output
+    status, advice = ending(running.code), ""
+    if late:
+        status = f"timed out after {timeout:g} s; it was ended, with all that it had started"
+        advice = (
+            "\n[The output is what came until then. For more time give a longer timeout (up to "
+            "600), or background=true.]"
+        )
+    elif running.duration >= 1:  # in whole seconds: the same run gives the same text
+        status += f", {running.duration:.0f} s"
+    if running.left:
+        advice += (
+            f"\n[{running.left} processes that the command left running were ended. "
+            "Use background=true for what is meant to go on.]"
+        )
+    text = output.summary(ctx.call).rstrip("\n") or "(no output)"
+    return Result(
+        for_model=f"[{status}]\n{text}{advice}",
+        output=await asyncio.to_thread(output.stored) if output.chars > SHOWN else None,
+    )
+
+
+def _bash_output(processes: Processes) -> Tool:
+    @tool(effect="read", key="read", kind="read")
+    async def bash_output(
+        ctx: ToolContext,
+        call_id: CallId,
+        offset: Annotated[
+            int, "The character to begin with, from 0; negative: so many before the end"
+        ] = 0,
+        limit: Annotated[int, "How many characters at most", Field(ge=1, le=SHOWN)] = PAGE,
+    ) -> Result:
+        """Read the output of a command in the background so far, or more of an earlier command's
+        output than its answer showed. Says whether the command still runs."""
+        running = processes.get(ctx.session, call_id)
+        command = running or processes.ended(ctx.session, call_id)
+        if command is not None:
+            total = command.output.readable
+            start = _start(offset, total)
+            text = await asyncio.to_thread(command.output.page, start, limit)
+            status = "still running" if running else ending(command.code)
+            if command.output.chars > total:
+                status += "; more output came than is kept"
+        else:
+            data = await ctx.output_of(call_id)
+            if data is None:
+                raise ToolError(_unknown(processes, ctx.session, call_id))
+            whole = data.decode("utf-8", "replace")
+            total, start = len(whole), _start(offset, len(whole))
+            text, status = whole[start : start + limit], "ended"
+        end = start + len(text)
+        on = f"; continue with offset={end}" if end < total else ""
+        said = f"[{status}; characters {start}-{end} of {total}{on}]"
+        return Result(for_model=f"{text}\n{said}" if text else said)
+
+    return bash_output
+
+
+def _start(offset: int, total: int) -> int:
+    return min(offset, total) if offset >= 0 else max(0, total + offset)
+
+
+def _unknown(processes: Processes, session: str, call: str) -> str:
+    calls = processes.calls(session)
+    have = f"running in the background: {', '.join(calls)}" if calls else (
+        "no command runs in the background"
+    )  # fmt: skip
+    return (
+        f"There is no stored output of a call {call!r}; {have}. An output that was shown whole in "
+        "its answer is not stored again."
+    )
+
+
+def _bash_stop(processes: Processes) -> Tool:
+    async def facts(ctx: FactContext, call_id: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+        running = processes.get(ctx.session, call_id)
+        first = running.command.strip().split("\n")[0][:200] if running else call_id
+        title = f"Stop {''.join(c if c.isprintable() else ' ' for c in first)}"
+        found = Resource(kind="exec", subject=call_id)
+        return Facts(resources=(found,), cwd=ctx.root, kind="execute", title=title), {}
+
+    @tool(effect="exec", key="bash_stop", kind="execute", facts=facts)
+    async def bash_stop(ctx: ToolContext, call_id: CallId) -> Result:
+        """End a command that you started in the background, with all that it started."""
+        if processes.get(ctx.session, call_id) is None:
+            ended = processes.ended(ctx.session, call_id)
+            if ended:
+                return Result(for_model=f"It had ended already: {ending(ended.code)}.")
+            calls = ", ".join(processes.calls(ctx.session)) or "none"
+            raise ToolError(
+                f"No command of call {call_id!r} runs in the background; there: {calls}."
+            )
+        await ctx.started()
+        stopped = await to_end(processes.stop(ctx.session, call_id))
+        if stopped is None:
+            return Result(for_model="It ended by itself at this moment.")
+        text = stopped.output.summary(call_id).rstrip("\n")
+        return Result(for_model=f"[stopped: {ending(stopped.code)}]\n{text}".rstrip("\n"))
+
+    return bash_stop

@@ -1,0 +1,192 @@
+"""What a command line would run and touch, as facts for the judge of permissions.
+
+The command is read by `core.shell`; here the file system is asked what its words name. When in
+doubt a word counts as a path: one fact too many may cost a question, one too few a secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Effect, Facts, Hash, Resource
+from magy_server.core.shell import Part, parse
+from magy_server.core.tool import FactContext
+from magy_server.tools.paths import below, canonical, resource
+
+MATCHES = 200
+"""File names that one pattern may stand for; with more, the command counts as not understood."""
+SECONDS = 1.0
+"""Time for expanding the patterns of one command."""
+FILES = 500
+"""Files named in the facts of one command."""
+_BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
+_IN_PLACE = re.compile(r"-[A-Za-z]*i|--in-place")
+_HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+_SEPARATOR = re.compile("[=@:,]")
+_WRITERS = frozenset(
+    {"tee", "rm", "rmdir", "mv", "cp", "ln", "touch", "truncate", "dd", "install", "mkdir"}
+    | {"shred", "unlink", "chmod", "chown", "chgrp", "rsync", "patch"}
+)
+"""Programs whose arguments count as files that are written, besides read."""
+_MAKERS = frozenset({"tee", "touch", "mkdir", "cp", "mv", "ln"})
+"""Of these, each plain word names a file even where there is none yet, so that what is remembered
+about the first run holds for the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cwd:
+    """Where a part runs: as the shell names it, and where that is."""
+
+    logical: str
+    physical: str
+
+
+async def facts(
+    ctx: FactContext, command: str, home: str | None
+) -> tuple[Facts, Mapping[Hash, bytes]]:
+    """`home` is what `~` stands for in the shell that will run `command`."""
+    first = command.strip().split("\n")[0]
+    title = f"Run {''.join(c if c.isprintable() else ' ' for c in first[:200])}"
+    known = Facts(cwd=ctx.root, kind="execute", title=title)
+    if "\0" in command:
+        return known.model_copy(update={"problem": "command has a NUL character in it."}), {}
+    resources = await asyncio.to_thread(_look, ctx.root, command, home)
+    if not resources:
+        return known.model_copy(update={"problem": "command is empty; say what to run."}), {}
+    return known.model_copy(update={"resources": tuple(resources)}), {}
+
+
+def _look(root: str, command: str, home: str | None) -> list[Resource]:
+    """The commands in their order, then the files they name."""
+    cwd = _Cwd(root, root)
+    commands: list[Resource] = []
+    files: dict[Resource, None] = {}
+    until = time.monotonic() + SECONDS
+    for part in parse(command, home):
+        expanded = _expand(part, cwd, until)
+        if expanded is None:
+            expanded, part = part.argv, replace(part, opaque=True)
+        for found in _files(root, cwd, part, expanded):
+            files[found] = None
+        if part.cwd_change is not None:
+            moved = _change(cwd, part.cwd_change)
+            if moved is None:
+                part = replace(part, opaque=True)
+            cwd = moved or cwd
+        commands.append(
+            Resource(kind="exec", subject=part.text, argv=part.argv, opaque=part.opaque)
+        )
+    if len(files) > FILES:
+        note = f"(names {len(files)} files, more than are looked at)"
+        commands.append(Resource(kind="exec", subject=note, opaque=True))
+    return [*commands, *list(files)[:FILES]]
+
+
+def _change(cwd: _Cwd, target: str) -> _Cwd | None:
+    """`cd target`: the shell takes `..` off the name it knows, the kernel goes up from where it
+    is. None when these are two places, or there is no such place."""
+    logical = os.path.normpath(os.path.join(cwd.logical, target))
+    physical = os.path.realpath(os.path.join(cwd.physical, target))
+    return _Cwd(logical, physical) if os.path.realpath(logical) == physical else None
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def _expand(part: Part, cwd: _Cwd, until: float) -> Sequence[str] | None:
+    """The words with their patterns replaced by what they match; None when that is not known
+    well enough: too many names, too much time, or a name that would be taken for an option."""
+    words: list[str] = []
+    for index, word in enumerate(part.argv):
+        if index not in part.globbed:
+            words.append(word)
+            continue
+        found = _matches(word, cwd.physical, until)
+        if found is None or any(name.startswith("-") for name in found):
+            return None
+        words += found or [word]
+    return words
+
+
+def _matches(pattern: str, cwd: str, until: float) -> list[str] | None:
+    """At least what bash would find: a bracket expression counts as any character."""
+    if any(special in pattern for special in ("[:", "[.", "[=")):
+        return None
+    loose = _BRACKET.sub("?", pattern)
+    found: list[str] = []
+    for name in glob.iglob(loose, root_dir=cwd):
+        found.append(name)
+        if len(found) > MATCHES or time.monotonic() > until:
+            return None
+    return found if time.monotonic() <= until else None
+
+
+def _files(root: str, cwd: _Cwd, part: Part, argv: Sequence[str]) -> Iterator[Resource]:
+    """The program's own name is left out: the rules for commands are about that."""
+    for redirect in part.redirects:
+        for path in _named(cwd, redirect.target or ""):
+            yield resource(root, path, redirect.mode)
+    effects: tuple[Effect, ...] = ("read", "write") if _writes(argv) else ("read",)
+    makes = bool(argv) and os.path.basename(argv[0]) in _MAKERS
+    for word in argv[1:]:
+        plain = makes and not word.startswith("-")
+        named = [c for c in _candidates(word) if _is_path(c, cwd) or (plain and c == word)]
+        for path in (p for c in named for p in _named(cwd, c)):
+            if "write" in effects or _reachable(root, path):
+                yield from (resource(root, path, effect) for effect in effects)
+
+
+def _writes(argv: Sequence[str]) -> bool:
+    program = os.path.basename(argv[0]) if argv else ""
+    if program == "sed":
+        return any(_IN_PLACE.match(word) for word in argv[1:])
+    return program in _WRITERS
+
+
+def _reachable(root: str, path: str) -> bool:
+    """False for what only looks like a path: `/api/v1` where there is no `/api`."""
+    if below(root, path) is not None:
+        return path not in _HARMLESS
+    first = os.path.join("/", *path.split("/", 2)[1:2])
+    return os.path.lexists(first) and path not in _HARMLESS
+
+
+def _named(cwd: _Cwd, word: str) -> Iterator[str]:
+    try:
+        # a `~` that is still here was quoted: it is a name
+        yield canonical(cwd.physical, f"./{word}" if word.startswith("~") else word)
+    except ToolError:
+        return  # no name that the kernel would take either
+
+
+def _candidates(word: str) -> Iterator[str]:
+    """What in a word may be a path: `--opt=PATH`, `-fPATH`, `@PATH`, `HEAD:PATH`, `PATH:PATH`."""
+    if "://" in word:
+        yield from word.split("file://")[1:]
+        return
+    yield word
+    if word.startswith("-") and not word.startswith("--"):
+        yield word[2:]
+    cuts = [found.start() for found in islice(_SEPARATOR.finditer(word), 50)]
+    for cut, end in pairwise([*cuts, len(word)]):
+        yield word[cut + 1 :]
+        yield word[cut + 1 : end]
+    if cuts:
+        yield word[: cuts[0]]
+
+
+def _is_path(word: str, cwd: _Cwd) -> bool:
+    if not word or len(word) > 4096 or "\0" in word:
+        return False
+    folder, slash, _ = word.partition("/")
+    if slash and "=" not in folder and not word.startswith("-"):
+        return True
+    return os.path.lexists(os.path.join(cwd.physical, word))

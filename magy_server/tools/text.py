@@ -1,0 +1,179 @@
+"""Bytes <-> text without loss: encodings, byte order marks, line ends.
+
+A file's text has three views: its bytes; its *raw* text (decoded, no byte order mark, line ends as
+they are); and its *plain* text, every line end a `\\n`, which is what models read and write.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from hashlib import sha256
+
+from magy_server.core.errors import ToolError
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_HIGH = re.compile(rb"[\x80-\xff]")
+BREAK = re.compile(r"\r\n|\r|\n")
+"""A line end, as the Language Server Protocol has it."""
+_SIGNATURES = (
+    (b"\x7fELF", "an ELF program or library"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive (or a format made of one: docx, jar, wheel)"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x28\xb5\x2f\xfd", "zstd data"),
+    (b"\xfd7zXZ", "xz data"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xca\xfe\xba\xbe", "a Java class or Mach-O binary"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O binary"),
+    (b"MZ", "a Windows program"),
+    (b"\x00asm", "a WebAssembly module"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file's text is kept: Python codec name and the byte order mark that begins it."""
+
+    codec: str = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def name(self) -> str:
+        return f"{self.codec} with a byte order mark" if self.mark else self.codec
+
+
+def digest(data: bytes) -> str:
+    """The name of a blob: SHA-256 in lower-case hex."""
+    return sha256(data).hexdigest()
+
+
+def sniff(data: bytes, *, whole: bool) -> Encoding | None:
+    """The encoding of a text that begins with (`whole`: that is) `data`; None for binary data.
+
+    UTF-8 unless a mark says otherwise. Bytes that are not UTF-8 are taken for Windows-1252 when
+    they are clearly text: no control characters, at most three in ten bytes above ASCII, and
+    not mostly well-formed UTF-8 (then it is UTF-8 with damage, which only `read` tolerates).
+    """
+    for mark, codec in _MARKS:
+        if data.startswith(mark):
+            return Encoding(codec, mark)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
+        return None if b"\0" in data else Encoding()
+    except UnicodeDecodeError:
+        pass
+    if _CONTROLS.search(data):
+        return None
+    loose = data.decode("utf-8", "replace")
+    if sum(map(loose.count, "\ufffd")) * 2 < len(re.findall(r"[^\x00-\x7f]", loose)):
+        return Encoding()
+    if len(_HIGH.findall(data)) * 10 > len(data) * 3:
+        return None
+    try:
+        data.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+    return Encoding("cp1252")
+
+
+def decode(data: bytes, name: str) -> tuple[str, Encoding]:
+    """The raw text, such that `encode` gives the same bytes back. Raises ToolError for binary or
+    damaged data; `name` is the file's name in the message."""
+    encoding = sniff(data, whole=True)
+    if encoding is None:
+        raise ToolError(binary(data, len(data), name))
+    try:
+        return data[len(encoding.mark) :].decode(encoding.codec), encoding
+    except UnicodeDecodeError as error:
+        start = error.start + len(encoding.mark)
+        line = data.count(b"\n", 0, start) + 1
+        raise ToolError(
+            f"{name} is not well-formed {encoding.codec}: byte 0x{data[start]:02x} at offset "
+            f"{start} (line {line}). It cannot be edited as text without damage; convert it first."
+        ) from None
+
+
+def encode(text: str, encoding: Encoding, name: str) -> bytes:
+    """Raises ToolError when the encoding has no such character."""
+    try:
+        return encoding.mark + text.encode(encoding.codec)
+    except UnicodeEncodeError as error:
+        char = text[error.start]
+        raise ToolError(
+            f"{name} is kept as {encoding.codec}, which cannot hold {char!r} (U+{ord(char):04X}). "
+            "Use other characters, or convert the file to UTF-8 first."
+        ) from None
+
+
+def binary(head: bytes, size: int, name: str) -> str:
+    kind = next((k for magic, k in _SIGNATURES if head.startswith(magic)), "binary data")
+    return f"{name} is not text: it looks like {kind} ({size:,} bytes). Use bash to inspect it."
+
+
+# --- line ends ----------------------------------------------------------------------------------
+
+
+def plain(raw: str) -> str:
+    """Every line end as `\\n`. A lone `\\r` is one too, as editors see it."""
+    if "\r" not in raw:
+        return raw
+    return raw.replace("\r\n", "\n").replace("\r", "\n")
+
+
+class Plain:
+    """The plain view of a raw text, with the way back from its offsets."""
+
+    def __init__(self, raw: str) -> None:
+        self.raw = raw
+        self.text = plain(raw)
+        self._pairs: list[int] = []
+        if len(self.text) != len(raw):
+            for before, found in enumerate(re.finditer("\r\n", raw)):
+                self._pairs.append(found.start() - before)
+
+    def to_raw(self, offset: int) -> int:
+        """The raw offset of a plain offset; never between the two halves of a `\\r\\n`."""
+        return offset + bisect_left(self._pairs, offset)
+
+    def line(self, offset: int) -> int:
+        """The line number, from 1, of a plain offset."""
+        return self.text.count("\n", 0, offset) + 1
+
+
+def split(raw: str) -> list[str]:
+    """Lines with their ends. Unlike str.splitlines, only at `\\r\\n`, `\\r` and `\\n`."""
+    lines, at = [], 0
+    for found in BREAK.finditer(raw):
+        lines.append(raw[at : found.end()])
+        at = found.end()
+    if at < len(raw):
+        lines.append(raw[at:])
+    return lines
+
+
+def line_end(line: str) -> str:
+    """The line end that `line` has, or ""."""
+    if line.endswith("\r\n"):
+        return "\r\n"
+    return line[-1] if line.endswith(("\n", "\r")) else ""
+
+
+def usual_end(raw: str) -> str:
+    """The line end most lines of `raw` have; "" when it has none."""
+    pairs = raw.count("\r\n")
+    counts = {"\n": raw.count("\n") - pairs, "\r\n": pairs, "\r": raw.count("\r") - pairs}
+    best = max(counts, key=lambda end: counts[end])
+    return best if counts[best] else ""

@@ -1,0 +1,218 @@
+"""Writes the reference pages from the code, so that they cannot drift: `make docs`.
+
+python scripts/generate_docs.py            write what is stale
+python scripts/generate_docs.py --check    write nothing; say what is stale, and fail if any is
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parents[1]
+NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
+
+
+def protocol() -> Iterator[str]:
+    from magy_server.lsp import wire
+    from magy_server.lsp.wire_docs import describe
+
+    yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
+    yield (
+        "Transport is that of the Language Server Protocol: JSON-RPC 2.0 in `Content-Length`\n"
+        "frames on standard input and output, beside the standard methods. A field marked `?` may\n"
+        "be left out.\n"
+    )
+    yield "## From the client\n"
+    yield from describe(wire.CLIENT_TO_SERVER)
+    yield "## From the server\n"
+    yield from describe(wire.SERVER_TO_CLIENT)
+    yield "## Types\n"
+    shared: dict[str, Any] = {}
+    for method in (*wire.CLIENT_TO_SERVER, *wire.SERVER_TO_CLIENT):
+        for model in filter(None, (method.params, method.result)):
+            shared |= model.model_json_schema(by_alias=True).get("$defs", {})
+    for name, schema in sorted(shared.items()):
+        yield f"### {name}\n\n{_prose(schema.get('description', ''))}{_fields(schema)}\n"
+
+
+def configuration() -> Iterator[str]:
+    from magy_server import config
+
+    schema = config.Settings.model_json_schema()
+    yield f"# Configuration\n\n{inspect.getdoc(config)}\n"
+    yield (
+        "The user's file is `magy.toml` in `$XDG_CONFIG_HOME/magy` (usually `~/.config/magy`), a\n"
+        "project's is `magy.toml` in its root. Sessions are kept in `$XDG_STATE_HOME/magy`\n"
+        "(usually `~/.local/state/magy`). `MAGY_CONFIG_DIR` and `MAGY_STATE_DIR` name other\n"
+        "directories.\n\n"
+        "The environment may set: " + (inspect.getdoc(config.from_environment) or "") + "\n"
+    )
+    yield from _settings("", schema, schema.get("$defs", {}))
+
+
+def _settings(
+    prefix: str, schema: Mapping[str, Any], defs: Mapping[str, Any], many: bool = False
+) -> Iterator[str]:
+    """One section a TOML table; tables inside follow it."""
+    tables: list[tuple[str, Mapping[str, Any], bool]] = []
+    keys: dict[str, Any] = {}
+    for key, body in schema.get("properties", {}).items():
+        inner = body.get("items", body)
+        if "$ref" in inner:
+            tables.append((f"{prefix}{key}", defs[inner["$ref"].rsplit("/", 1)[-1]], inner != body))
+        else:
+            keys[key] = body
+    table = prefix.rstrip(".")
+    title = f"`[[{table}]]`" if many else f"`[{table}]`" if table else "At the top"
+    yield f"## {title}\n\n{_fields({**schema, 'properties': keys})}\n"
+    for name, inner, repeated in tables:
+        yield from _settings(f"{name}.", inner, defs, repeated)
+
+
+def events() -> Iterator[str]:
+    from magy_server.core import events as module
+
+    yield f"# Events\n\n{inspect.getdoc(module)}\n"
+    classes = {
+        node.name: node
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef) and node.name != "Entry"
+    }
+    durable = {name for name, node in classes.items() if _tag(node) and _in_log(module, name)}
+    inbox = {kind.__name__ for kind in module.INBOX}
+    yield (
+        "Any process may append the events marked *inbox*; the others only the process that holds\n"
+        "the session's lease.\n"
+    )
+    for name, node in classes.items():
+        if name in durable:
+            yield _event(node, f"`{_tag(node)}`{' (inbox)' if name in inbox else ''}")
+    yield "## Values inside events\n"
+    for name, node in classes.items():
+        if name not in durable and name != "Value":
+            yield _event(node, name)
+
+
+def _in_log(module: Any, name: str) -> bool:
+    """Whether a class is one of the `Event` union, rather than a value that has a `type` too."""
+    kind = getattr(module, name)
+    (union, *_) = module.Event.__args__
+    return kind in union.__args__
+
+
+def _tag(node: ast.ClassDef) -> str:
+    """The wire name of an event class: the default of its field `type`."""
+    for line in node.body:
+        if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == "type" and line.value:
+            return str(ast.literal_eval(line.value))
+    return ""
+
+
+def _event(node: ast.ClassDef, title: str) -> str:
+    rows = []
+    for line, after in zip(node.body, [*node.body[1:], None], strict=True):
+        if not isinstance(line, ast.AnnAssign) or ast.unparse(line.target) == "type":
+            continue
+        about = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            about = str(after.value.value)
+        default = _code(ast.unparse(line.value)) if line.value else ""
+        rows.append((ast.unparse(line.target), _code(ast.unparse(line.annotation)), default, about))
+    about = _prose(inspect.cleandoc(ast.get_docstring(node) or ""))
+    return f"### {title}\n\n{about}{_table(('Field', 'Type', 'Default', ''), rows)}\n"
+
+
+def tools() -> Iterator[str]:
+    from magy_server.tools.kit import make_tools
+    from magy_server.tools.process import Processes
+
+    yield "# Tools\n\nWhat the built-in agents can call, as the model is told.\n"
+    for tool in sorted(make_tools(Processes()), key=lambda tool: tool.name):
+        yield (
+            f"## `{tool.name}`\n\nEffect: {tool.effect}. Permission key: `{tool.key}`.\n\n"
+            f"{_prose(tool.description)}{_fields(tool.parameters)}\n"
+        )
+
+
+PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
+    "docs/protocol.md": ("magy_server/lsp/wire.py", protocol),
+    "docs/reference/configuration.md": ("magy_server/config.py", configuration),
+    "docs/reference/events.md": ("magy_server/core/events.py", events),
+    "docs/reference/tools.md": ("magy_server/tools", tools),
+}
+
+
+def _fields(schema: Mapping[str, Any]) -> str:
+    """The properties of a JSON Schema object as a table."""
+    from magy_server.lsp.wire_docs import type_name
+
+    required = schema.get("required", [])
+    rows = [
+        (
+            name,
+            type_name(body),
+            "required" if name in required else _default(body),
+            body.get("description", ""),
+        )
+        for name, body in schema.get("properties", {}).items()
+    ]
+    return _table(("Name", "Type", "Default", ""), rows)
+
+
+def _default(body: Mapping[str, Any]) -> str:
+    return "" if body.get("default") is None else _code(json.dumps(body["default"]))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [
+        f"| `{name}` | {kind} | {default} | {' '.join(about.split()).replace('|', '&#124;')} |"
+        for name, kind, default, about in rows
+    ]
+    if not lines:
+        return ""
+    return "\n".join([f"| {' | '.join(head)} |", "|---|---|---|---|", *lines])
+
+
+def _code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")
+
+
+def _prose(text: str) -> str:
+    return f"{text}\n\n" if text else ""
+
+
+def render(page: str) -> str:
+    """The whole text of one of PAGES."""
+    source, content = PAGES[page]
+    text = "\n".join((NOTICE.format(source=source) + "\n", *content()))
+    return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the reference pages from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if any is stale")
+    check = parser.parse_args().check
+    stale = []
+    for page in PAGES:
+        path, text = TOP / page, render(page)
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(page)
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    for page in stale:
+        print(f"{page}: {'is stale; run `make docs`' if check else 'written'}")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""What holds for every test. See `guard.py` for what a test cannot reach.
+
+A test that needs a program which is not installed is left out and named in the summary; with `CI`
+set, nothing may be left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests import guard
+
+_IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+_REQUIREMENT = re.compile(r"[A-G]\d{3}")
+_session = ExitStack()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is imported, so that processes of wider fixtures are kept in, too."""
+    guard.clean_environment(os.environ)
+    os.environ.update(_session.enter_context(guard.fresh_home()))
+    guard.block_network()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _session.close()
+
+
+@pytest.fixture(autouse=True)
+def own_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test has an empty home directory of its own, and no network beyond loopback."""
+    guard.blocked.clear()
+    with guard.fresh_home() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        yield
+    if guard.blocked:
+        pytest.fail(f"tried to leave this machine: {', '.join(guard.blocked)}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        ids = [id for mark in item.iter_markers("req") for id in mark.args]
+        if len(ids) > 3 or not all(_REQUIREMENT.fullmatch(str(id)) for id in ids):
+            raise pytest.UsageError(
+                f"{item.nodeid}: `req` takes at most three requirement ids such as E112, not {ids}."
+            )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    programs = {name for mark in item.iter_markers("needs") for name in mark.args}
+    if missing := sorted(name for name in programs if shutil.which(name) is None):
+        pytest.skip(f"{', '.join(missing)} not installed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if _IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"Left out, and with CI set no test may be: {_reason(report)}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names the tests that were left out, and why."""
+    left_out = terminalreporter.stats.get("skipped", [])
+    if not left_out:
+        return
+    terminalreporter.section("left out", sep="-")
+    by_reason: dict[str, list[str]] = {}
+    for report in left_out:
+        by_reason.setdefault(_reason(report), []).append(report.nodeid)
+    for reason, tests in sorted(by_reason.items()):
+        terminalreporter.line(f"{reason}:")
+        for test in sorted(tests):
+            terminalreporter.line(f"    {test}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")

@@ -1,0 +1,39 @@
+"""A judge without I/O, for tests of rules: every word that is no option names a file."""
+
+from __future__ import annotations
+
+import posixpath
+
+from magy_server.core.events import Effect, Facts, Resource
+from magy_server.core.shell import parse
+
+ROOT = "/work"
+EFFECTS: dict[str, Effect] = {
+    "read": "read", "edit": "write", "write": "write", "bash": "exec", "net": "net",
+    "agent": "agent",
+}  # fmt: skip
+
+
+def file(kind: Effect, path: str) -> Resource:
+    subject = posixpath.normpath(posixpath.join(ROOT, path))
+    inside = subject == ROOT or subject.startswith(ROOT + "/")
+    relative = posixpath.relpath(subject, ROOT) if inside else None
+    return Resource(kind=kind, subject=subject, relative=relative)
+
+
+def command(line: str) -> Facts:
+    found: list[Resource] = []
+    for part in parse(line, "/home/someone"):
+        found.append(Resource(kind="exec", subject=part.text, argv=part.argv, opaque=part.opaque))
+        if not part.opaque:
+            found += [file("read", word) for word in part.argv[1:] if not word.startswith("-")]
+        found += [file(r.mode, r.target) for r in part.redirects if r.target]
+    return Facts(resources=tuple(found))
+
+
+def facts(key: str, subject: str) -> Facts:
+    if key == "bash":
+        return command(subject)
+    if key in ("read", "edit", "write"):
+        return Facts(resources=(file(EFFECTS[key], subject),))
+    return Facts(resources=(Resource(kind=EFFECTS[key], subject=subject),))

@@ -1,0 +1,91 @@
+"""What keeps a test run to itself: no keys, no home directory of a person, no network.
+
+`clean_environment` and `block_network` hold for this process; processes that tests start inherit
+the environment, and with it have neither keys nor settings to reach anything with.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_SECRET = re.compile(r"(^|_)(KEY|KEYS|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
+_SETTINGS = re.compile(
+    r"^(MAGY|ANTHROPIC|OPENAI|AWS|AZURE|GOOGLE|GEMINI|GIT|XDG)_|_PROXY$", re.IGNORECASE
+)
+
+blocked: list[str] = []
+"""Connections that were tried and refused, since the last test that looked."""
+
+
+class NetworkBlocked(RuntimeError):
+    """Not an OSError, so that no adapter takes it for a connection fault and tries again."""
+
+
+def clean_environment(environ: MutableMapping[str, str]) -> None:
+    """Removes keys and tokens, and settings that would make a test depend on who runs it."""
+    for name in list(environ):
+        if _SECRET.search(name) or _SETTINGS.search(name):
+            del environ[name]
+
+
+@contextmanager
+def fresh_home() -> Iterator[dict[str, str]]:
+    """A new, empty home directory: the variables that make a process live there.
+
+    The path is short, since the address of a local socket below it has about 100 bytes.
+    """
+    short = "/tmp" if os.access("/tmp", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="magy-", dir=short, ignore_cleanup_errors=True) as path:
+        home = Path(path).resolve()
+        places = {
+            "HOME": home,
+            "XDG_CONFIG_HOME": home / "config",
+            "XDG_STATE_HOME": home / "state",
+            "XDG_DATA_HOME": home / "data",
+            "XDG_CACHE_HOME": home / "cache",
+            "XDG_RUNTIME_DIR": home / "run",
+        }
+        for place in places.values():
+            place.mkdir(mode=0o700, exist_ok=True)
+        who = {"NAME": "Test", "EMAIL": "test@example.invalid"}
+        git = {f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()}
+        yield {name: str(place) for name, place in places.items()} | git
+
+
+def block_network() -> None:
+    """From now on a connection or name look-up beyond this machine raises NetworkBlocked.
+
+    For the life of the process: an audit hook cannot be taken back.
+    """
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        sock, address = args[0], args[1]
+        if sock.family in (socket.AF_INET, socket.AF_INET6) and address is not None:
+            _check(event, address[0])
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        _check(event, args[0])
+
+
+def _check(event: str, host: object) -> None:
+    name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+    if name in (None, "", "localhost"):
+        return
+    try:
+        if ipaddress.ip_address(str(name).partition("%")[0]).is_loopback:
+            return
+    except ValueError:
+        pass
+    blocked.append(f"{event} {name}")
+    raise NetworkBlocked(f"A test tried to reach {name!r}; only loopback is allowed ({event}).")

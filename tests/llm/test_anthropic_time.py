@@ -1,0 +1,181 @@
+"""The Anthropic adapter in time: limits, cancelling, connections, cost."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from magy_server.core.events import Replied, Text
+from magy_server.llm.anthropic import AnthropicProvider
+from magy_server.llm.anthropic_wire import body
+from tests.loopback import (
+    AnthropicServer,
+    Part,
+    hang,
+    pause,
+    ping,
+    raw,
+    text,
+)
+
+from .conversations import ask, event, failure, request
+
+TOP = Path(__file__).parents[2]
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def hasty(server: AnthropicServer) -> AsyncIterator[AnthropicProvider]:
+    provider = AnthropicProvider(
+        "test-key", server.base_url, connect=0.2, first_byte=0.3, stall=0.6
+    )
+    yield provider
+    await provider.close()
+
+
+async def test_no_answer_at_all(server: AnthropicServer, hasty: AnthropicProvider) -> None:
+    server.fault("silence")
+    failed = await failure(hasty)
+    assert failed.fault == "timeout" and failed.retryable
+    assert "no answer began within 0.3 s" in failed.message
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 5)
+
+
+async def test_an_answer_that_stops_coming(
+    server: AnthropicServer, hasty: AnthropicProvider
+) -> None:
+    server.reply(text("so far"), hang())
+    failed = await failure(hasty)
+    assert failed.fault == "timeout" and failed.retryable
+    assert "nothing for 0.6 s" in failed.message
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 5)
+
+
+async def test_pings_show_that_the_other_side_is_alive(
+    server: AnthropicServer, hasty: AnthropicProvider
+) -> None:
+    server.reply(*(part for _ in range(4) for part in (pause(0.3), ping())), text("at last"))
+    _, replied = await ask(hasty, request())
+    assert replied.content == (Text(text="at last"),)
+
+
+async def test_a_slow_reader_is_not_taken_for_a_stalled_provider(
+    server: AnthropicServer, hasty: AnthropicProvider
+) -> None:
+    server.reply(text("one two"))
+    seen = []
+    async for item in hasty.stream(request()):
+        await asyncio.sleep(0.7)
+        seen.append(item)
+    assert isinstance(seen[-1], Replied)
+
+
+async def test_a_body_that_does_not_end_does_not_hold_up_the_reply(
+    server: AnthropicServer, provider: AnthropicProvider
+) -> None:
+    closing = event("message_delta", delta={"stop_reason": "end_turn"}, usage={})
+    server.reply(text("whole"), raw(closing + event("message_stop")), hang())
+    async with asyncio.timeout(2):
+        _, replied = await ask(provider, request())
+    assert replied.content == (Text(text="whole"),)
+
+
+# --- cancelling, connections, cost --------------------------------------------------------------
+
+
+async def test_closing_the_iterator_ends_the_request(
+    server: AnthropicServer, provider: AnthropicProvider
+) -> None:
+    server.reply(text("on and on"), hang())
+    stream = provider.stream(request())
+    await anext(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 1)
+
+
+@pytest.mark.parametrize("parts", [None, (text("some"), hang())])
+async def test_cancelling_the_reader_ends_the_request(
+    server: AnthropicServer, provider: AnthropicProvider, parts: tuple[Part, ...] | None
+) -> None:
+    """While it waits for the answer to begin, and in the middle of it."""
+    if parts is None:
+        server.fault("silence")
+    else:
+        server.reply(*parts)
+    reading = asyncio.create_task(ask(provider, request()))
+    await server.wait_for(1)
+    await asyncio.sleep(0.05)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 1)
+
+
+async def test_one_connection_serves_many_requests(
+    server: AnthropicServer, provider: AnthropicProvider
+) -> None:
+    server.answer(lambda sent: [text("hi")])
+    for _ in range(5):
+        await ask(provider, request())
+    assert server.connections == 1
+
+
+async def test_replies_stream_side_by_side(
+    server: AnthropicServer, provider: AnthropicProvider
+) -> None:
+    server.answer(lambda sent: [text("slow", pieces=("slow",)), pause(0.3)])
+    started = time.monotonic()
+    await asyncio.gather(*(ask(provider, request()) for _ in range(5)))
+    assert time.monotonic() - started < 1.4
+    assert len(server.requests) == 5
+
+
+def test_the_sdk_is_imported_when_it_is_warmed_and_not_before() -> None:
+    code = (
+        "import sys; from magy_server.llm.anthropic import AnthropicProvider\n"
+        "provider = AnthropicProvider('key')\n"
+        "assert 'anthropic' not in sys.modules\n"
+        "provider.warm(); provider.warm()\n"
+        "assert 'anthropic.resources.messages' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=TOP)
+
+
+@pytest.fixture
+def long_reply(tmp_path: Path) -> Iterator[str]:
+    """Base URL of a server process whose every reply has 2,000 deltas."""
+    script = tmp_path / "long.script"
+    script.write_text("text: " + "word " * 2000 + "\n")
+    command = [sys.executable, "-m", "tests.loopback", "--script", str(script)]
+    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+async def test_a_delta_costs_no_more_than_in_the_bare_sdk(long_reply: str) -> None:
+    from anthropic import AsyncAnthropic
+
+    provider = AnthropicProvider("test-key", long_reply)
+    client = AsyncAnthropic(api_key="test-key", base_url=long_reply, max_retries=0)
+    sent = body(request())
+    ours, bare = [], []
+    for _ in range(4):
+        start = time.process_time()
+        await ask(provider, request())
+        ours.append(time.process_time() - start)
+        start = time.process_time()
+        async for _event in await client.messages.create(**sent, stream=True):
+            pass
+        bare.append(time.process_time() - start)
+    await provider.close()
+    await client.close()
+    assert min(ours) <= 1.3 * min(bare)

@@ -1,0 +1,295 @@
+"""The shape of the code, read from its syntax trees: who imports whom, how big things are, what may
+be caught, and what the pure parts may touch. A rule that pinches is changed here, in the open."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[1]
+FILE_LINES, FUNCTION_LINES = 400, 50
+FILE_BUDGETS = {"magy_server/engine/turn.py": 150}
+
+PURE = {"core", "edits"}
+MIDDLE = {"engine", "tools", "llm", "store", "bus", "sandbox", "memory"}
+FRONT = {"lsp", "acp", "http", "fleet", "magi", "schedule", "channels", "connectors", "plugins"}
+EDGE = {"config", "resources"}
+"""Modules below every front door: settings, and where shipped files are."""
+
+PURE_STANDARD_LIBRARY = {
+    "__future__", "abc", "base64", "bisect", "codecs", "collections", "copy", "dataclasses",
+    "datetime", "difflib", "enum", "fnmatch", "functools", "hashlib", "heapq", "inspect",
+    "itertools", "json", "math", "operator", "posixpath", "re", "shlex", "string", "textwrap",
+    "types", "typing", "unicodedata",
+}  # fmt: skip
+"""What is pure, rather than what is not: a module missing here is a question worth asking."""
+PURE_PACKAGES = {
+    "pydantic", "orjson", "rapidfuzz", "yaml", "tree_sitter", "tree_sitter_bash"
+}  # fmt: skip
+IO_CALLS = {"open", "print", "input"}
+CLOCKS = {"now", "utcnow", "today"}
+
+HEAVY = {
+    "anthropic", "openai", "git", "aiosqlite", "psutil", "yaml", "tree_sitter", "tree_sitter_bash",
+}  # fmt: skip
+
+SUPERVISORS = {
+    ("magy_server/engine/runner.py", "_supervise"),
+    ("magy_server/engine/perform.py", "_supervised"),
+    ("magy_server/lsp/outbox.py", "settle"),
+}
+"""(file, function): where one session, tool call or request is kept from taking others with it."""
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def sources(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (TOP / folder).rglob("*.py"))
+
+
+def name(path: Path) -> str:
+    return path.relative_to(TOP).as_posix()
+
+
+SERVER = sources("magy_server")
+CODE = sources("magy_server", "scripts", "bench")
+OURS = CODE + sources("tests")
+PURE_FILES = [path for path in SERVER if path.parent.name in PURE]
+
+
+def imports(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import, those inside functions and TYPE_CHECKING included.
+
+    `from a import b` gives `a.b`: whether `b` is a module does not matter to any rule here.
+    """
+    for child in ast.walk(node):
+        if isinstance(child, ast.Import):
+            yield from ((child.lineno, alias.name) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            base = child.module or ""
+            yield from ((child.lineno, f"{base}.{alias.name}") for alias in child.names)
+
+
+def layer(parts: tuple[str, ...]) -> str:
+    """The layer of a module, by its dotted path without `magy_server`: its folder, or for a module
+    at the top itself."""
+    return parts[0].removesuffix(".py") if parts else ""
+
+
+def may_import(importer: str) -> set[str]:
+    if importer in PURE:
+        return {importer, "core"}
+    if importer in MIDDLE:
+        return {importer} | PURE
+    if importer in FRONT:
+        return {importer} | PURE | MIDDLE | EDGE
+    if importer == "resources":
+        return set()
+    if importer == "config":
+        return PURE
+    return {"*"}  # the composition root and the commands around it
+
+
+def at_import(module: ast.Module) -> Iterator[ast.AST]:
+    """The statements that run when the module is imported; not those that only a type checker
+    sees."""
+    waiting: list[ast.AST] = list(module.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting.extend(node.orelse)
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def say(problems: Iterable[str]) -> None:
+    found = list(problems)
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_imports_go_one_way() -> None:
+    def wrong() -> Iterator[str]:
+        for path in SERVER:
+            importer = layer(path.relative_to(TOP / "magy_server").parts)
+            allowed = may_import(importer)
+            for line, module in imports(tree(path)):
+                top, *rest = module.split(".")
+                if top != "magy_server" or not rest or rest[0].startswith("__"):
+                    continue
+                if "*" not in allowed and rest[0] not in allowed:
+                    yield f"{name(path)}:{line}: {importer} must not import {module}"
+
+    say(wrong())
+
+
+def test_imports_are_absolute() -> None:
+    say(
+        f"{name(path)}:{node.lineno}: write the whole module name"
+        for path in SERVER
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.level
+    )
+
+
+def test_pure_layers_touch_nothing() -> None:
+    allowed = PURE_STANDARD_LIBRARY | PURE_PACKAGES | {"magy_server"}
+
+    def wrong() -> Iterator[str]:
+        for path in PURE_FILES:
+            for line, module in imports(tree(path)):
+                if module.split(".")[0] not in allowed:
+                    yield f"{name(path)}:{line}: {module} is not on the list of pure modules"
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.AsyncFunctionDef | ast.Await) and not in_port(path, node):
+                    yield f"{name(path)}:{node.lineno}: no coroutine in a pure layer"
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in IO_CALLS:
+                    yield f"{name(path)}:{node.lineno}: {ast.unparse(node.func)}() is I/O"
+                if isinstance(node, ast.Attribute) and node.attr in CLOCKS:
+                    yield f"{name(path)}:{node.lineno}: {node.attr} reads the clock"
+
+    assert PURE_FILES
+    say(wrong())
+
+
+def in_port(path: Path, node: ast.AST) -> bool:
+    """Declarations do not run: the Protocols, and the `facts` function that looks at nothing."""
+    return name(path) in ("magy_server/core/ports.py", "magy_server/core/tool.py") and not any(
+        isinstance(child, ast.Await) for child in ast.walk(node)
+    )
+
+
+def test_heavy_packages_are_imported_where_they_are_used() -> None:
+    say(
+        f"{name(path)}:{line}: import {module} inside the function that needs it"
+        for path in SERVER
+        for node in at_import(tree(path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for line, module in imports(node)
+        if module.split(".")[0] in HEAVY
+    )
+
+
+def test_files_stay_small() -> None:
+    """Not those of tests: a list of cases is not harder to read for being long."""
+
+    def wrong() -> Iterator[str]:
+        for path in CODE:
+            budget = FILE_BUDGETS.get(name(path), FILE_LINES)
+            lines = len(path.read_text(encoding="utf-8").splitlines())
+            if lines > budget:
+                yield f"{name(path)}: {lines} lines, budget {budget}; split it by idea"
+
+    assert all((TOP / path).is_file() for path in FILE_BUDGETS)
+    say(wrong())
+
+
+def test_functions_stay_small() -> None:
+    def wrong() -> Iterator[str]:
+        for path in OURS:
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                    if lines > FUNCTION_LINES:
+                        yield f"{name(path)}:{node.lineno}: {node.name} has {lines} lines"
+
+    say(wrong())
+
+
+BROAD = ("Exception", "BaseException")
+
+
+def catches_all(node: ast.AST) -> bool:
+    if isinstance(node, ast.ExceptHandler):
+        kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        return any(kind is None or ast.unparse(kind) in BROAD for kind in kinds)
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith("suppress")
+        and any(ast.unparse(argument) in BROAD for argument in node.args)
+    )
+
+
+def functions(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """(name of the innermost function, node) of every node of the file."""
+    waiting: list[tuple[str, ast.AST]] = [("", tree(path))]
+    while waiting:
+        inside, node = waiting.pop()
+        yield inside, node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = node.name
+        waiting.extend((inside, child) for child in ast.iter_child_nodes(node))
+
+
+def test_only_supervisors_catch_everything() -> None:
+    """Cleaning up and raising on is not catching."""
+    met = set()
+
+    def wrong() -> Iterator[str]:
+        for path in SERVER:
+            for function, node in functions(path):
+                if not catches_all(node):
+                    continue
+                if isinstance(node, ast.ExceptHandler) and isinstance(node.body[-1], ast.Raise):
+                    continue
+                if (name(path), function) in SUPERVISORS:
+                    met.add((name(path), function))
+                    continue
+                yield f"{name(path)}:{node.lineno}: catch what is expected here, and no more"
+
+    say(wrong())
+    assert met == SUPERVISORS, f"no longer needed in SUPERVISORS: {SUPERVISORS - met}"
+
+
+def test_no_task_is_forgotten() -> None:
+    """A task that nobody holds may vanish while it runs, and its failure with it."""
+    makers = ("asyncio.create_task", "asyncio.ensure_future", "loop.create_task")
+    say(
+        f"{name(path)}:{node.lineno}: keep and await the task, or use a TaskGroup"
+        for path in OURS
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func).endswith(makers)
+    )
+
+
+def test_nothing_is_mocked() -> None:
+    say(
+        f"{name(path)}:{line}: test the real thing, or a shipped fake"
+        for path in OURS
+        for line, module in imports(tree(path))
+        if module.startswith(("unittest.mock", "mock.")) or module == "mock"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "caught"),
+    [
+        ("try: f()\nexcept Exception: pass", True),
+        ("try: f()\nexcept: pass", True),
+        ("try: f()\nexcept (OSError, BaseException): pass", True),
+        ("with contextlib.suppress(Exception): f()", True),
+        ("try: f()\nexcept OSError: pass", False),
+        ("with contextlib.suppress(OSError): f()", False),
+    ],
+)
+def test_the_rules_see_what_they_forbid(code: str, caught: bool) -> None:
+    assert any(catches_all(node) for node in ast.walk(ast.parse(code))) is caught
+
+
+def test_only_what_runs_at_import_is_at_import() -> None:
+    code = (
+        "import a\nif TYPE_CHECKING:\n    import b\ndef f():\n    import c\nclass D:\n    import d"
+    )
+    seen = {m for node in at_import(ast.parse(code)) for _, m in imports(node)}
+    assert seen == {"a", "d"}

@@ -1,0 +1,70 @@
+"""Start-up costs nothing that is not needed yet: what a fresh interpreter has, and has not, loaded.
+
+A person waits for the answer to `initialize`; the provider SDKs alone would make that ten times
+longer.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lsp.client import Client
+
+SDKS = {"anthropic", "openai", "git"}
+ENGINE_ROOM = {"aiosqlite", "psutil", "rapidfuzz", "sqlite3", "tree_sitter", "yaml"}
+FRAMEWORKS = {"asyncio", "lsprotocol", "pydantic", "pygls"}
+IMPORT_TIME = re.compile(r"^import time:[^|]*\|[^|]*\|\s*([\w.]+)\s*$", re.MULTILINE)
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The top-level names in sys.modules of a new interpreter that ran `statement`."""
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    modules = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    return {module.partition(".")[0] for module in modules}
+
+
+def imported(log: str) -> set[str]:
+    """The top-level names in what `python -X importtime` wrote."""
+    return {module.partition(".")[0] for module in IMPORT_TIME.findall(log)}
+
+
+def test_importing_the_package_does_no_work() -> None:
+    assert loaded_after("import magy_server") - loaded_after("pass") == {"magy_server"}
+
+
+def test_the_command_loads_only_what_it_runs() -> None:
+    loaded = loaded_after("import magy_server.__main__")
+    assert "magy_server" in loaded
+    assert not loaded & (SDKS | ENGINE_ROOM | FRAMEWORKS)
+
+
+def test_the_version_is_told_without_loading_anything() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "magy_server", "--version"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("magy ")
+    assert "argparse" in imported(run.stderr)
+    assert not imported(run.stderr) & (SDKS | ENGINE_ROOM | FRAMEWORKS)
+
+
+@pytest.mark.req("F001")
+async def test_initialize_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    """The log of imports up to the answer; the engine comes with `initialized`, the provider's SDK
+    with the first thing that wants a model."""
+    command = (sys.executable, "-X", "importtime", "-m", "magy_server", "lsp")
+    async with Client.spawn(command, cwd=tmp_path) as client:
+        params = {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {}}
+        answer = await client.request("initialize", params)
+        before = imported(client.stderr.decode())
+        assert answer["serverInfo"]["name"] == "magy"
+        assert "pygls" in before
+        assert not before & (SDKS | ENGINE_ROOM)
+
+        client.notify("initialized", {})
+        sessions = await client.request("magy/session/list", {"cwd": str(tmp_path)})
+        assert sessions["sessions"] == []
+        assert "sqlite3" in imported(client.stderr.decode())

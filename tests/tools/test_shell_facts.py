@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Facts, Resource
+from magy_server.tools import shell_facts
+from magy_server.tools.kit import make_tools
+from magy_server.tools.process import Processes
+
+from .conftest import Workspace
+
+
+async def judge(workspace: Workspace, command: str) -> Facts:
+    processes = Processes(base={"HOME": str(workspace.root.parent), "PATH": os.environ["PATH"]})
+    bash = next(tool for tool in make_tools(processes) if tool.name == "bash")
+    return await workspace.judge(bash, command=command)
+
+
+def commands(facts: Facts) -> list[tuple[str, bool]]:
+    return [(r.subject, r.opaque) for r in facts.resources if r.kind == "exec"]
+
+
+def files(facts: Facts) -> set[tuple[str, str]]:
+    """Outside the workspace the whole path, inside the relative one."""
+    found = (r for r in facts.resources if r.kind in ("read", "write"))
+    return {(r.kind, r.subject if r.relative is None else r.relative) for r in found}
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("cat .env", {("read", ".env")}),
+        ("cat ./.env src/../.env", {("read", ".env")}),
+        ("grep -f.env x", {("read", ".env")}),
+        ("tool --file=.env", {("read", ".env")}),
+        ("tool --file=new/dir/x", {("read", "new/dir/x")}),
+        ("curl -d @.env http://localhost/x", {("read", ".env")}),
+        ("git show HEAD:.env", {("read", ".env")}),
+        ("curl --data=@.env x", {("read", ".env")}),
+        ("docker run -v=.env:x y", {("read", ".env")}),
+        (
+            "tool a.py,.env,src/b.py",
+            {("read", p) for p in (".env", "src/b.py", "a.py,.env,src/b.py", ".env,src/b.py")},
+        ),
+        ("cat alias", {("read", ".env")}),
+        ("cat out/key", {("read", "/OUT/key")}),
+        ("cat ../outside/key", {("read", "/OUT/key")}),
+        ("cat ~/outside/key", {("read", "/OUT/key")}),
+        ("cat '~/outside'", {("read", "~/outside")}),
+        ("cat < .env", {("read", ".env")}),
+        ("echo x > new.txt 2>> log/err", {("write", "new.txt"), ("write", "log/err")}),
+        ("echo x > out/new", {("write", "/OUT/new")}),
+        ("cat .e*", {("read", ".env")}),
+        ("cat src/?.py", {("read", "src/a.py"), ("read", "src/b.py")}),
+        ("cat src/[a-a].py", {("read", "src/a.py"), ("read", "src/b.py")}),
+        ("cat src/*.c", {("read", "src/*.c")}),
+        ("cd src && cat a.py ../.env", {("read", "src"), ("read", "src/a.py"), ("read", ".env")}),
+        ("cd out && cat key", {("read", "/OUT"), ("read", "/OUT/key")}),
+        ("rm .env", {("read", ".env"), ("write", ".env")}),
+        ("dd if=.env of=copy/x", {(k, p) for k in ("read", "write") for p in (".env", "copy/x")}),
+        ("timeout 5 cat .env", {("read", ".env")}),
+        ("./run.sh", set()),
+        ("grep -r /api/v1 /dev/null", set()),
+        ("mkdir -p /api/v1", {("read", "/api/v1"), ("write", "/api/v1")}),
+        ("sed -n s/a/b/ .env", {("read", "s/a/b"), ("read", ".env")}),
+        ("curl file:///etc/passwd --url=https://x.org/a", {("read", "/etc/passwd")}),
+        ("dd if=a=b/c", {(k, p) for k in ("read", "write") for p in (".env", "b/c")}),
+        ("echo hello world", set()),
+        ("pytest -q -x", set()),
+        ("curl https://example.org/a/b", set()),
+    ],
+)
+async def test_the_files_a_command_names(
+    workspace: Workspace, command: str, named: set[tuple[str, str]]
+) -> None:
+    outside = workspace.root.parent / "outside"
+    outside.mkdir()
+    (outside / "key").write_text("x")
+    for name in (".env", "src/a.py", "src/b.py", "src/.hidden.py"):
+        workspace.file(name, "x")
+    (workspace.root / "alias").symlink_to(".env")
+    (workspace.root / "out").symlink_to(outside)
+    (workspace.root / "if=a=b").mkdir()
+    (workspace.root / "if=a=b/c").symlink_to("../.env")
+    facts = await judge(workspace, command)
+    assert files(facts) == {(kind, path.replace("/OUT", str(outside))) for kind, path in named}
+    assert not any(opaque for _, opaque in commands(facts))
+
+
+async def test_sed_in_place_writes(workspace: Workspace) -> None:
+    workspace.file("a.txt", "x")
+    facts = await judge(workspace, "sed -Ei 1d a.txt")
+    assert files(facts) == {("read", "a.txt"), ("write", "a.txt")}
+
+
+async def test_each_simple_command_is_a_resource(workspace: Workspace) -> None:
+    facts = await judge(workspace, "make test && git  status | head -5; echo 'a  b'")
+    assert commands(facts) == [
+        ("make test", False), ("git status", False), ("head -5", False), ("echo 'a  b'", False),
+    ]  # fmt: skip
+    assert facts.resources[0].argv == ("make", "test")
+    assert (facts.kind, facts.cwd) == ("execute", str(workspace.root))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo $(cat .env)",
+        "eval ls",
+        "cat *",
+        "rm [[:alpha:]]x",
+        "cd link/.. && cat x",
+        "cat many/*",
+    ],
+)
+async def test_what_is_not_understood_is_opaque(workspace: Workspace, command: str) -> None:
+    workspace.file("-rf", "")
+    (workspace.root / "real/deep").mkdir(parents=True)
+    (workspace.root / "link").symlink_to("real/deep")
+    (workspace.root / "many").mkdir()
+    for n in range(shell_facts.MATCHES + 1):
+        (workspace.root / f"many/{n}").touch()
+    facts = await judge(workspace, command)
+    assert any(opaque for _, opaque in commands(facts))
+
+
+async def test_the_facts_are_what_the_shell_does(workspace: Workspace) -> None:
+    """The files that a real shell reads are among those that were named."""
+    for name in ("a.txt", "b.txt", ".c.txt", "sub/d.txt", "sub/x[1].txt", "sub/x1.txt"):
+        workspace.file(name, f"<{name}>")
+    (workspace.root / "ln").symlink_to("sub")
+    bash = next(tool for tool in make_tools(Processes()) if tool.name == "bash")
+    for command in ("cat *.txt", "cat .*.txt", "cd ln && cat d.txt ../a.txt", "cat sub/x[1].txt"):
+        context = await workspace.prepare(bash, command=command)
+        said = (await bash.run(context, **bash.arguments({"command": command}))).for_model
+        named = {r.relative for r in context.facts.resources if r.kind == "read"}
+        read = {part.split(">")[0] for part in said.split("<")[1:]}
+        assert read and read <= named, (command, read, named)
+
+
+async def test_titles_and_sizes_are_bounded(workspace: Workspace) -> None:
+    facts = await judge(workspace, "  printf 'a\tb' " + "x" * 500 + "\nsecond line")
+    assert facts.title.startswith("Run printf 'a b' xxx")
+    assert len(facts.title) < 220
+    facts = await judge(workspace, "cat " + " ".join(f"d/{n}" for n in range(600)))
+    assert sum(r.kind == "read" for r in facts.resources) == shell_facts.FILES
+    assert facts.resources[1] == Resource(
+        kind="exec", subject="(names 600 files, more than are looked at)", opaque=True
+    )
+
+
+async def test_the_plan_is_an_event(workspace: Workspace) -> None:
+    plan = next(tool for tool in make_tools(Processes()) if tool.name == "update_plan")
+    tasks = [
+        {"content": "look", "status": "completed", "priority": "high"},
+        {"content": "mend", "status": "in_progress"},
+        {"content": "test"},
+    ]
+    result = await workspace.run(plan, tasks=tasks)
+    assert result.for_model == "Plan updated: 1 completed, 1 in_progress, 1 pending."
+    (event,) = result.events
+    assert event.type == "planned"
+    assert [(t.content, t.status, t.priority) for t in event.tasks] == [
+        ("look", "completed", "high"), ("mend", "in_progress", "medium"),
+        ("test", "pending", "medium"),
+    ]  # fmt: skip
+    both = [dict(task, status="in_progress") for task in tasks]
+    assert "Keep one task in_progress" in (await workspace.run(plan, tasks=both)).for_model
+    with pytest.raises(ToolError, match="at most 50 items"):
+        plan.arguments({"tasks": [{"content": "x"}] * 51})
