@@ -3,13 +3,12 @@ knows all layers; what is slow to import is imported where it is first needed.""
 
 from __future__ import annotations
 
-import functools
 import os
 import platform
-import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from magy_server import config
@@ -27,8 +26,8 @@ from magy_server.engine.world import Settings, World, read_project
 from magy_server.projects import Projects
 from magy_server.resources import resource
 from magy_server.store.sqlite import SqliteStore
-from magy_server.tools.kit import make_tools
 from magy_server.tools.groups import end_group
+from magy_server.tools.kit import make_tools
 from magy_server.tools.process import Processes
 
 NO_KEY = (
@@ -48,49 +47,53 @@ async def compose(
     options: Mapping[str, Any],
     editor: Editor | None = None,
     listeners: Sequence[Listener] = (),
-    store: Store | None = None,
 ) -> AsyncIterator[tuple[Engine, Projects]]:
     """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
     state = config.state_dir()
     projects = Projects(options)
-    opened = store or await SqliteStore.open(str(state))
-    me = f"{os.getpid()}-{secrets.token_hex(4)}"
     hidden = [provider.api_key_env for provider in projects.settings(None).provider]
     processes = Processes(name for name in hidden if name)
-    bus = LocalBus(str(state / "bus"))
-    try:
+    async with AsyncExitStack() as closing:
+        opened = await SqliteStore.open(str(state))
+        closing.push_async_callback(opened.close)
         for root in roots:
             projects.add(root, (await read_project(opened, root)).trusted)
+        bus = LocalBus(str(state / "bus"))
+        closing.push_async_callback(bus.close)
         await bus.start()
         settings = projects.settings(roots[0] if roots else None)
-        world = _world(me, opened, bus, settings, projects, processes, editor)
-        audit = Audit(str(state / "audit"), settings.audit.preview_length)
-        heard: list[Listener] = [*listeners]
-        if settings.audit.enabled:
-            heard.append(audit)
-        async with Runner(world, end_group, heard) as runner:
-            projects.engine = Engine(runner)
-            yield projects.engine, projects
-        audit.close()
-    finally:
-        await processes.close()
-        await bus.close()
-        await opened.close()
+        providers = Providers(settings.provider)
+        closing.push_async_callback(providers.close)
+        closing.push_async_callback(processes.close)
+        world = _world(opened, bus, settings, projects, processes, providers, editor)
+        heard = [*listeners, *_audit(state, settings.audit, closing)]
+        runner = await closing.enter_async_context(Runner(world, end_group, heard))
+        projects.engine = Engine(runner)
+        yield projects.engine, projects
+
+
+def _audit(
+    state: Path, settings: config.AuditSettings, closing: AsyncExitStack
+) -> Sequence[Listener]:
+    if not settings.enabled:
+        return ()
+    audit = Audit(str(state / "audit"), settings.preview_length)
+    closing.callback(audit.close)
+    return (audit,)
 
 
 def _world(
-    me: str,
     store: Store,
     bus: LocalBus,
     settings: config.Settings,
     projects: Projects,
     processes: Processes,
+    providers: Providers,
     editor: Editor | None,
 ) -> World:
     model = settings.model
-    providers = Providers(settings.provider)
     return World(
-        me=me,
+        me=bus.id,
         store=store,
         bus=bus,
         clock=SystemClock(),
@@ -144,7 +147,7 @@ class Providers:
                 name="anthropic", kind="anthropic", api_key_env="ANTHROPIC_API_KEY"
             ),
         )
-        self._made = functools.cache(self._make)
+        self._made: dict[str, Provider] = {}
 
     def models(self, default: str) -> list[str]:
         listed = [f"{p.name}/{model}" for p in self._configured.values() for model in p.models]
@@ -160,7 +163,13 @@ class Providers:
                 f"and the providers are {known}.",
                 fault="not_found",
             )
-        return self._made(name), model
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name], model
+
+    async def close(self) -> None:
+        for provider in self._made.values():
+            await provider.close()
 
     def _make(self, name: str) -> Provider:
         about = self._configured[name]
@@ -171,7 +180,7 @@ class Providers:
         from magy_server.llm.anthropic import AnthropicProvider
 
         key = os.environ.get(about.api_key_env or "ANTHROPIC_API_KEY", "")
-        if not key:
+        if not key and not about.base_url:
             raise ProviderError(NO_KEY, fault="no_key")
         return AnthropicProvider(key, base_url=about.base_url)
 

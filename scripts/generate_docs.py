@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 TOP = Path(__file__).resolve().parents[1]
@@ -79,33 +80,28 @@ def _settings(
 
 def events() -> Iterator[str]:
     from magy_server.core import events as module
+    from magy_server.core import values
 
     yield f"# Events\n\n{inspect.getdoc(module)}\n"
-    classes = {
-        node.name: node
-        for node in ast.parse(inspect.getsource(module)).body
-        if isinstance(node, ast.ClassDef) and node.name != "Entry"
-    }
-    durable = {name for name, node in classes.items() if _tag(node) and _in_log(module, name)}
-    inbox = {kind.__name__ for kind in module.INBOX}
     yield (
         "Any process may append the events marked *inbox*; the others only the process that holds\n"
         "the session's lease.\n"
     )
-    for name, node in classes.items():
-        if name in durable:
-            yield _event(node, f"`{_tag(node)}`{' (inbox)' if name in inbox else ''}")
-    yield "## Values inside events\n"
-    for name, node in classes.items():
-        if name not in durable and name != "Value":
-            yield _event(node, name)
-
-
-def _in_log(module: Any, name: str) -> bool:
-    """Whether a class is one of the `Event` union, rather than a value that has a `type` too."""
-    kind = getattr(module, name)
     (union, *_) = module.Event.__args__
-    return kind in union.__args__
+    names = {kind.__name__ for kind in union.__args__}
+    inbox = {kind.__name__ for kind in module.INBOX}
+    for node in _classes(module):
+        if node.name in names:
+            yield _event(node, f"`{_tag(node)}`{' (inbox)' if node.name in inbox else ''}")
+    yield f"## Values inside events\n\n{inspect.getdoc(values)}\n"
+    for node in _classes(values):
+        if node.name != "Value":
+            yield _event(node, node.name)
+
+
+def _classes(module: ModuleType) -> list[ast.ClassDef]:
+    body = ast.parse(inspect.getsource(module)).body
+    return [node for node in body if isinstance(node, ast.ClassDef)]
 
 
 def _tag(node: ast.ClassDef) -> str:
@@ -145,7 +141,7 @@ def tools() -> Iterator[str]:
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "docs/protocol.md": ("magy_server/lsp/wire.py", protocol),
     "docs/reference/configuration.md": ("magy_server/config.py", configuration),
-    "docs/reference/events.md": ("magy_server/core/events.py", events),
+    "docs/reference/events.md": ("magy_server/core/events.py and values.py", events),
     "docs/reference/tools.md": ("magy_server/tools", tools),
 }
 

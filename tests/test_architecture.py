@@ -38,6 +38,7 @@ HEAVY = {
 }  # fmt: skip
 
 SUPERVISORS = {
+    ("magy_server/bus/local.py", "deliver"),
     ("magy_server/engine/runner.py", "_supervise"),
     ("magy_server/engine/perform.py", "_supervised"),
     ("magy_server/lsp/outbox.py", "settle"),

@@ -183,8 +183,8 @@ server starts."
     (let* ((connection (magy-project-connection project))
            (process (jsonrpc--process connection))
            (exit (lambda (&rest _)
-                   (when (process-live-p process)
-                     (jsonrpc-notify connection 'exit nil)))))
+                   ;; It may be gone already.
+                   (ignore-errors (jsonrpc-notify connection 'exit nil)))))
       (setf (magy-connection-expected-end connection) t)
       (jsonrpc-async-request connection 'shutdown nil :timeout nil
                              :success-fn exit :error-fn exit)
@@ -232,8 +232,11 @@ The process filter binds `inhibit-read-only', which is not for buffers."
     (magy--guarded what (funcall function))))
 
 (defun magy-notify (project method params)
-  "Tell PROJECT's server METHOD with PARAMS."
-  (jsonrpc-notify (magy-project-connection project) method params))
+  "Tell PROJECT's server METHOD with PARAMS.
+Never fail: this runs in hooks of buffers, and a server that has just
+died is dealt with when its end is noticed."
+  (magy--guarded method
+    (jsonrpc-notify (magy-project-connection project) method params)))
 
 (cl-defgeneric magy-handle-notification (_project _method _params)
   "Handle the notification METHOD with PARAMS from PROJECT's server."

@@ -200,6 +200,8 @@ class Provider(Protocol):
         """Imports what is slow to import; called in a thread."""
         ...
 
+    async def close(self) -> None: ...
+
 
 # --- editor -------------------------------------------------------------------------------------
 

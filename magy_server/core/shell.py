@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 LONGEST = 32_768
 """Characters; a longer line is not looked into."""
+MOST = 256
+"""Simple commands; a line with more is not looked into either."""
+_WRAPPERS = 8
+"""Wrappers around wrappers (`time nice make`)."""
 _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
@@ -74,6 +78,8 @@ def parse(command: str, home: str | None = None) -> list[Part]:
         simples, straight = read(command, home)
     except Unclear as why:
         return _recover(command, home, str(why))
+    if len(simples) > MOST:
+        return [_opaque(command, f"has more than {MOST} commands")]
     parts = [p for simple in simples for p in _parts(simple, straight)]
     if not any(part.opaque for part in parts) and not _agrees(command, simples):
         parts.append(_opaque(command, "can be read in two ways"))
@@ -125,6 +131,8 @@ def _understood(
         why = inner if isinstance(inner, str) else programs.hides(argv)
         if argv[0] == "cd" and not why:
             part, why = _cd(part, simple, straight and not parts)
+        if len(parts) == _WRAPPERS:
+            why = f"has more than {_WRAPPERS} wrappers"
         if words[0].globbed or (words[0].unquoted and argv[0] in RESERVED):
             why = "is not a plain command"
         parts.append(replace(part, opaque=True, why=why) if why else part)
@@ -234,6 +242,8 @@ def _recover(command: str, home: str | None, why: str) -> list[Part]:
     for node in _walk(_tree(command)):
         if node.type in _COMMANDS:
             parts.extend(_recovered(node, command, home))
+        if len(parts) > MOST:
+            return [_opaque(command, f"has more than {MOST} commands")]
     if not any(part.opaque for part in parts):
         parts.insert(0, _opaque(command, why))
     return parts

@@ -262,7 +262,7 @@ class _Builder:
         if "{" in free and ("," in value or ".." in value):
             self.unknown("has a brace expansion")
         if free.startswith("~"):
-            value = self._at_home(value, free, home)
+            value = self._at_home(value, raw.replace("\\\n", ""), free, home)
         if "=~" in free or ":~" in free:
             self.unknown("has a `~` inside a word")
         return Word(
@@ -274,9 +274,10 @@ class _Builder:
             assigns=_ASSIGNMENT.match(free) is not None,
         )
 
-    def _at_home(self, value: str, free: str, home: str | None) -> str:
-        if free != "~" and not free.startswith("~/"):
-            self.unknown("names the home of another user")
+    def _at_home(self, value: str, raw: str, free: str, home: str | None) -> str:
+        # The source is looked at too: quotes around nothing (`~""`) keep bash from expanding.
+        if not all(text == "~" or text.startswith("~/") for text in (free, raw)):
+            self.unknown("begins with a `~` that is not surely the home directory")
         elif home is None:
             self.unknown("names the home directory")
         elif _PATTERN.search(free):

@@ -7,9 +7,6 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from magy_server.core.permit import Ruleset, withholds
-from magy_server.core.specs import AgentSpec
-
 from magy_server.core.errors import NotFound
 from magy_server.core.events import (
     Briefed,
@@ -21,7 +18,9 @@ from magy_server.core.events import (
     Trusted,
     Withdrawn,
 )
+from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import Bus, Clock, Editor, Provider, Store
+from magy_server.core.specs import AgentSpec
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import sqlite3
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from magy_server.core.errors import StoreCorrupt, StoreError, StoreUnavailable
@@ -28,8 +29,10 @@ class Database:
         import aiosqlite
 
         try:
-            connection = aiosqlite.Connection(partial(open_database, path, busy_timeout), 64)
-            return cls(await connection, path)
+            # Opened elsewhere: aiosqlite's thread complains to a loop that may be gone by then
+            # when the opening fails there.
+            db = await asyncio.to_thread(open_database, path, busy_timeout)
+            return cls(await aiosqlite.Connection(lambda: db, 64), path)
         except sqlite3.Error as error:
             raise explain(error, path) from error
 
@@ -59,6 +62,10 @@ def create_file(path: str) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
+        # SQLite would open a read-only file, and leave side files behind that are read-only, too.
+        effective = os.access in os.supports_effective_ids
+        if not os.access(path, os.R_OK | os.W_OK, effective_ids=effective):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path) from None
         narrow(path)
 
 

@@ -56,7 +56,10 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
     """A connection to an existing file, empty or ours, brought up to date. `busy_timeout` is in
     seconds. Raises sqlite3.Error, StoreCorrupt (someone else's file), StoreNewer."""
     with ExitStack() as undo:
-        db = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
+        # It moves to its own thread once it is open.
+        db = sqlite3.connect(
+            path, timeout=busy_timeout, isolation_level=None, check_same_thread=False
+        )
         undo.callback(db.close)
         _configure(db, busy_timeout)
         migrate(db, path)

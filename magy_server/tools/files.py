@@ -23,6 +23,8 @@ from magy_server.tools.paths import Place, missing, resolve, resource
 from magy_server.tools.text import Plain, digest, plain, split
 
 Path = Annotated[str, "The file, relative to the workspace root or absolute"]
+LINES = 2000
+"""Lines of a page; a greater `limit` gives no more."""
 SNIPPET = 40
 """Lines of the edited region shown to the model."""
 
@@ -56,7 +58,7 @@ async def read_file(
     ctx: ToolContext,
     path: Path,
     offset: Annotated[int, "The line to begin with, counted from 1", Field(ge=1)] = 1,
-    limit: Annotated[int, "How many lines at most", Field(ge=1, le=2000)] = 2000,
+    limit: Annotated[int, f"How many lines, at most {LINES}", Field(ge=1)] = LINES,
 ) -> Result:
     """Read a text file, or a page of it. Each line comes with its number and a tab before it; these
     are not part of the file. A file that is open in the editor is read from there, with the user's
@@ -65,10 +67,10 @@ async def read_file(
     buffer = ctx.editor.buffer(place.path) if ctx.editor else None
     if buffer is not None:
         text = plain(buffer.text)
-        page = Page([text], offset, limit)
+        page = Page([text], offset, min(limit, LINES))
         note = await asyncio.to_thread(_unsaved, place, text)
     else:
-        page = await asyncio.to_thread(lambda: Page(disk.stream(place), offset, limit))
+        page = await asyncio.to_thread(lambda: Page(disk.stream(place), offset, min(limit, LINES)))
         note = ""
     if offset > max(page.total, 1):
         raise ToolError(f"{place.name} has only {page.total} lines; offset {offset} is behind it.")

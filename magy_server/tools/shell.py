@@ -86,8 +86,9 @@ async def _in_foreground(ctx: ToolContext, running: Command, timeout: float) -> 
     elif running.duration >= 1:  # in whole seconds: the same run gives the same text
         status += f", {running.duration:.0f} s"
     if running.left:
+        what = "1 process" if running.left == 1 else f"{running.left} processes"
         advice += (
-            f"\n[{running.left} processes that the command left running were ended. "
+            f"\n[The command left {what} running; that was ended too. "
             "Use background=true for what is meant to go on.]"
         )
     text = output.summary(ctx.call).rstrip("\n") or "(no output)"

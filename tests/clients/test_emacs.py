@@ -58,6 +58,9 @@ def emacs(
         text=True,
         timeout=timeout,
         check=False,
+        # In batch, unlike otherwise, Emacs dies of writing to a server that has ended, unless it
+        # inherits that SIGPIPE is ignored, as it is in Python.
+        restore_signals=False,
     )
 
 

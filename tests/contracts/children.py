@@ -17,7 +17,7 @@ from magy_server.bus.local import LocalBus
 from magy_server.core.errors import Conflict, InvalidRequest
 from magy_server.core.ports import Batch
 from magy_server.store.sqlite import SqliteStore
-from tests.contracts.conftest import said
+from tests.contracts.build import said
 
 
 def say(value: Any) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.events import Finished, Opened, Prompted, Text
 from magy_server.core.ports import Store
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
@@ -50,27 +49,6 @@ async def store(
         opened = await SqliteStore.open(tmp_path / "state", clock=clock)
     yield opened
     await opened.close()
-
-
-def opened(root: str | None = "/work") -> Opened:
-    return Opened(root=root, cwd="/work", agent="build", model="fake/one")
-
-
-def said(text: str) -> Prompted:
-    return Prompted(id=text, content=(Text(text=text),))
-
-
-def finished(output: str) -> Finished:
-    """The end of a call whose output is a blob."""
-    return Finished(call="1.0", status="completed", for_model="...", output=hash_of(output))
-
-
-def hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def blob(text: str) -> dict[str, bytes]:
-    return {hash_of(text): text.encode()}
 
 
 class Child:
@@ -136,8 +114,6 @@ async def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def short_path() -> Iterator[Path]:
     """A directory whose name leaves room for socket names."""
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="magy-", dir="/tmp") as path:
         yield Path(path)
 

@@ -218,7 +218,7 @@ text: {{last}}
 
 async def test_an_untrusted_project_may_only_narrow(root: Path, state: Path) -> None:
     (root / "magy.toml").write_text(
-        '[permission]\nbash = "allow"\nread = "deny"\n[model]\ndefault = "evil/x"\n'
+        '[permission]\nbash = "allow"\nnet = "deny"\n[model]\ndefault = "evil/x"\n'
     )
     script = 'call: bash {"command": "touch made"}\n---\ntext: ok\n'
     async with person(root, state, script) as one:

@@ -114,7 +114,9 @@ async def test_cancel_ends_a_running_command_and_its_children(root: Path, state:
 async def test_the_next_prompt_after_a_cancel_is_a_valid_conversation(
     root: Path, state: Path
 ) -> None:
-    script = 'prompt: wait\ncall: bash {"command": "touch a; sleep 30"}\nprompt: again\ntext: Here.\n'
+    script = (
+        'prompt: wait\ncall: bash {"command": "touch a; sleep 30"}\nprompt: again\ntext: Here.\n'
+    )
     async with person(root, state, script) as one:
         await one.new()
         await one.ask("wait")

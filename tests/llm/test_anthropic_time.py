@@ -6,14 +6,13 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from magy_server.core.events import Replied, Text
 from magy_server.llm.anthropic import AnthropicProvider
-from magy_server.llm.anthropic_wire import body
 from tests.loopback import (
     AnthropicServer,
     Part,
@@ -147,35 +146,3 @@ def test_the_sdk_is_imported_when_it_is_warmed_and_not_before() -> None:
         "assert 'anthropic.resources.messages' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=TOP)
-
-
-@pytest.fixture
-def long_reply(tmp_path: Path) -> Iterator[str]:
-    """Base URL of a server process whose every reply has 2,000 deltas."""
-    script = tmp_path / "long.script"
-    script.write_text("text: " + "word " * 2000 + "\n")
-    command = [sys.executable, "-m", "tests.loopback", "--script", str(script)]
-    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
-
-
-async def test_a_delta_costs_no_more_than_in_the_bare_sdk(long_reply: str) -> None:
-    from anthropic import AsyncAnthropic
-
-    provider = AnthropicProvider("test-key", long_reply)
-    client = AsyncAnthropic(api_key="test-key", base_url=long_reply, max_retries=0)
-    sent = body(request())
-    ours, bare = [], []
-    for _ in range(4):
-        start = time.process_time()
-        await ask(provider, request())
-        ours.append(time.process_time() - start)
-        start = time.process_time()
-        async for _event in await client.messages.create(**sent, stream=True):
-            pass
-        bare.append(time.process_time() - start)
-    await provider.close()
-    await client.close()
-    assert min(ours) <= 1.3 * min(bare)

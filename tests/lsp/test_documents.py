@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -98,25 +97,6 @@ def test_a_whole_text_replaces_what_was_there() -> None:
     change(live, (0, 0), (0, 1), "O")
     live.apply_change(types.TextDocumentContentChangeWholeDocument(text="new"))
     assert change(live, (0, 3), (0, 3), "er") == "newer"
-
-
-def test_a_keystroke_costs_the_same_in_a_long_document() -> None:
-    def cost(lines: int) -> float:
-        live = document("x = 'some line of code'\n" * lines)
-        change(live, (lines // 2, 0), (lines // 2, 0), "#")
-        best = 1.0
-        for _ in range(20):
-            before = time.process_time()
-            for n in range(50):
-                change_only(live, lines // 2, n)
-            best = min(best, time.process_time() - before)
-        return best
-
-    def change_only(live: LiveDocument, line: int, column: int) -> None:
-        at = types.Position(line, column)
-        live.replace(types.Range(at, at), "x")
-
-    assert cost(50_000) < 3 * cost(500) + 0.001
 
 
 def test_paths_of_uris(tmp_path: Path) -> None:

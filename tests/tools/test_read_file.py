@@ -45,6 +45,7 @@ async def test_a_long_file_is_read_by_page(workspace: Workspace) -> None:
     assert first.for_model.endswith(
         "  2000\trow 2000\n[lines 1-2000 of 5310; continue with offset=2001]"
     )
+    assert await workspace.run(read_file, path="a.txt", limit=9000) == first
     last = await workspace.run(read_file, path="a.txt", offset=5309)
     assert last.for_model == "  5309\trow 5309\n  5310\trow 5310\n[lines 5309-5310 of 5310]"
     assert "has only 5310 lines" in await refusal(workspace, "a.txt", offset=5311)
@@ -180,7 +181,7 @@ async def test_wrong_arguments_are_told(workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="offset"):
         read_file.arguments({"path": "a", "offset": 0})
     with pytest.raises(ToolError, match="limit"):
-        read_file.arguments({"path": "a", "limit": 2001})
+        read_file.arguments({"path": "a", "limit": 0})
     described = read_file.parameters["properties"]
     assert described["offset"]["minimum"] == 1
     assert described["offset"]["description"] == "The line to begin with, counted from 1"

@@ -212,6 +212,7 @@ STUBBORN = """
 trap '' TERM
 (trap '' TERM; echo $BASHPID > grandchild; sleep 60) &
 setsid sh -c 'echo $$ > escaped; exec sleep 60' &
+env -u MAGY_CALL sh -c 'echo $$ > unmarked; exec sleep 60' &
 echo started
 sleep 60 & wait
 sleep 60
@@ -220,8 +221,9 @@ sleep 60
 
 async def family(shell: Shell) -> list[int]:
     root = shell.workspace.root
-    await until(lambda: pid_in(root / "grandchild") and pid_in(root / "escaped"))
-    return [pid_in(root / "grandchild"), pid_in(root / "escaped")]
+    names = ("grandchild", "escaped", "unmarked")
+    await until(lambda: all(pid_in(root / name) for name in names))
+    return [pid_in(root / name) for name in names]
 
 
 @pytest.mark.req("E115")
@@ -257,7 +259,7 @@ async def test_what_a_command_leaves_running_is_ended_and_told(shell: Shell) -> 
     result = await shell.bash("sleep 60 & echo $! > grandchild; echo done")
     assert time.monotonic() - start < 5
     assert result.for_model.startswith("[exit code 0")
-    assert "\ndone\n[1 processes that the command left running were ended." in result.for_model
+    assert "\ndone\n[The command left 1 process running; that was ended too." in result.for_model
     assert not alive(pid_in(shell.workspace.root / "grandchild"))
 
 

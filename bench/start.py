@@ -1,0 +1,78 @@
+"""Starting, and doing nothing."""
+
+from __future__ import annotations
+
+import time
+
+from bench.measure import Row, Run, in_turn, resident
+from bench.peer import BARE, MAGY, Peer
+
+SETTLE = 3.0
+"""Seconds after the first answer until memory is looked at: warming is over by then."""
+
+
+def initialize(run: Run) -> Row:
+    ours, floor = in_turn(
+        run.choose(4, 9),
+        lambda: _initialized(run, *MAGY),
+        lambda: _initialized(run, *BARE),
+    )
+    return Row("spawn -> initialize answered", "seconds", ours, floor, 1.2)
+
+
+def first_reply(run: Run) -> Row:
+    ours, floor = in_turn(
+        run.choose(4, 9),
+        lambda: _replied(run, "magy/agent/list", *MAGY),
+        lambda: _replied(run, "magy/echo", *BARE),
+    )
+    return Row("spawn -> first magy/* reply", "seconds", ours, floor, 1.3)
+
+
+def memory(run: Run) -> Row:
+    """A model is played by a script: no provider's SDK is ever imported."""
+    script = run.fresh("script") / "model.script"
+    script.write_text("text: Hello\n")
+    ours, floor = _memory(run, {"MAGY_SCRIPT": str(script)})
+    return Row("idle memory, no SDK needed", "bytes", ours, floor, 1.5)
+
+
+def memory_with_sdk(run: Run) -> Row:
+    """As most people run it: the SDK was imported in the background after the start."""
+    ours, floor = _memory(run, {"ANTHROPIC_API_KEY": "none"})
+    return Row("idle memory, SDK warmed", "bytes", ours, floor, 1.5)
+
+
+ROWS = (initialize, first_reply, memory, memory_with_sdk)
+
+
+def _initialized(run: Run, *command: str) -> float:
+    before = time.perf_counter()
+    with Peer(run, *command) as peer:
+        peer.initialize()
+        return time.perf_counter() - before
+
+
+def _replied(run: Run, method: str, *command: str) -> float:
+    before = time.perf_counter()
+    with Peer(run, *command) as peer:
+        peer.initialize()
+        peer.request(method)
+        return time.perf_counter() - before
+
+
+def _memory(run: Run, variables: dict[str, str]) -> list[float]:
+    return in_turn(
+        run.choose(1, 3),
+        lambda: _resident(run, "magy/agent/list", variables, *MAGY),
+        lambda: _resident(run, "magy/echo", {}, *BARE),
+        warm=0,
+    )
+
+
+def _resident(run: Run, method: str, variables: dict[str, str], *command: str) -> float:
+    with Peer(run, *command, env=variables) as peer:
+        peer.initialize()
+        peer.request(method)
+        time.sleep(SETTLE)
+        return resident(peer.process.pid)

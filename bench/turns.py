@@ -1,0 +1,171 @@
+"""Whole turns against a model without latency: streaming, the first word, the tool loop."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bench.measure import TOP, Failed, Row, Run, in_turn
+from bench.peer import MAGY, Peer, environment
+
+SETTINGS = """
+[model]
+default = "bench/bench"
+[[provider]]
+name = "bench"
+kind = "anthropic"
+base_url = "{url}"
+api_key_env = "BENCH_API_KEY"
+[limits]
+requests = 0
+repeats = 0
+"""
+
+
+def delta_spaced(run: Run) -> Row:
+    """A millisecond apart, as fast as a model may be: every delta is read, and written, alone."""
+    count = run.choose(500, 1500)
+    return _deltas(
+        run, "model delta, 1 ms apart, to the editor, CPU", f"bench-spaced-{count}", count
+    )
+
+
+def delta_burst(run: Run) -> Row:
+    """Back to back: both sides may take several at once."""
+    count = run.choose(2000, 5000)
+    return _deltas(
+        run, "model delta, back to back, to the editor, CPU", f"bench-stream-{count}", count
+    )
+
+
+def first_delta(run: Run) -> Row:
+    """On a warm connection, seen from the client."""
+    with _stage(run) as (magy, bare):
+        ours, floor = in_turn(
+            run.choose(20, 60),
+            lambda: magy.turn("bench-stream-1")["first"],
+            lambda: bare.turn("bench-stream-1")["first"],
+            warm=3,
+        )
+    return Row("prompt -> first delta at the client", "seconds", ours, floor, 1.15)
+
+
+def tool_loop(run: Run) -> Row:
+    rounds = run.choose(50, 100)
+    with _stage(run) as (magy, bare):
+        ours, floor = in_turn(
+            run.choose(3, 5),
+            lambda: magy.turn(f"bench-loop-{rounds}")["wall"] / rounds,
+            lambda: bare.turn(f"bench-loop-{rounds}")["wall"] / rounds,
+        )
+    return Row(f"tool loop of {rounds} rounds, per round", "seconds", ours, floor, 3)
+
+
+ROWS = (delta_spaced, delta_burst, first_delta, tool_loop)
+
+
+def _deltas(run: Run, name: str, prompt: str, count: int) -> Row:
+    with _stage(run) as (magy, bare):
+        ours, floor = in_turn(
+            run.choose(3, 7),
+            lambda: magy.turn(prompt)["cpu"] / count,
+            lambda: bare.turn(prompt)["cpu"] / count,
+        )
+    return Row(name, "seconds", ours, floor, 1.3)
+
+
+class Magy:
+    """The real server; each turn is in a session of its own."""
+
+    def __init__(self, peer: Peer, root: Path) -> None:
+        self._peer = peer
+        self._root = root
+        self._numbers = itertools.count(1)
+        peer.initialize(root)
+        peer.request("magy/agent/list")
+
+    def turn(self, prompt: str) -> dict[str, float]:
+        """Seconds: `first` and `wall` from the prompt on, and `cpu` of the server."""
+        peer, session = self._peer, f"s{next(self._numbers)}"
+        peer.request("magy/session/new", sessionId=session, cwd=str(self._root))
+        peer.request("magy/session/subscribe", sessionId=session)
+        peer.messages.clear()
+        used, began = peer.processor_time(), time.perf_counter()
+        peer.send({
+            "id": session, "method": "magy/session/prompt",
+            "params": {"sessionId": session, "messageId": "p1",
+                       "prompt": [{"type": "text", "text": prompt}]},
+        })  # fmt: skip
+        first = 0.0
+        while True:
+            update = _update(peer.wait(lambda m: m.get("method") == "magy/session/update"))
+            kind = update.get("sessionUpdate")
+            if kind == "agent_message_chunk" and not first:
+                first = time.perf_counter() - began
+            elif kind == "state_update" and update["state"] == "idle":
+                break
+        wall, cpu = time.perf_counter() - began, peer.processor_time() - used
+        if update.get("stopReason") != "end_turn":
+            raise Failed(f"The turn ended with {update}")
+        return {"first": first, "wall": wall, "cpu": cpu}
+
+
+class Bare:
+    """`bench.bare_sdk` in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def turn(self, prompt: str) -> dict[str, float]:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(prompt.encode() + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise Failed("The bare SDK's process is gone; its error is above.")
+        told: dict[str, float] = orjson.loads(line)
+        return told
+
+
+@contextmanager
+def _stage(run: Run) -> Iterator[tuple[Magy, Bare]]:
+    """Both sides, warm, with the same model server behind them."""
+    root, state = run.fresh("project"), run.fresh("state")
+    notes = root / "notes.txt"
+    notes.write_text("".join(f"line {n} of some notes\n" for n in range(1, 1001)))
+    start = partial(_process, env=environment(state))
+    with start("-m", "bench.model_server", str(notes)) as model:
+        assert model.stdout
+        url = model.stdout.readline().decode().strip()
+        (state / "magy.toml").write_text(SETTINGS.format(url=url))
+        with (
+            start("-m", "bench.bare_sdk", url, str(state / "bare.db")) as bare,
+            Peer(run, *MAGY, state=state, env={"BENCH_API_KEY": "none"}) as peer,
+        ):
+            yield Magy(peer, root), Bare(bare)
+
+
+@contextmanager
+def _process(*command: str, env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, *command], cwd=TOP, env=env,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _update(message: dict[str, Any]) -> dict[str, Any]:
+    update: dict[str, Any] = message["params"]["update"]
+    return update

@@ -1,0 +1,187 @@
+"""The values that events are made of: content, usage, facts, decisions. All immutable."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Hash = str
+"""SHA-256 of a blob's bytes, lower-case hex."""
+CallId = str
+"""`<request>.<n>`: the n-th tool call (from 0) of the reply to that request."""
+Effect = Literal["read", "write", "exec", "net", "agent"]
+Action = Literal["allow", "ask", "deny"]
+
+
+class Value(BaseModel):
+    """An immutable value that Magy owns; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+# --- what people and models say ---------------------------------------------------------------
+
+
+class Text(Value):
+    type: Literal["text"] = "text"
+    text: str
+
+
+class Link(Value):
+    """A file mentioned by the user; the model is told its name, and may read it."""
+
+    type: Literal["link"] = "link"
+    uri: str
+    name: str
+
+
+class Embedded(Value):
+    """Text that the user attached (a selection, a buffer), with where it came from."""
+
+    type: Literal["embedded"] = "embedded"
+    uri: str
+    text: str
+
+
+Content = Annotated[Text | Link | Embedded, Field(discriminator="type")]
+
+
+class Thinking(Value):
+    """A thinking block. `signature` (or, for a redacted block, `data`) is the provider's proof and
+    must be echoed byte for byte while the tool round lasts."""
+
+    type: Literal["thinking"] = "thinking"
+    text: str = ""
+    signature: str = ""
+    data: str = ""
+
+
+class Call(Value):
+    """A tool call as the model made it. `id` is ours; `provider_id` is the provider's own.
+    `invalid` holds the raw argument text when it is not a JSON object."""
+
+    type: Literal["call"] = "call"
+    id: CallId
+    name: str
+    arguments: dict[str, Any]
+    provider_id: str = ""
+    invalid: str | None = None
+
+
+Part = Annotated[Text | Thinking | Call, Field(discriminator="type")]
+
+
+class Usage(Value):
+    """Tokens. `input` excludes what was read from or written to the prompt cache."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output + self.cache_read + self.cache_write
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+        )
+
+
+class Task(Value):
+    """One entry of the agent's plan, in ACP's plan shape."""
+
+    content: str
+    status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
+    priority: Literal["high", "medium", "low"] = "medium"
+
+
+# --- permission ---------------------------------------------------------------------------------
+
+
+class Resource(Value):
+    """One thing a call would touch, as found by I/O; what the rules are matched against.
+
+    For files `subject` is the canonical absolute path and `relative` the path below the workspace
+    root (None outside). For commands `subject` is the simple command on one line and `argv` its
+    words. `opaque` marks a command part that could not be understood: no allow pattern matches it.
+    """
+
+    kind: Effect
+    subject: str
+    relative: str | None = None
+    argv: tuple[str, ...] = ()
+    opaque: bool = False
+    exists: bool = True
+
+
+class Facts(Value):
+    """What I/O found out about a call before it was judged; the tool runs from these same facts."""
+
+    resources: tuple[Resource, ...] = ()
+    cwd: str = ""
+    kind: str = "other"
+    """The tool's ACP kind."""
+    title: str = ""
+    """One line for a person: "Edit src/app.py", "Run pytest -q"."""
+    preview: Hash | None = None
+    """What would change, as a unified diff, where that is known beforehand."""
+    problem: str | None = None
+    """Why the call cannot run at all (bad arguments, outside the workspace, unknown tool)."""
+
+
+class Decision(Value):
+    """`rule` names what decided, for people: "agent build: bash `git status*` is allow".
+    A `firm` ask is answered only by a person, never by a remembered answer or by bypass."""
+
+    action: Action
+    rule: str
+    firm: bool = False
+
+
+class Grant(Value):
+    """A remembered answer: allows what matches `pattern` under permission key `key`."""
+
+    id: str
+    key: str
+    pattern: str
+    scope: Literal["session", "project"]
+
+
+class FileChange(Value):
+    """A file a tool changed. Hash None: the file did not exist. The blobs hold the whole bytes."""
+
+    path: str
+    before: Hash | None
+    after: Hash | None
+    via: Literal["editor", "disk"] = "disk"
+
+
+class Limits(Value):
+    """Caps on one turn; 0 is no cap. At a cap the turn ends and hands back what was done."""
+
+    requests: int = 25
+    tokens: int = 0
+    seconds: float = 0
+    repeats: int = 5
+    """So many times the same call with the same outcome (or the same short cycle) is a loop."""
+
+
+class Section(Value):
+    """A named text that enters the prompt, by content hash."""
+
+    name: str
+    hash: Hash
+
+
+class Evidence(Value):
+    """What `Recover` will need to find out whether an effect happened."""
+
+    group: int | None = None
+    """Process group of a command. Its processes carry `MAGY_CALL=<session>:<call>`."""
+    changes: tuple[FileChange, ...] = ()

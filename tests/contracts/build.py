@@ -1,0 +1,28 @@
+"""Events and blobs to fill logs with."""
+
+from __future__ import annotations
+
+import hashlib
+
+from magy_server.core.events import Finished, Opened, Prompted, Text
+
+
+def opened(root: str | None = "/work") -> Opened:
+    return Opened(root=root, cwd="/work", agent="build", model="fake/one")
+
+
+def said(text: str) -> Prompted:
+    return Prompted(id=text, content=(Text(text=text),))
+
+
+def finished(output: str) -> Finished:
+    """The end of a call whose output is a blob."""
+    return Finished(call="1.0", status="completed", for_model="...", output=hash_of(output))
+
+
+def hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def blob(text: str) -> dict[str, bytes]:
+    return {hash_of(text): text.encode()}
