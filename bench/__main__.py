@@ -36,16 +36,14 @@ def main() -> int:
     failed = False
     with workplace(chosen.size, chosen.directory) as run:
         for name, measure in _chosen(chosen.rows):
-            print(f"\r\033[K{name} ...", end="", file=sys.stderr, flush=True)
+            print(f"{name} ...", file=sys.stderr, flush=True)
             try:
                 rows.append(measure(run))
             except (Failed, OSError) as error:
-                print(f"\r\033[K{name}: {error}", file=sys.stderr)
+                print(f"{name}: {error}", file=sys.stderr)
                 failed = True
-    print("\r\033[K", end="", file=sys.stderr)
-    print(
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    )
+    about = f"Python {platform.python_version()} on {platform.system()}"
+    print(f"{about}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(table(rows))
     return 1 if failed else 0
 

@@ -60,7 +60,7 @@ class Chat:
 
 
 def _run(arguments: dict[str, Any]) -> str:
-    lines = Path(arguments["path"]).read_text().splitlines()
+    lines: list[str] = Path(arguments["path"]).read_text().splitlines()
     return lines[arguments["offset"] - 1]
 
 

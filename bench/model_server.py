@@ -91,7 +91,7 @@ def call(number: int, path: str) -> tuple[bytes, ...]:
 
 def _reply(block: dict[str, Any], deltas: list[bytes], stop: str) -> tuple[bytes, ...]:
     usage = {"input_tokens": 10, "output_tokens": 1}
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "bench", "content": [],
         "stop_reason": None, "stop_sequence": None, "usage": usage,
     }  # fmt: skip

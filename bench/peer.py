@@ -7,7 +7,6 @@ import re
 import select
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -54,7 +53,7 @@ class Peer:
         self.state = state or run.fresh("state")
         self.messages: list[dict[str, Any]] = []
         self._buffer = bytearray()
-        self._log = tempfile.TemporaryFile()
+        self._log = (self.state / "bench.log").open("w+b")
         self._count = 0
         self.process = subprocess.Popen(
             [sys.executable, *command],

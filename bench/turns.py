@@ -34,17 +34,13 @@ repeats = 0
 def delta_spaced(run: Run) -> Row:
     """A millisecond apart, as fast as a model may be: every delta is read, and written, alone."""
     count = run.choose(500, 1500)
-    return _deltas(
-        run, "model delta, 1 ms apart, to the editor, CPU", f"bench-spaced-{count}", count
-    )
+    return _deltas(run, "model delta to editor, 1 ms apart, CPU", "bench-spaced", count)
 
 
 def delta_burst(run: Run) -> Row:
     """Back to back: both sides may take several at once."""
     count = run.choose(2000, 5000)
-    return _deltas(
-        run, "model delta, back to back, to the editor, CPU", f"bench-stream-{count}", count
-    )
+    return _deltas(run, "model delta to editor, at once, CPU", "bench-stream", count)
 
 
 def first_delta(run: Run) -> Row:
@@ -73,7 +69,8 @@ def tool_loop(run: Run) -> Row:
 ROWS = (delta_spaced, delta_burst, first_delta, tool_loop)
 
 
-def _deltas(run: Run, name: str, prompt: str, count: int) -> Row:
+def _deltas(run: Run, name: str, order: str, count: int) -> Row:
+    prompt = f"{order}-{count}"
     with _stage(run) as (magy, bare):
         ours, floor = in_turn(
             run.choose(3, 7),

@@ -64,10 +64,11 @@ async def compose(
         settings = projects.settings(roots[0] if roots else None)
         providers = Providers(settings.provider)
         closing.push_async_callback(providers.close)
-        closing.push_async_callback(processes.close)
         world = _world(opened, bus, settings, projects, processes, providers, editor)
         heard = [*listeners, *_audit(state, settings.audit, closing)]
         runner = await closing.enter_async_context(Runner(world, end_group, heard))
+        # Closed before the runner: the ends of background commands still go into the log.
+        closing.push_async_callback(processes.close)
         projects.engine = Engine(runner)
         yield projects.engine, projects
 

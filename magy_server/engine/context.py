@@ -44,10 +44,14 @@ class RunContext(LookContext):
         return await self._world.store.blob(hash)
 
     async def output_of(self, call: str) -> bytes | None:
-        for item in reversed(self._live.state.conversation):
-            if isinstance(item, Finished) and item.call == call and item.output:
-                return await self.blob(item.output)
-        return None
+        request = call.partition(".")[0]
+        after = int(request) if request.isdigit() else 0
+        found: Hash | None = None
+        for entry in await self._world.store.read(self._live.stream, after=after):
+            event = entry.event
+            if isinstance(event, Finished | Exited) and event.call == call:
+                found = event.output or found
+        return await self.blob(found) if found else None
 
     async def exited(self, call: str, code: int | None, output: bytes) -> None:
         blobs: dict[Hash, bytes] = {}

@@ -49,7 +49,7 @@ async def _facts(
         )
     arguments = tool.arguments(call.arguments)
     facts, blobs = await tool.facts(LookContext(session, world), **arguments)
-    title = facts.title or tool.name
+    title = facts.title or tool.name.replace("_", " ").capitalize()
     return facts.model_copy(update={"kind": tool.kind, "title": title}), blobs
 
 

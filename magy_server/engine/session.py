@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,28 +43,39 @@ class Write:
 @dataclass(slots=True)
 class Partial:
     """Something that streams: `kind` text | thinking | call | output, of the message or call `id`.
-    `start` is the offset, in characters, of the first one still kept."""
+    Of a command's output only the newest `TAIL` characters are kept, at least."""
 
     kind: str
     id: str
     name: str = ""
-    chunks: list[str] = field(default_factory=list)
-    start: int = 0
     size: int = 0
+    _chunks: list[str] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        """The offset, in characters, of the first one still kept."""
+        return self._starts[0] if self._starts else self.size
 
     def add(self, text: str) -> None:
-        self.chunks.append(text)
+        self._chunks.append(text)
+        self._starts.append(self.size)
         self.size += len(text)
         if self.kind == "output" and self.size - self.start > 2 * TAIL:
-            kept = "".join(self.chunks)[-TAIL:]
-            self.chunks, self.start = [kept], self.size - len(kept)
+            kept = self.since(self.size - TAIL)
+            self._chunks, self._starts = [kept], [self.size - len(kept)]
+
+    def skip_to(self, offset: int) -> None:
+        """What came before is not known here."""
+        self.size = offset
 
     def since(self, offset: int) -> str:
-        """What came after `offset`, as far as it is kept."""
-        whole = "".join(self.chunks)
-        if len(self.chunks) > 1:
-            self.chunks = [whole]
-        return whole[max(0, offset - self.start) :]
+        """What came after `offset`, as far as it is kept. Costs what it gives."""
+        first = max(0, bisect_right(self._starts, offset) - 1)
+        if first >= len(self._chunks):
+            return ""
+        text = "".join(self._chunks[first:])
+        return text[max(0, offset - self._starts[first]) :]
 
 
 class Session:
@@ -232,7 +244,7 @@ class Session:
         at, text = message["at"], message["text"]
         if at > partial.size:
             if partial.kind == "output" and partial.size == 0:
-                partial.start = partial.size = at
+                partial.skip_to(at)
             else:
                 return self.want_partials()
         if new := text[partial.size - at :]:

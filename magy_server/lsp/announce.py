@@ -7,6 +7,7 @@ A listener of the engine. For an editor that knows no `magy/*` it also asks perm
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ class Announcer:
         client: Client,
         notify: Callable[[str, Any], None],
         knows_magy: bool,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self.engine: Engine | None = None
         self._client = client
@@ -65,6 +66,7 @@ class Announcer:
         self._running: dict[str, str] = {}
         self._progress: dict[str, Progress] = {}
         self._open: dict[str, set[str]] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         session_id = state.stream.removeprefix("session/")
@@ -90,7 +92,7 @@ class Announcer:
             opened = present.interaction(session_id, question)
             self._changed(wire.InteractionChanged(session_id=session_id, opened=[opened]))
         else:
-            self._spawn(self._ask(session_id, asked))
+            self._asking[asked.id] = self._spawn(self._ask(session_id, asked))
 
     def _close(self, state: State, session_id: str) -> None:
         """Questions of calls that ended unanswered."""
@@ -100,6 +102,9 @@ class Announcer:
 
     def _resolved(self, session_id: str, ids: list[str]) -> None:
         self._open.get(session_id, set()).difference_update(ids)
+        for id in ids:
+            if asking := self._asking.pop(id, None):
+                asking.cancel()  # answered elsewhere: the editor may take its window away
         if self._knows_magy:
             self._changed(wire.InteractionChanged(session_id=session_id, resolved=ids))
 
@@ -111,6 +116,7 @@ class Announcer:
         """Permission in an editor without Magy code (G001)."""
         choices = CHOICES if asked.remember else (CHOICES[0], CHOICES[2])
         choice = await self._client.choose(f"{asked.title}\n({asked.rule})", choices)
+        self._asking.pop(asked.id, None)
         if choice is None or self.engine is None:
             return
         await self.engine.answer(

@@ -93,8 +93,9 @@ class Outbox(asyncio.BaseProtocol):
 
     # --- saying something -----------------------------------------------------------------------
 
-    def send(self, message: Mapping[str, Any] | bytes) -> None:
-        """Queues one message, or the encoded body of one. TypeError: JSON cannot hold it."""
+    def send(self, message: Mapping[str, Any] | bytes, *, now: bool = False) -> None:
+        """Queues one message, or the encoded body of one. What is sent in one turn of the loop
+        leaves in one write at its end, or at once with `now`. TypeError: JSON cannot hold it."""
         if self.lost:
             return
         body = message if isinstance(message, bytes) else encode(message)
@@ -105,11 +106,12 @@ class Outbox(asyncio.BaseProtocol):
         if self._queued > PRESSURE and self.calm.is_set():
             self.calm.clear()
             self._on_pressure(True)
-        if not self._flushing:
-            # One write for all that this turn of the loop has to say.
+        self._drained.clear()
+        if now:
+            self._flush()
+        elif not self._flushing:
             self._flushing = True
-            self._drained.clear()
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self._end_of_turn)
 
     def wake(self, source: Source) -> None:
         """The source has something to say. Cheap, and safe to call at any time."""
@@ -180,10 +182,13 @@ class Outbox(asyncio.BaseProtocol):
                 self.send(message)
         return bool(messages)
 
+    def _end_of_turn(self) -> None:
+        self._flushing = False
+        self._flush()
+
     def _flush(self) -> None:
         """Hands over as much as the write end takes and a little more, so that what waits is held
         once, and small frames leave together."""
-        self._flushing = False
         end = self._end
         if end is None or self.lost:
             return

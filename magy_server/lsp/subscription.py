@@ -6,6 +6,7 @@ ten thousand deltas gets, when it wakes, the event that replaced them.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from magy_server.lsp.outbox import Outbox
 
 PAGE = 64
 """Entries read from the store at once."""
+PACE = 0.016
+"""Seconds between two rounds of deltas: an editor draws no faster, and they merge meanwhile."""
 
 
 class Subscription:
@@ -29,16 +32,21 @@ class Subscription:
         self._outbox = outbox
         self._id = session.stream.removeprefix("session/")
         self._sent: dict[tuple[str, str], tuple[Partial, int]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._unwatch = session.watch(lambda: outbox.wake(self))
 
     def close(self) -> None:
         self._unwatch()
         self._outbox.forget(self)
+        if self._timer:
+            self._timer.cancel()
 
     async def pull(self, budget: int) -> Sequence[Mapping[str, Any]]:
         entries = await self._entries()
         if not entries:
-            return [self._message(update) for update in self._deltas()]
+            return self._paced()
         texts = await self._engine.texts_of(entries)
         messages: list[Mapping[str, Any]] = []
         size = 0
@@ -50,6 +58,22 @@ class Subscription:
             if size > budget:
                 break
         return messages
+
+    def _paced(self) -> Sequence[Mapping[str, Any]]:
+        """The deltas so far, unless the last ones went out a moment ago."""
+        wait = self._last + PACE - self._loop.time()
+        if wait > 0:
+            if self._timer is None:
+                self._timer = self._loop.call_later(wait, self._again)
+            return []
+        messages = [self._message(update) for update in self._deltas()]
+        if messages:
+            self._last = self._loop.time()
+        return messages
+
+    def _again(self) -> None:
+        self._timer = None
+        self._outbox.wake(self)
 
     async def _entries(self) -> Sequence[Entry]:
         known = self._session.entries_after(self.cursor)

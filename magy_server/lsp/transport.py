@@ -13,8 +13,9 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from inspect import CORO_CREATED, getcoroutinestate
+from types import CoroutineType
+from typing import Any, Protocol, TypeVar, cast
 
 from magy_server.core.errors import (
     Conflict,
@@ -31,6 +32,9 @@ log = logging.getLogger(__name__)
 Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 """async (params) -> result. Whatever JSON can hold; raises MagyError."""
 Id = int | str
+STUBBORN = 5.0
+"""Seconds that cancelled requests may take to end before the connection is closed without them."""
+
 T = TypeVar("T")
 
 METHOD_NOT_FOUND = -32601
@@ -92,7 +96,8 @@ class Connection:
         """Requests and notifications that are ours. May grow at any time."""
         self.pending: Callable[[str], Awaitable[None]] | None = None
         """Waits until a method of ours is known; None when all that will be known are."""
-        self.ended: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[tuple[int, str]] = self._loop.create_future()
         self.shutting_down = False
         self._spawn = spawn
         self._spawned: set[asyncio.Task[Any]] = set()
@@ -124,7 +129,7 @@ class Connection:
         if self.ended.done():
             raise self._disconnected(method)
         id = f"magy-{next(self._ids)}"
-        answer = asyncio.get_running_loop().create_future()
+        answer = self._loop.create_future()
         self._asked[id] = (method, answer)
         self.outbox.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         try:
@@ -167,11 +172,21 @@ class Connection:
         running = {*self._tasks.values(), *self._notified}
         if running:
             _, late = await asyncio.wait(running, timeout=grace)
-            for task in late:
-                task.cancel()
+            self._cancel_requests()
+            if late:
+                _, stuck = await asyncio.wait(late, timeout=STUBBORN)
+                for task in stuck:
+                    log.error("A request does not let itself be cancelled: %r", task)
 
     def cancel_all(self) -> None:
+        self._cancel_requests()
         for task in tuple(self._spawned):
+            task.cancel()
+
+    def _cancel_requests(self) -> None:
+        for id in tuple(self._tasks):
+            self._stop(id)
+        for task in tuple(self._notified):
             task.cancel()
 
     def _receive(self, message: Any) -> None:
@@ -192,11 +207,11 @@ class Connection:
         elif problem := self._unwelcome(id, method):
             self._error(id, *problem)
         elif method in self.methods or method.startswith("magy/"):
-            params = self._params(id, method, message)
-            if params is not None:
-                task = self.spawn(self._serve(id, method, params))
-                self._tasks[id] = task
-                task.add_done_callback(partial(self._served, id))
+            params = message.get("params")
+            if params is None or type(params) is dict:
+                self._tasks[id] = self._loop.create_task(self._serve(id, method, params or {}))
+            else:
+                self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
         else:
             self._pass_on(id, method, message)
 
@@ -278,51 +293,58 @@ class Connection:
         if type(id) is not int and type(id) is not str:
             return
         if id in self._tasks:
-            self._tasks[id].cancel()
+            self._stop(id)
         elif self._standard and self._standard.busy_with(id):
             self._standard.receive(message)
 
+    def _stop(self, id: Id) -> None:
+        task = self._tasks[id]
+        task.cancel()
+        if getcoroutinestate(cast(CoroutineType[Any, Any, None], task.get_coro())) == CORO_CREATED:
+            # It will never run a line, not even the one that answers.
+            del self._tasks[id]
+            self._error(id, CANCELLED, "The request was cancelled.")
+
     # --- our methods ----------------------------------------------------------------------------
 
-    def _params(self, id: Id, method: str, message: dict[str, Any]) -> dict[str, Any] | None:
-        params = message.get("params")
-        if params is None:
-            return {}
-        if type(params) is dict:
-            return params
-        self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
-        return None
-
     async def _serve(self, id: Id, method: str, params: dict[str, Any]) -> None:
-        while not self.outbox.calm.is_set():
-            await self.outbox.calm.wait()
-        result = await settle(self._call(method, params))
-        if isinstance(result, Failure):
-            self._error(id, *error_of(result.error, method))
-            return
+        """One request. Raises nothing: no other task of ours is so many and so short, so they are
+        kept in `_tasks` and awaited by `finish` instead of paying for a task group."""
         try:
-            self.outbox.send({"jsonrpc": "2.0", "id": id, "result": result})
+            while not self.outbox.calm.is_set():
+                await self.outbox.calm.wait()
+            handler = self.methods.get(method)
+            result = await settle(handler(params) if handler else self._late(method, params))
+            if isinstance(result, Failure):
+                self._error(id, *error_of(result.error, method))
+            else:
+                self._answer(id, method, result)
+        except asyncio.CancelledError:
+            self._error(id, CANCELLED, f"{method} was cancelled.")
+        finally:
+            del self._tasks[id]
+
+    def _answer(self, id: Id, method: str, result: Any) -> None:
+        try:
+            # A lone answer leaves at once; those of a burst of requests leave together.
+            answer = {"jsonrpc": "2.0", "id": id, "result": result}
+            self.outbox.send(answer, now=len(self._tasks) == 1)
         except TypeError as error:
             self._error(id, *error_of(error, method))
 
-    def _served(self, id: Id, task: asyncio.Task[None]) -> None:
-        # Not inside `_serve`: a task cancelled before its first step never gets there.
-        del self._tasks[id]
-        if task.cancelled():
-            self._error(id, CANCELLED, "The request was cancelled.")
-
     async def _hear(self, method: str, params: dict[str, Any]) -> None:
-        result = await settle(self._call(method, params))
+        handler = self.methods.get(method)
+        result = await settle(handler(params) if handler else self._late(method, params))
         if isinstance(result, Failure):
             code, message, _ = error_of(result.error, method)
             if code != INTERNAL_ERROR:
                 log.warning("%s was ignored: %s", method, message)
 
-    async def _call(self, method: str, params: dict[str, Any]) -> Any:
-        handler = self.methods.get(method)
-        if handler is None and self.pending is not None:
+    async def _late(self, method: str, params: dict[str, Any]) -> Any:
+        """A method that was not known when it was asked for: it may be after the start."""
+        if self.pending is not None:
             await self.pending(method)
-            handler = self.methods.get(method)
+        handler = self.methods.get(method)
         if handler is None:
             raise MethodNotFound(f"There is no method {method}.")
         return await handler(params)

@@ -11,8 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which JSON can hold and UTF-8 cannot, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+Prose = Annotated[str, AfterValidator(_whole)]
 
 
 class Wire(BaseModel):
@@ -39,18 +47,18 @@ class Empty(Wire):
 
 class TextBlock(Wire):
     type: Literal["text"]
-    text: str
+    text: Prose
 
 
 class LinkBlock(Wire):
     type: Literal["resource_link"]
-    uri: str
-    name: str
+    uri: Prose
+    name: Prose
 
 
 class TextResource(Wire):
-    uri: str
-    text: str
+    uri: Prose
+    text: Prose
 
 
 class ResourceBlock(Wire):
@@ -208,7 +216,7 @@ class DeleteResult(Wire):
 
 class ConfigParams(SessionParams):
     config_id: Literal["agent", "model", "bypass", "title"]
-    value: str
+    value: Prose
 
 
 class ConfigResult(Wire):
@@ -251,7 +259,7 @@ class RespondParams(Wire):
     session_id: Id
     outcome: Literal["allow", "refuse"]
     scope: Literal["once", "session", "project"] = "once"
-    reason: str = Field(default="", max_length=10_000, description="Reaches the model")
+    reason: Prose = Field(default="", max_length=10_000, description="Reaches the model")
 
 
 class RespondResult(Wire):

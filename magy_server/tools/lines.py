@@ -92,13 +92,13 @@ def _with_end(line: str, end: str) -> str:
 
 
 def _trim(raw: str, change: TextChange) -> TextChange:
-    """Leaves equal characters at both ends out, without splitting a `\\r\\n`."""
+    """Leaves equal characters at both ends out, without splitting a `\\r\\n`: that
+    can happen at the end only, as first lines differ before their line ends do."""
     old, new = raw[change.start : change.end], change.text
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and old[head] == new[head]:
         head += 1
-    head -= old[:head].endswith("\r")
     tail = 0
     while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1

@@ -56,8 +56,9 @@ async def facts(
     first = command.strip().split("\n")[0]
     title = f"Run {''.join(c if c.isprintable() else ' ' for c in first[:200])}"
     known = Facts(cwd=ctx.root, kind="execute", title=title)
-    if "\0" in command:
-        return known.model_copy(update={"problem": "command has a NUL character in it."}), {}
+    if "\0" in command or any(0xD800 <= ord(char) < 0xE000 for char in command):
+        problem = "command has a NUL or a half character (surrogate) in it, which no shell takes."
+        return known.model_copy(update={"problem": problem}), {}
     resources = await asyncio.to_thread(_look, ctx.root, command, home)
     if not resources:
         return known.model_copy(update={"problem": "command is empty; say what to run."}), {}

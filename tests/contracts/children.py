@@ -9,7 +9,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,14 +30,18 @@ async def commands() -> AsyncIterator[Any]:
     transport, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
     )
-    while line := await reader.readline():
-        yield json.loads(line)
-    transport.close()
+    try:
+        while line := await reader.readline():
+            yield json.loads(line)
+    finally:
+        transport.close()
 
 
 async def write(directory: str, stream: str, name: str, count: str) -> None:
-    """Appends `count` events, against whoever else writes to the stream."""
+    """When told to, appends `count` events, against whoever else writes to the stream."""
     store = await SqliteStore.open(directory)
+    say("ready")
+    await anext(commands())
     conflicts = 0
     for number in range(int(count)):
         while True:
@@ -114,5 +118,6 @@ async def _set(params: Mapping[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    role = {"write": write, "hold": hold, "bus": bus}[sys.argv[1]]
-    asyncio.run(role(*sys.argv[2:]))
+    roles: dict[str, Callable[..., Coroutine[Any, Any, None]]]
+    roles = {"write": write, "hold": hold, "bus": bus}
+    asyncio.run(roles[sys.argv[1]](*sys.argv[2:]))

@@ -12,6 +12,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ async def knows(child: Child, *ids: str) -> None:
 async def test_subscribers_of_a_topic_receive_at_once_and_in_order(bus: LocalBus) -> None:
     got: list[tuple[str, Message]] = []
     for name in "ab":
-        bus.subscribe("news", lambda message, name=name: got.append((name, message)))
+        bus.subscribe("news", partial(lambda name, message: got.append((name, message)), name))
     bus.subscribe("weather", lambda message: got.append(("c", message)))
     bus.publish("news", {"n": 1})
     assert got == [("a", {"n": 1}), ("b", {"n": 1})]

@@ -105,6 +105,10 @@ async def test_closing_waits_for_what_is_being_appended(state: Path) -> None:
 async def test_processes_collide_on_one_log_and_nothing_is_lost(state: Path, spawn: Spawn) -> None:
     # All three also make the new file at once.
     children = await asyncio.gather(*(spawn("write", state, S, name, "40") for name in "abc"))
+    for child in children:
+        assert await child.line() == "ready"
+    for child in children:
+        await child.tell("go")
     outputs = await asyncio.gather(*(child.finish() for child in children))
     seqs = [seq for output in outputs for seq in output[:-1]]
     assert sorted(seqs) == list(range(1, 121))
@@ -119,6 +123,8 @@ async def test_processes_collide_on_one_log_and_nothing_is_lost(state: Path, spa
 
 async def test_what_was_answered_survives_sigkill(state: Path, spawn: Spawn) -> None:
     child = await spawn("write", state, S, "a", "100000")
+    assert await child.line() == "ready"
+    await child.tell("go")
     for n in range(1, 31):
         assert await child.line() == n
     await child.kill()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
-from magy_server.core.events import Admitted, Resumed
+from magy_server.core.events import Admitted, Event, Resumed
 from magy_server.core.ports import Batch, Lease, Store
 from tests.contracts.build import blob, finished, hash_of, opened, said
 from tests.contracts.conftest import Clock
@@ -25,7 +25,7 @@ async def fill(store: Store, stream: str, count: int) -> None:
 
 
 async def test_what_is_appended_is_read_back(store: Store) -> None:
-    events = [opened(), said("hello \u2603 \0"), Resumed(by="p")]
+    events: list[Event] = [opened(), said("hello \u2603 \0"), Resumed(by="p")]
     first = await store.append([Batch(S, 0, events[:2])])
     second = await store.append([Batch(S, 2, events[2:])])
     assert await store.read(S) == first + second

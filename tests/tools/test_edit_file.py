@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
 from magy_server.tools.files import edit_file, read_file, write_file
-from magy_server.tools.lines import unified
+from magy_server.tools.lines import changes, unified
 from magy_server.tools.text import digest, plain, split
 
 from .conftest import FakeEditor, Workspace
@@ -136,6 +136,17 @@ def test_a_whole_write_keeps_the_ends_of_lines_that_stay(
     first = split(now)[: len(shared)]
     if [plain(line) for line in first] == [plain(line) for line in split(raw)[: len(shared)]]:
         assert first == split(raw)[: len(shared)]
+
+
+@given(
+    rows=st.lists(st.tuples(LINE, st.sampled_from(ENDS)), max_size=8),
+    new=st.text(st.sampled_from("ab\n\t"), max_size=20),
+)
+def test_no_change_begins_or_ends_inside_a_line_end(rows: list[tuple[str, str]], new: str) -> None:
+    raw = "".join(text + end for text, end in rows)
+    for change in changes(raw, new, 0, len(raw)):
+        for at in (change.start, change.end):
+            assert at == 0 or raw[at - 1 : at + 1] != "\r\n"
 
 
 ROWS = st.lists(st.sampled_from(["a", "b", "", "  c", "d d"]), max_size=14)
