@@ -61,7 +61,7 @@ class Chat:
 
 def _run(arguments: dict[str, Any]) -> str:
     lines: list[str] = Path(arguments["path"]).read_text().splitlines()
-    return lines[arguments["offset"] - 1]
+    return lines[int(arguments["offset"]) - 1]
 
 
 async def main(base_url: str, database: str) -> None:

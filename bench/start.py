@@ -7,8 +7,8 @@ import time
 from bench.measure import Row, Run, in_turn, resident
 from bench.peer import BARE, MAGY, Peer
 
-SETTLE = 3.0
-"""Seconds after the first answer until memory is looked at: warming is over by then."""
+QUIET = 0.5
+"""Seconds without work after which a server counts as idle: what it warms up is warm by then."""
 
 
 def initialize(run: Run) -> Row:
@@ -74,5 +74,12 @@ def _resident(run: Run, method: str, variables: dict[str, str], *command: str) -
     with Peer(run, *command, env=variables) as peer:
         peer.initialize()
         peer.request(method)
-        time.sleep(SETTLE)
+        _come_to_rest(peer)
         return resident(peer.process.pid)
+
+
+def _come_to_rest(peer: Peer) -> None:
+    used = -1.0
+    while (now := peer.processor_time()) - used > QUIET / 50:
+        used = now
+        time.sleep(QUIET)

@@ -55,7 +55,7 @@ def append(run: Run) -> Row:
 
 def last_events(run: Run) -> Row:
     """The last 200 events of some session, among so many rows."""
-    rows = run.choose(20_000, 100_000, 1_000_000)
+    rows = run.choose(10_000, 100_000, 1_000_000)
 
     async def measure() -> list[float]:
         async with _Open(run.fresh("state")) as large, _Open(run.fresh("state")) as small:

@@ -11,6 +11,7 @@ import asyncio
 import errno
 import logging
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -34,11 +35,12 @@ logger = logging.getLogger(__name__)
 
 
 def shell() -> list[str]:
-    """The shell's argv up to the command line; bash without start-up files, else sh."""
-    for bash in _BASH:
-        if os.access(bash, os.X_OK):
+    """The shell's argv up to the command line: bash without start-up files, because it is bash that
+    the judge of permissions reads. Raises ToolError when there is none."""
+    for bash in (*_BASH, shutil.which("bash")):
+        if bash and os.access(bash, os.X_OK):
             return [bash, "--norc", "--noprofile", "-c", "--"]
-    return ["/bin/sh", "-c", "--"]
+    raise ToolError("There is no bash on this machine, so no command can be run. Tell the user.")
 
 
 class Command:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.errors import InvalidConfig
-from magy_server.core.events import Decision
+from magy_server.core.events import Decision, Facts, Resource
 from magy_server.core.permit import Rule, Ruleset, decide, withholds
 from magy_server.core.specs import AgentSpec, parse_agent
 
@@ -325,6 +325,11 @@ def test_bypass_answers_every_question_of_build_and_no_deny() -> None:
         assert judged("bash", line, bypass=True).action == "allow"
     for line in ("cat .env", "echo $(cat .env)"):
         assert judged("bash", line, bypass=True).action == "deny"
+
+
+def test_build_may_stop_what_it_started() -> None:
+    stop = Facts(resources=(Resource(kind="exec", subject="7.0"),))
+    assert decide(stop, "bash_stop", "exec", [built_in("build").rules]).action == "allow"
 
 
 def test_the_prompt_of_build_names_its_tools() -> None:

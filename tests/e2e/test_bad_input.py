@@ -11,7 +11,7 @@ import pytest
 
 from tests.lsp.client import frame
 
-from .harness import RpcError, person
+from .harness import MAGY, RpcError, person
 
 HELLO = "text: Hello.\n"
 
@@ -177,3 +177,20 @@ async def test_half_a_surrogate_pair_in_a_prompt_is_made_whole(root: Path, state
         message = await one.update("user_message")
         assert message["content"][0]["text"] == "odd \ufffd text"
         assert (await one.end())["stopReason"] == "end_turn"
+
+
+async def test_a_full_disk_is_said_and_nothing_is_half_written(root: Path, state: Path) -> None:
+    """The limit on file sizes stands for the disk: what does not fit is refused whole."""
+    command = ("/bin/bash", "-c", 'ulimit -f 700; exec "$@"', "magy", *MAGY)
+    async with person(root, state, HELLO, command=command) as one:
+        await one.new()
+        await one.turn("Hi", "p1")
+        with pytest.raises(RpcError) as full:
+            await one.ask("x" * 2_000_000, "p2")
+        assert full.value.reason == "store_unavailable" and "magy.db" in full.value.message
+        assert one.client.process.returncode is None
+    async with person(root, state, HELLO) as one:
+        attached = await one.request("session/subscribe")
+        assert attached["summary"]["session"]["turns"] == 1
+        await one.turn("Hi again", "p3")
+        assert one.said() == "Hello."

@@ -233,7 +233,7 @@ async def test_a_time_out_ends_all_that_was_started(shell: Shell) -> None:
     task = asyncio.create_task(shell.bash(STUBBORN, timeout=1))
     pids = await family(shell)
     said = (await task).for_model
-    assert time.monotonic() - start < 6
+    assert time.monotonic() - start < 30
     assert "timed out after 1 s" in said
     assert "\nstarted\n" in said
     assert "background=true" in said
@@ -258,7 +258,7 @@ async def test_a_cancelled_command_is_ended_before_the_cancel_is_seen(
 async def test_what_a_command_leaves_running_is_ended_and_told(shell: Shell) -> None:
     start = time.monotonic()
     result = await shell.bash("sleep 60 & echo $! > grandchild; echo done")
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert result.for_model.startswith("[exit code 0")
     assert "\ndone\n[The command left 1 process running; that was ended too." in result.for_model
     assert not alive(pid_in(shell.workspace.root / "grandchild"))
