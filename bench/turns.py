@@ -32,7 +32,7 @@ repeats = 0
 
 
 def delta_spaced(run: Run) -> Row:
-    """A millisecond apart, as fast as a model may be: every delta is read, and written, alone."""
+    """A millisecond apart, as fast as a model may be: every delta is read alone."""
     count = run.choose(500, 1500)
     return _deltas(run, "model delta to editor, 1 ms apart, CPU", "bench-spaced", count)
 
@@ -60,7 +60,7 @@ def tool_loop(run: Run) -> Row:
     with _stage(run) as (magy, bare):
         ours, floor = in_turn(
             run.choose(3, 5),
-            lambda: magy.turn(f"bench-loop-{rounds}")["wall"] / rounds,
+            lambda: _looped(magy, rounds),
             lambda: bare.turn(f"bench-loop-{rounds}")["wall"] / rounds,
         )
     return Row(f"tool loop of {rounds} rounds, per round", "seconds", ours, floor, 3)
@@ -80,6 +80,13 @@ def _deltas(run: Run, name: str, order: str, count: int) -> Row:
     return Row(name, "seconds", ours, floor, 1.3)
 
 
+def _looped(magy: Magy, rounds: int) -> float:
+    told = magy.turn(f"bench-loop-{rounds}")
+    if told["calls"] != rounds:
+        raise Failed(f"{told['calls']:g} of {rounds} calls were completed.")
+    return told["wall"] / rounds
+
+
 class Magy:
     """The real server; each turn is in a session of its own."""
 
@@ -91,7 +98,8 @@ class Magy:
         peer.request("magy/agent/list")
 
     def turn(self, prompt: str) -> dict[str, float]:
-        """Seconds: `first` and `wall` from the prompt on, and `cpu` of the server."""
+        """Seconds: `first` and `wall` from the prompt on, and `cpu` of the server. `calls` is how
+        many tool calls were completed."""
         peer, session = self._peer, f"s{next(self._numbers)}"
         peer.request("magy/session/new", sessionId=session, cwd=str(self._root))
         peer.request("magy/session/subscribe", sessionId=session)
@@ -102,18 +110,20 @@ class Magy:
             "params": {"sessionId": session, "messageId": "p1",
                        "prompt": [{"type": "text", "text": prompt}]},
         })  # fmt: skip
-        first = 0.0
+        first, calls = 0.0, 0
         while True:
             update = _update(peer.wait(lambda m: m.get("method") == "magy/session/update"))
             kind = update.get("sessionUpdate")
             if kind == "agent_message_chunk" and not first:
                 first = time.perf_counter() - began
+            elif kind == "tool_call_update" and update.get("status") == "completed":
+                calls += 1
             elif kind == "state_update" and update["state"] == "idle":
                 break
         wall, cpu = time.perf_counter() - began, peer.processor_time() - used
         if update.get("stopReason") != "end_turn":
             raise Failed(f"The turn ended with {update}")
-        return {"first": first, "wall": wall, "cpu": cpu}
+        return {"first": first, "wall": wall, "cpu": cpu, "calls": calls}
 
 
 class Bare:

@@ -65,6 +65,7 @@ class Client:
         self._arrived = asyncio.Condition()
         self._reading = asyncio.Event()
         self._reading.set()
+        self._ended = False
         self._answers: dict[Any, asyncio.Future[Any]] = {}
         self._ids = itertools.count(1)
         self._replies: set[asyncio.Task[None]] = set()
@@ -169,7 +170,7 @@ class Client:
         async def wait() -> Any:
             async with self._arrived:
                 while (message := find()) is None:
-                    if self.process.returncode is not None and not self._answers:
+                    if self._ended:
                         raise AssertionError(f"The server ended before {method}: {self.log}")
                     await self._arrived.wait()
                 return message.get("params")
@@ -255,6 +256,7 @@ class Client:
                 buffer = buffer[end:]
             # The header is these bytes and no others: anything else was not written by the outbox.
             assert match or len(buffer) < 120, f"not a frame: {buffer[:200]!r}"
+        self._ended = True
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ConnectionError(f"The server ended. Its log: {self.log}"))

@@ -88,7 +88,7 @@ def pid_in(path: Path) -> int:
 # --- running ------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("E115", "A093")
+@pytest.mark.req("E115")
 async def test_a_command_runs_in_the_root_with_both_outputs(shell: Shell) -> None:
     result = await shell.bash("pwd; echo bad >&2; cat; exit 3")
     assert result.for_model == f"[exit code 3]\n{shell.workspace.root}\nbad"
@@ -114,7 +114,7 @@ async def test_what_the_model_reads(shell: Shell, command: str, said: str) -> No
     assert said in (await shell.bash(command)).for_model
 
 
-@pytest.mark.req("A247", "A093")
+@pytest.mark.req("A247")
 async def test_output_is_shown_line_by_line_while_the_command_runs(shell: Shell) -> None:
     go = shell.workspace.root / "go"
     os.mkfifo(go)
