@@ -181,7 +181,8 @@ class Runner:
             return Write(events)
 
         try:
-            await session.append(decide)
+            if not await session.append(decide):  # no turn that could end: the prompt still waits
+                self.broken(session.stream, said)
         except StoreError as second:
             self.broken(session.stream, second.message)
 

@@ -61,6 +61,7 @@ class World:
     peers: Callable[[], Sequence[str]] = tuple
     """Ids of the other living processes on this store."""
     _texts: dict[Hash, str] = field(default_factory=dict)
+    _schemas: dict[str, str] = field(default_factory=dict)
 
     def agent(self, name: str) -> AgentSpec:
         try:
@@ -90,7 +91,7 @@ class World:
             agent=agent.name,
             model=state.model or agent.model or self.settings.model,
             sections=tuple(_section(name, text, blobs) for name, text in sections),
-            tools=tuple(_section(tool.name, schema_text(tool), blobs) for tool in offered),
+            tools=tuple(_section(tool.name, self._schema(tool), blobs) for tool in offered),
             readers=tuple(tool.name for tool in offered if tool.effect == "read"),
             rules=put(json.dumps([s.model_dump(mode="json") for s in sources]), blobs),
             max_tokens=self.settings.max_tokens,
@@ -98,6 +99,12 @@ class World:
             temperature=agent.temperature,
             limits=self.settings.limits,
         ), blobs
+
+    def _schema(self, tool: Tool) -> str:
+        """Tools are made once and never change."""
+        if tool.name not in self._schemas:
+            self._schemas[tool.name] = schema_text(tool)
+        return self._schemas[tool.name]
 
     def _offered(self, tool: Tool, agent: AgentSpec, sources: Sequence[Ruleset]) -> bool:
         """E101: the agent's list of tools and the rules together."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from magy_server.lsp.transport import Handler
 
 LOG = logging.getLogger(__name__)
+WARMING = ("magy/session/new", "magy/session/resume", "magy/session/subscribe")
 
 Compose = Callable[
     [Sequence[str], Mapping[str, Any], "Editor | None", Sequence["Listener"]],
@@ -47,6 +48,7 @@ class Front:
         self._stack = AsyncExitStack()
         self._door: Door | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._resuming: asyncio.Task[None] | None = None
 
     def configure(self, server: LanguageServer) -> None:
         """Nothing besides sync and lifecycle yet."""
@@ -76,17 +78,31 @@ class Front:
         engine.runner.broken = lambda stream, sentence: _say_broken(server, stream, sentence)
         outbox = server.connection.outbox
         self._door = Door(engine, trust, outbox, roots, self._scratch(), about.client)
-        self._warming = server.connection.spawn(_later(engine, roots))
+        self._resuming = server.connection.spawn(_resume(engine, roots))
         for root in roots:
             if ignored := trust.ignored(root):
                 server.show(f"Magy: {root} is not trusted, so it may only narrow. Not used: "
                             f"{', '.join(ignored)}.")  # fmt: skip
-        return self._door.methods()
+        methods = dict(self._door.methods())
+        for name in WARMING:
+            methods[name] = self._warming_too(methods[name], engine, server)
+        return methods
+
+    def _warming_too(self, handler: Handler, engine: Engine, server: Server) -> Handler:
+        """The model's SDK is large: it is imported when somebody means to talk, not before."""
+
+        async def handle(params: dict[str, Any]) -> Any:
+            if self._warming is None:
+                self._warming = server.connection.spawn(_warm(engine))
+            return await handler(params)
+
+        return handle
 
     async def stop(self, why: str) -> None:
         LOG.info("Stopping: %s.", why)
-        if self._warming:
-            self._warming.cancel()
+        for task in (self._warming, self._resuming):
+            if task:
+                task.cancel()
         if self._door:
             self._door.close()
         await self._stack.aclose()
@@ -128,14 +144,20 @@ def _spawner(server: Server) -> Callable[[Coroutine[Any, Any, None]], asyncio.Ta
     return lambda work: server.connection.spawn(guarded(work))
 
 
-async def _later(engine: Engine, roots: Sequence[str]) -> None:
-    """After the first answers: go on with what was left open, and import what is slow."""
+async def _resume(engine: Engine, roots: Sequence[str]) -> None:
+    """Goes on with what was left open in this workspace."""
     try:
         await engine.resume_all(roots)
+    except MagyError as error:
+        LOG.warning("%s", error)
+
+
+async def _warm(engine: Engine) -> None:
+    try:
         provider, _ = engine.world.provider(engine.world.settings.model)
         await asyncio.to_thread(provider.warm)
     except MagyError as error:
-        LOG.warning("%s", error)
+        LOG.info("%s", error)  # the first turn says it to the person
 
 
 def _say_broken(server: Server, stream: str, sentence: str) -> None:

@@ -21,6 +21,10 @@ from magy_server.lsp.outbox import FileEnd, Outbox, pollable
 READ_SIZE = 64 * 1024
 """Bytes a read. asyncio's own 256 KiB costs a memory mapping each time."""
 
+PIPE_SIZE = 256 * 1024
+"""Bytes the client may be behind before a write is cut in two; the usual 64 KiB is one page of
+updates, and half the speed."""
+
 
 def claim() -> tuple[int, int]:
     """Takes standard input and output for the protocol: the private descriptors, closed on exec."""
@@ -34,6 +38,9 @@ def claim() -> tuple[int, int]:
         os.dup2(null, 2)
     os.dup2(2, 1)
     os.close(null)
+    if widen := getattr(fcntl, "F_SETPIPE_SZ", None):  # Linux
+        with contextlib.suppress(OSError):  # no pipe, or more than the user may have
+            fcntl.fcntl(stdout, widen, PIPE_SIZE)
     return stdin, stdout
 
 
