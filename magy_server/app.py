@@ -51,13 +51,12 @@ async def compose(
     """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
     state = config.state_dir()
     projects = Projects(options)
-    hidden = [provider.api_key_env for provider in projects.settings(None).provider]
-    processes = Processes(name for name in hidden if name)
     async with AsyncExitStack() as closing:
         opened = await SqliteStore.open(str(state))
         closing.push_async_callback(opened.close)
         for root in roots:
             projects.add(root, (await read_project(opened, root)).trusted)
+        processes = Processes(_key_names(projects, roots))
         bus = LocalBus(str(state / "bus"))
         closing.push_async_callback(bus.close)
         await bus.start()
@@ -71,6 +70,12 @@ async def compose(
         closing.push_async_callback(processes.close)
         projects.engine = Engine(runner)
         yield projects.engine, projects
+
+
+def _key_names(projects: Projects, roots: Sequence[str]) -> set[str]:
+    """The variables that hold keys, in any project's configuration: no command gets to see them."""
+    settings = [projects.settings(root) for root in (None, *roots)]
+    return {p.api_key_env for one in settings for p in one.provider if p.api_key_env}
 
 
 def _audit(

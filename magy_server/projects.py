@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from magy_server import config
+from magy_server.core.errors import NotTrusted
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.engine.engine import Engine
 from magy_server.engine.trust import files_hash
@@ -31,7 +32,7 @@ class Projects:
 
     def add(self, root: str, trusted_hash: str | None) -> None:
         """Reads a root's configuration. Raises InvalidConfig naming file and key."""
-        trusted = trusted_hash is not None and trusted_hash == files_hash(root)
+        trusted = trusted_hash is not None and trusted_hash == _hash(root)
         self._known[root] = self._read(root, trusted=trusted)
 
     def _read(self, root: str | None, *, trusted: bool) -> Project:
@@ -60,9 +61,17 @@ class Projects:
     async def set(self, root: str, trusted: bool) -> None:
         """Remembers the person's word, for the root's Magy files as they are now."""
         assert self.engine is not None
-        await self.engine.trust(root, files_hash(root), trusted)
+        await self.engine.trust(root, files_hash(root) if trusted else "", trusted)
         known = await read_project(self.engine.world.store, root)
         self.add(root, known.trusted)
+
+
+def _hash(root: str) -> str | None:
+    """None: nothing that a person can have trusted."""
+    try:
+        return files_hash(root)
+    except NotTrusted:
+        return None
 
 
 def ruleset(source: str, table: config.Permission) -> Ruleset:

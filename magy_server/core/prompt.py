@@ -96,11 +96,16 @@ def _messages(
                 outputs[item.call] = _output(pending, item)
             case Prompted():
                 user.extend(Text(text=text) for text in map(_said, item.content) if text)
-            case Briefed():
+            case Briefed() if _continues(prefix, item):
                 user.extend(_news(item, told, texts))
     user = [*_results(pending, outputs), *user]
     if user:
         yield Message("user", tuple(user))
+
+
+def _continues(prefix: Briefed, later: Briefed) -> bool:
+    """False for a briefing of another agent or model: what it said does not hold any more."""
+    return (prefix.agent, prefix.model, prefix.tools) == (later.agent, later.model, later.tools)
 
 
 def _spoken(content: Sequence[Part]) -> tuple[Part, ...]:

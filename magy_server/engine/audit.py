@@ -29,10 +29,21 @@ from magy_server.core.state import State
 
 LOG = logging.getLogger(__name__)
 
+_NAME = r"[A-Za-z0-9_.-]*(?:key|token|secret|pass(?:word|wd|phrase)?|pwd|credentials?|auth)"
 SECRET = re.compile(
-    r"(?i)((?:api[_-]?key|token|secret|passw(?:or)?d|authorization|bearer)[\"']?\s*[:= ]\s*)\S+"
-    r"|\b(?:sk|ghp|xox[abp])[-_][A-Za-z0-9_-]{8,}"
+    rf"""(?ix)
+    ( \b{_NAME} ["']? \s* [:=] \s* (?: (?:bearer|basic|token) \s+ )?  # NAME=value
+    | \b (?:bearer|basic) \s+
+    | --?{_NAME} [= ]                                                  # --password value
+    | \s -u \s* [^\s:]+ :                                             # curl -u name:value
+    | :// [^\s/:@]* :                                                  # https://name:value@host
+    ) ["']? [^\s"'@]+
+    | \b (?: sk | pk | ghp | gho | ghs | github_pat | glpat | xox[a-z] | AKIA | eyJ )
+      [-_A-Za-z0-9.]{{8,}}
+    """
 )
+"""What looks like a secret, with what introduces it in group 1. It catches the usual spellings; the
+audit keeps no payload anyway, so this is for commands and titles."""
 
 
 class Audit:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     Answered,
     CancelAsked,
@@ -28,10 +30,12 @@ from magy_server.core.state import State, fold
 from magy_server.core.updates import shown
 from magy_server.engine.perform import closed
 from magy_server.engine.runner import Runner
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Decide, Session, Write
 from magy_server.engine.summary import summarise
-from magy_server.engine.world import Project, project_stream, read_project
+from magy_server.engine.world import Project, read_project
 
+LOG = logging.getLogger(__name__)
+MOST_ENTRIES = 500
 FRESH = 3600.0
 """Seconds. A session left open longer ago than this waits for a person to resume it."""
 Outcome = Literal["started", "steered", "queued", "known"]
@@ -55,6 +59,7 @@ class Engine:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
         self.world = runner.world
+        self._saying: set[asyncio.Task[bool]] = set()
 
     # --- sessions -------------------------------------------------------------------------------
 
@@ -84,12 +89,13 @@ class Engine:
         return info
 
     async def attach(self, session_id: str, *, after: int | None, tail: int) -> Attached:
-        """A bounded look: the last `tail` turns, or what came after an entry the client has."""
+        """A bounded look: the last `tail` turns, or what came after an entry the client has; in
+        either case no more than the newest `MOST_ENTRIES`."""
         store, stream = self.world.store, stream_of(session_id)
         info = await self.info(session_id)
         if after is None:
             after = await self._before_turns(stream, tail, info.head)
-        entries = await store.read(stream, after=after, limit=1000)
+        entries = await store.read(stream, after=max(after, info.head - MOST_ENTRIES))
         return Attached(info.head, info, entries, await self.texts_of(entries))
 
     async def _before_turns(self, stream: str, tail: int, head: int) -> int:
@@ -131,7 +137,10 @@ class Engine:
             page = await self.world.store.streams("session/", root=root, limit=200)
             for info in page.items:
                 if info.summary.get("state") != "idle" and now - info.updated < FRESH:
-                    self.runner.wake(await self.runner.session(info.stream))
+                    try:
+                        self.runner.wake(await self.runner.session(info.stream))
+                    except StoreError as error:  # this one is damaged; the others go on
+                        LOG.warning("%s", error)
 
     async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
         """A new session with this one's history up to entry `seq`; blobs are shared."""
@@ -155,8 +164,15 @@ class Engine:
         return await self.runner.session(new)
 
     async def close(self, session_id: str) -> None:
-        """Cancels what runs here; the log stays."""
-        await self._cancel(await self.runner.session(stream_of(session_id)), None, "closed")
+        """Cancels what runs here and drops what waits; the log stays."""
+        session = await self.runner.session(stream_of(session_id))
+
+        def drop(now: State) -> Write | None:
+            dropped = tuple(prompt.id for prompt in now.waiting)
+            return Write([Requeued(dropped=dropped)]) if dropped else None
+
+        await session.append(drop)
+        await self._cancel(session, None, "closed")
 
     async def delete(self, session_id: str) -> bool:
         """Stops it if it runs here, and removes it; forks keep what they share with it."""
@@ -192,8 +208,7 @@ class Engine:
             )
             return Write(_first(now, prompted, interrupt=delivery == "interrupt"))
 
-        await session.append(decide)
-        self.runner.wake(session)
+        await self._say(session, decide)
         return outcome
 
     async def cancel(self, session_id: str, turn: str | None) -> bool:
@@ -204,13 +219,16 @@ class Engine:
     ) -> bool:
         def decide(now: State) -> Write | None:
             running = now.turn
-            if running is None or running.cancel or turn not in (None, running.id):
-                return None
-            return Write([CancelAsked(turn=running.id, why=why)])
+            if running and turn in (None, running.id):
+                return None if running.cancel else Write([CancelAsked(turn=running.id, why=why)])
+            # The turn has not begun: its prompt still waits, and need not wait any longer.
+            first = now.waiting[0].id if now.waiting and not running else None
+            unborn = turn or first
+            if unborn and any(prompt.id == unborn for prompt in now.waiting):
+                return Write([Requeued(dropped=(unborn,))])
+            return None
 
-        asked = bool(await session.append(decide))
-        self.runner.wake(session)
-        return asked
+        return await self._say(session, decide)
 
     async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
         """Raises NotFound for a prompt that does not wait (any more)."""
@@ -253,6 +271,7 @@ class Engine:
         session = await self.runner.session(stream_of(session_id))
         await session.refresh()
         project = await self._project(session)
+        call = interaction.removeprefix(f"{session_id}/")
 
         def decide(now: State) -> Write | None:
             question = now.questions.get(interaction)
@@ -265,13 +284,16 @@ class Engine:
                 return Write([answer], others=[Batch(project.stream, project.head, granted)])
             return Write([answer, *granted])
 
-        accepted = bool(await session.append(decide))
-        call = interaction.removeprefix(f"{session_id}/")
+        while True:
+            try:
+                accepted = await self._say(session, decide)
+                break
+            except Conflict:  # somebody granted something in another session of the project
+                project = await self._project(session)
         if not accepted and not _was_asked(session.state, call):
             raise NotFound(
                 f"There is no question {interaction!r}. `magy/interaction/list` names open ones."
             )
-        self.runner.wake(session)
         return accepted
 
     async def winner(self, session_id: str, interaction: str) -> str:
@@ -300,9 +322,9 @@ class Engine:
             return Write([event]) if any(g.id == grant_id for g in now.grants) else None
 
         withdrawn = bool(await session.append(decide))
-        project = await self._project(session)
-        if any(grant.id == grant_id for grant in project.grants):
-            await self.world.store.append([Batch(project.stream, project.head, [event])])
+        root = session.state.opened.root if session.state.opened else None
+        if any(g.id == grant_id for g in (await self._project(session)).grants):
+            await self._record(root, event)
             withdrawn = True
         return withdrawn
 
@@ -312,9 +334,31 @@ class Engine:
 
     async def trust(self, root: str, files: str, trusted: bool) -> None:
         """Records that a person trusts the root as its Magy files are now, or no more."""
-        project = await read_project(self.world.store, root)
-        event = Trusted(root=root, files=files, trusted=trusted)
-        await self.world.store.append([Batch(project_stream(root), project.head, [event])])
+        await self._record(root, Trusted(root=root, files=files, trusted=trusted))
+
+    async def _record(self, root: str | None, event: Event) -> None:
+        """Appends to the stream of a workspace root, wherever that stands by now."""
+        while True:
+            project = await read_project(self.world.store, root)
+            try:
+                await self.world.store.append([Batch(project.stream, project.head, [event])])
+                return
+            except Conflict:
+                continue
+
+    async def _say(self, session: Session, decide: Decide) -> bool:
+        """Appends and wakes as a whole: a request that is cancelled in the middle must not leave a
+        prompt behind that nobody runs. The answer says whether anything was appended."""
+
+        async def whole() -> bool:
+            appended = bool(await session.append(decide))
+            self.runner.wake(session)
+            return appended
+
+        task = asyncio.ensure_future(whole())
+        self._saying.add(task)
+        task.add_done_callback(self._saying.discard)
+        return await asyncio.shield(task)
 
 
 def _first(now: State, prompted: Prompted, *, interrupt: bool) -> list[Event]:
@@ -326,10 +370,15 @@ def _first(now: State, prompted: Prompted, *, interrupt: bool) -> list[Event]:
 
 
 def _closing(state: State) -> list[Event]:
-    """What makes a log that ends in the middle of a turn a valid conversation."""
+    """What makes a log that ends in the middle a conversation that rests: what waits is left to the
+    source, and so is what runs, whose outcome is not known here."""
+    events: list[Event] = []
+    if state.waiting:
+        events.append(Requeued(dropped=tuple(prompt.id for prompt in state.waiting)))
     if state.turn is None:
-        return []
-    events: list[Event] = [closed(call) for call in state.turn.open_calls]
+        return events
+    for call in state.turn.open_calls:
+        events.append(closed(replace(call, orphan=call.started is not None)))
     return [*events, Ended(turn=state.turn.id, stop="cancelled", message="Forked here.")]
 
 

@@ -6,10 +6,13 @@ import asyncio
 import random
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
 
 from magy_server.core import prompt
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Ended, Replied
+from magy_server.core.events import Ended, Replied, encode
 from magy_server.core.ports import Delta, ModelRequest, Provider
 from magy_server.core.state import State
 from magy_server.engine.session import Session, Write
@@ -32,7 +35,7 @@ async def call_model(session: Session, world: World) -> None:
         ended = Ended(turn=turn.id, stop="error", message=error.message)
         await session.append(lambda now: Write([ended]) if _awaits(now, state) else None)
         return
-    reply = reply.model_copy(update={"model": request.model})
+    reply = _storable(reply).model_copy(update={"model": request.model})
     await session.append(lambda now: Write([reply]) if _awaits(now, state) else None)
 
 
@@ -45,7 +48,7 @@ async def _ask(
         try:
             return await _stream(session, provider, request)
         except ProviderError as error:
-            session.forget(request.id)
+            session.restart(request.id)
             wait = _wait(error, attempt, world.settings.retry_delay)
             if not error.retryable or attempt == retries or wait > LONGEST_WAIT:
                 raise
@@ -74,6 +77,26 @@ async def _stream(session: Session, provider: Provider, request: ModelRequest) -
         raise ProviderError("The model ended its stream without a reply.", fault="malformed",
                             retryable=True)  # fmt: skip
     return reply
+
+
+def _storable(reply: Replied) -> Replied:
+    """A model can write half a surrogate pair, as an escape in JSON; UTF-8 cannot hold it."""
+    try:
+        encode(reply)
+    except PydanticSerializationError:
+        return Replied.model_validate(_whole(reply.model_dump()))
+    return reply
+
+
+def _whole(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_whole(item) for item in value]
+    return value
 
 
 def _awaits(now: State, then: State) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
-from magy_server.core.events import Ended, Event, Exited, Resumed
+from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
 from magy_server.core.state import State
 from magy_server.core.steps import Admit, Rest, next_step
 from magy_server.engine.perform import Performer, closed
@@ -43,6 +43,7 @@ class Runner:
         self._sessions: dict[str, Session] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._closing = False
         self._poll: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
@@ -53,6 +54,7 @@ class Runner:
 
     async def __aexit__(self, *exc: object) -> None:
         self._unsubscribe()
+        self._closing = True
         tasks = [*self._running.values(), *([self._poll] if self._poll else [])]
         for task in tasks:
             task.cancel()
@@ -73,21 +75,27 @@ class Runner:
 
     def watch(self, stream: str) -> Session:
         """The session for watching: costs nothing, however long its log is."""
-        return self._sessions.get(stream) or self._sessions.setdefault(stream, self.blank(stream))
+        session = self._sessions.get(stream)
+        session = session or self._sessions.setdefault(stream, self.blank(stream))
+        session.used = self.world.clock.now()
+        return session
 
     def blank(self, stream: str) -> Session:
         return Session(self.world.store, self.world.bus, stream, self.world.me, self._listeners)
 
     async def forget(self, stream: str) -> None:
         """Stops a session here and drops it from memory; its turn stays as it is in the log."""
+        session = self._sessions.pop(stream, None)
         if task := self._running.get(stream):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        if session := self._sessions.pop(stream, None):
+        if session:
             await session.close()
 
     def wake(self, session: Session) -> None:
         """Runs the session here if there is something to do and no living process runs it."""
+        if self._closing or self._sessions.get(session.stream) is not session:
+            return
         if session.stream in self._running:
             self._again.add(session.stream)
             return
@@ -174,15 +182,20 @@ class Runner:
         said = cause.message if isinstance(cause, MagyError) else f"{type(cause).__name__}: {cause}"
 
         def decide(now: State) -> Write | None:
-            if now.turn is None:
+            events: list[Event] = []
+            if now.turn:
+                turn = now.turn.id
+                events += [closed(call) for call in now.turn.open_calls]
+            elif now.waiting:  # its turn could not even begin
+                turn = now.waiting[0].id
+                events.append(Admitted(turn=turn, prompts=(turn,), first=now.prompts[turn]))
+            else:
                 return None
-            events: list[Event] = [closed(call) for call in now.turn.open_calls]
-            events.append(Ended(turn=now.turn.id, stop="error", message=f"Magy failed: {said}"))
-            return Write(events)
+            return Write([*events, Ended(turn=turn, stop="error", message=f"Magy failed: {said}")])
 
         try:
-            if not await session.append(decide):  # no turn that could end: the prompt still waits
-                self.broken(session.stream, said)
+            if await session.append(decide):
+                self._again.add(session.stream)  # what else waits has its turn
         except StoreError as second:
             self.broken(session.stream, second.message)
 
@@ -196,15 +209,22 @@ class Runner:
         """What the bus dropped is found in the store, a little later."""
         while True:
             await asyncio.sleep(POLL)
-            if self.world.peers() and await self.world.store.changed():
-                for session in tuple(self._sessions.values()):
-                    await session.refresh()
+            try:
+                await self._catch_up()
+            except StoreError as error:
+                LOG.error("%s", error)
             await self._let_go()
+
+    async def _catch_up(self) -> None:
+        if self.world.peers() and await self.world.store.changed():
+            for session in tuple(self._sessions.values()):
+                await session.refresh()
+                self.wake(session)
 
     async def _let_go(self) -> None:
         now = self.world.clock.now()
         for stream, session in tuple(self._sessions.items()):
             resting = stream not in self._running and isinstance(next_step(session.state), Rest)
-            if resting and not session.watched and now - session.state.at > IDLE:
+            if resting and not session.watched and now - session.used > IDLE:
                 del self._sessions[stream]
                 await session.close()

@@ -66,8 +66,8 @@ class Partial:
             self._chunks, self._starts = [kept], [self.size - len(kept)]
 
     def skip_to(self, offset: int) -> None:
-        """What came before is not known here."""
-        self.size = offset
+        """What came before is lost."""
+        self._chunks, self._starts, self.size = [], [], offset
 
     def since(self, offset: int) -> str:
         """What came after `offset`, as far as it is kept. Costs what it gives."""
@@ -94,6 +94,8 @@ class Session:
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         self.partials: dict[tuple[str, str], Partial] = {}
         self.moved = asyncio.Event()
+        self.used = 0.0
+        """When somebody last asked for it, seconds since the epoch."""
         self._store = store
         self._bus = bus
         self._me = me
@@ -101,6 +103,7 @@ class Session:
         self._lock = asyncio.Lock()
         self._watchers: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._wants = False
         self._unsubscribe = bus.subscribe(stream, self._receive)
 
     async def load(self) -> None:
@@ -155,10 +158,10 @@ class Session:
         for entry in entries:
             self.state = apply(self.state, entry)
             self.recent.append(entry)
-            self._settle(entry.event)
+            self.settle(entry.event)
         self.wake()
 
-    def _settle(self, event: Event) -> None:
+    def settle(self, event: Event) -> None:
         """The event replaces what was streamed before it."""
         if event.type == "replied":
             self.forget(event.request)
@@ -194,10 +197,23 @@ class Session:
         self._bus.publish(self.stream, message)
 
     def forget(self, request: str) -> None:
-        """Drops what was streamed of a reply: it is whole now, or is tried again."""
-        for key in [k for k in self.partials if k[1] == request or k[1].startswith(f"{request}.")]:
+        """Drops what was streamed of a reply: the whole one is in the log."""
+        calls = request if request.endswith(".") else f"{request}."
+        for key in [k for k in self.partials if k[1] == request or k[1].startswith(calls)]:
             if key[0] != "output":
                 del self.partials[key]
+
+    def restart(self, request: str) -> None:
+        """The reply is tried again: what was streamed of it does not count."""
+        self._restarted(request)
+        self._bus.publish(self.stream, {"by": self._me, "restart": request})
+
+    def _restarted(self, request: str) -> None:
+        """New empty partials in the place of the old ones, so that watchers see the change."""
+        for key in [key for key in self.partials if key[1] == request]:
+            self.partials[key] = Partial(*key)
+        self.forget(f"{request}.")
+        self.wake()
 
     def notice(self, text: str) -> None:
         """Something passing, for who watches (a retry, say); never stored."""
@@ -217,6 +233,8 @@ class Session:
             if self.lease:
                 for partial in self.partials.values():
                     self._say(partial)
+        elif "restart" in message:
+            self._restarted(message["restart"])
         elif "kind" in message:
             self._stream_remote(message)
 
@@ -229,7 +247,9 @@ class Session:
 
     def want_partials(self) -> None:
         """Asks the process that runs this session for what has streamed so far."""
-        self._bus.publish(self.stream, {"by": self._me, "want": "partials"})
+        if not self._wants:
+            self._wants = True
+            self._bus.publish(self.stream, {"by": self._me, "want": "partials"})
 
     def _say(self, partial: Partial) -> None:
         self._bus.publish(
@@ -243,10 +263,10 @@ class Session:
         partial = self.partials.setdefault(key, Partial(*key, message["name"]))
         at, text = message["at"], message["text"]
         if at > partial.size:
-            if partial.kind == "output" and partial.size == 0:
-                partial.skip_to(at)
-            else:
+            if partial.kind != "output":
                 return self.want_partials()
+            partial.skip_to(at)
+        self._wants = False
         if new := text[partial.size - at :]:
             partial.add(new)
             self.wake()

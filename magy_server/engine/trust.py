@@ -8,7 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Protocol
+
+from magy_server.core.errors import NotTrusted
 
 FILES = ("magy.toml", ".magy", ".magent", "AGENTS.md")
 """What a project can tell Magy with."""
@@ -34,9 +37,13 @@ class Trust(Protocol):
 
 
 def files_hash(root: str) -> str:
-    """SHA-256 over names and contents of the root's Magy files; links are not followed."""
+    """SHA-256 over names and contents of the root's Magy files. Raises NotTrusted for what cannot
+    be vouched for: a link, which may show something else tomorrow, or too many files."""
     digest = hashlib.sha256()
-    for path in sorted(_files(root))[:MOST]:
+    paths = sorted(islice(_files(root), MOST + 1))
+    if len(paths) > MOST:
+        raise NotTrusted(f"{root} has more than {MOST} Magy files; it cannot be trusted.")
+    for path in paths:
         name = os.path.relpath(path, root).encode("utf-8", "surrogateescape")
         digest.update(len(name).to_bytes(4, "big") + name)
         digest.update(_content(path))
@@ -47,15 +54,19 @@ def _files(root: str) -> Iterator[str]:
     for name in FILES:
         path = os.path.join(root, name)
         if os.path.isdir(path) and not os.path.islink(path):
-            for directory, _, names in os.walk(path):
-                yield from (os.path.join(directory, name) for name in names)
+            for directory, folders, names in os.walk(path):
+                links = [f for f in folders if os.path.islink(os.path.join(directory, f))]
+                yield from (os.path.join(directory, name) for name in [*names, *links])
         elif os.path.lexists(path):
             yield path
 
 
 def _content(path: str) -> bytes:
     if os.path.islink(path):
-        return b"link:" + os.readlink(path).encode("utf-8", "surrogateescape")
+        raise NotTrusted(
+            f"{path} is a symbolic link, so what it says can change unseen; replace it by a file, "
+            "then trust the project."
+        )
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).digest()

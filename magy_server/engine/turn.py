@@ -39,7 +39,11 @@ async def run(session: Session, perform: Performer) -> None:
                     break
                 case Admit(opens=True) if not perform.serves(step):
                     break
+                case Admit(opens=False) if running.has("model"):
+                    pass  # the reply under way does not know it; it joins with the next request
                 case Admit():
+                    if step.opens:
+                        await running.stop()
                     await perform.admit(step)
                 case CallModel():
                     running.limit_time(perform)
@@ -78,6 +82,9 @@ class Running:
             return
         task = self._tasks[name] = self._group.create_task(work, name=name)
         task.add_done_callback(lambda _: self._ended(name))
+
+    def has(self, name: str) -> bool:
+        return name in self._tasks
 
     def _ended(self, name: str) -> None:
         self._tasks.pop(name, None)

@@ -26,7 +26,7 @@ ROOM = 128 * 1024
 """Bytes. While fewer wait to be written, sources are asked for more."""
 BUDGET = 64 * 1024
 """Bytes. About how much one source may hand over before the next has its turn."""
-BATCH = 64 * 1024
+BATCH = 32 * 1024
 """Bytes handed to the write end at once, where that many wait."""
 PRESSURE = 32 * 1024 * 1024
 """Bytes. While more wait to be written, the reader pauses."""

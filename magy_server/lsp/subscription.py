@@ -51,6 +51,8 @@ class Subscription:
         messages: list[Mapping[str, Any]] = []
         size = 0
         for entry in entries:
+            if not self._session.loaded:
+                self._session.settle(entry.event)
             for page_item in page([entry], texts):
                 messages.append(self._message(stamped(page_item)))
                 size += len(str(page_item["update"]))
@@ -89,7 +91,8 @@ class Subscription:
         for key, partial in partials.items():
             before, offset = self._sent.get(key, (partial, 0))
             if before is not partial:  # a reply that is tried again begins anew
-                found.append(_emptied(partial))
+                if partial.kind in ("text", "thinking"):
+                    found.append(_emptied(partial))
                 offset = 0
             if partial.size > offset:
                 found.extend(_chunk(partial, offset))

@@ -300,7 +300,8 @@ class Connection:
     def _stop(self, id: Id) -> None:
         task = self._tasks[id]
         task.cancel()
-        if getcoroutinestate(cast(CoroutineType[Any, Any, None], task.get_coro())) == CORO_CREATED:
+        work = cast("CoroutineType[Any, Any, None]", task.get_coro())
+        if getcoroutinestate(work) == CORO_CREATED:
             # It will never run a line, not even the one that answers.
             del self._tasks[id]
             self._error(id, CANCELLED, "The request was cancelled.")

@@ -166,7 +166,10 @@ class SubscribeParams(SessionParams):
 
 class SubscribeResult(Wire):
     head_seq: int
-    floor_seq: int = Field(description="Seq of the first entry of `events`; older ones exist if >1")
+    floor_seq: int = Field(
+        description="Seq of the first entry of `events`: 500 entries at most, so it may lie above "
+        "what was asked for; older ones by magy/session/events"
+    )
     summary: Summary
     events: list[Update]
     more: bool = Field(default=False, description="The rest follows as magy/session/update")

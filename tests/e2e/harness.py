@@ -33,7 +33,7 @@ class Person:
         await self.request("session/subscribe", sessionId=session)
 
     async def request(self, method: str, **params: Any) -> Any:
-        about = {} if method == "session/list" else {"sessionId": SESSION}
+        about = {} if method in ("session/list", "workspace/trust") else {"sessionId": SESSION}
         return await self.client.request(f"magy/{method}", {**about, **params})
 
     async def ask(self, text: str, id: str = "p1", **params: Any) -> Any:

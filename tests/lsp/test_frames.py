@@ -221,6 +221,14 @@ async def test_messages_that_are_none_are_answered_and_survived(echo: Client) ->
     assert await echo.request("magy/echo", {"still": "here"}) == {"still": "here"}
 
 
+async def test_a_message_over_the_limit_is_answered_by_name(echo: Client) -> None:
+    start = b'{"jsonrpc":"2.0","id":77,"method":"magy/echo","params":{"text":"' + b"x" * 5000
+    echo.send_raw(b"Content-Length: 300000000\r\n\r\n" + start)
+    assert await errors(echo, 1) == [(77, -32600)]
+    assert "268435456 bytes" in echo.received[-1]["error"]["message"]
+    assert await echo.request("magy/echo") == {}
+
+
 async def test_unknown_notifications_and_responses_are_ignored(echo: Client) -> None:
     echo.notify("magy/unknown", {})
     echo.notify("unknown/unknown", {})

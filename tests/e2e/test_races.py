@@ -1,0 +1,166 @@
+"""Things that happen at an awkward moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from .harness import RpcError, person
+
+SLOW = """
+# Prompts that get no answer are one message with the next: the later one counts.
+prompt: third
+text: The third answer.
+prompt: second
+text: The second answer.
+prompt: first
+text: Thinking about it.
+delay: 1.5
+text: The first answer.
+"""
+TOUCH = 'call: bash {"command": "touch made"}\n---\ntext: Made.\n'
+
+
+@pytest.mark.req("G021")
+async def test_a_steer_while_the_model_is_streaming_is_answered(root: Path, state: Path) -> None:
+    async with person(root, state, SLOW) as one:
+        await one.new()
+        await one.ask("first")
+        await one.update("agent_message_chunk")
+        assert (await one.ask("second", "p2"))["outcome"] == "steered"
+        await one.end()
+        assert one.said() == "Thinking about it.\nThe first answer.\nThe second answer."
+
+
+async def test_an_interrupt_stops_the_turn_and_goes_first(root: Path, state: Path) -> None:
+    async with person(root, state, SLOW) as one:
+        await one.new()
+        await one.ask("first")
+        await one.update("agent_message_chunk")
+        await one.ask("third", "p3", delivery="queue")
+        await one.ask("second", "p2", delivery="interrupt")
+        assert (await one.end())["stopReason"] == "cancelled"
+        await one.end()
+        await one.end()
+        assert one.said() == "The second answer.\nThe third answer."
+
+
+async def test_a_cancel_right_after_the_prompt_is_not_too_early(root: Path, state: Path) -> None:
+    async with person(root, state, SLOW) as one:
+        await one.new()
+        asked = one.ask("first")
+        cancelled = one.request("session/cancel", turnId="p1")
+        await asyncio.gather(asked, cancelled)
+        await asyncio.sleep(2)
+        assert "The first answer." not in one.said()
+
+
+async def test_closing_a_session_drops_what_waits(root: Path, state: Path) -> None:
+    async with person(root, state, SLOW) as one:
+        await one.new()
+        await one.ask("first")
+        await one.update("agent_message_chunk")
+        await one.ask("second", "p2", delivery="queue")
+        await one.request("session/close")
+        await asyncio.sleep(0.5)
+        attached = await one.request("session/subscribe")
+        assert attached["summary"]["session"]["state"] == "idle"
+        assert attached["summary"]["session"]["turns"] == 1
+
+
+async def test_a_fork_leaves_the_queue_to_its_source(root: Path, state: Path) -> None:
+    async with person(root, state, SLOW) as one:
+        await one.new()
+        await one.ask("first")
+        await one.update("agent_message_chunk")
+        await one.ask("second", "p2", delivery="queue")
+        await one.request("session/fork", newSessionId="s2")
+        attached = await one.request("session/subscribe", sessionId="s2")
+        assert attached["summary"]["waiting"] == []
+        assert attached["summary"]["session"]["state"] == "idle"
+        await one.end()
+        await one.end()
+        assert "The second answer." in one.said()
+
+
+async def test_a_running_session_can_be_deleted_and_stays_so(root: Path, state: Path) -> None:
+    script = TOUCH.replace("touch made", "touch made; sleep 30")
+    async with person(root, state, script) as one:
+        await one.new()
+        await one.ask("go")
+        await one.answer()
+        await one.update("tool_call_update", lambda u: u.get("status") == "in_progress")
+        assert await one.request("session/delete") == {"deleted": True}
+        await asyncio.sleep(0.5)
+        listed = await one.request("session/list")
+        assert listed["sessions"] == []
+
+
+async def test_two_answers_for_the_same_project_at_once(root: Path, state: Path) -> None:
+    async with person(root, state, TOUCH) as one:
+        for session in ("a", "b"):
+            await one.new(session)
+            await one.ask("go", sessionId=session)
+        questions = [
+            await one.update("_magy_interaction", lambda u: "open" in u, session)
+            for session in ("a", "b")
+        ]
+        answers = await asyncio.gather(
+            *(
+                one.respond(q["open"]["interactionId"], sessionId=session, scope="project")
+                for q, session in zip(questions, ("a", "b"), strict=True)
+            )
+        )
+        assert [answer["accepted"] for answer in answers] == [True, True]
+        await one.end("a")
+        await one.end("b")
+
+
+async def test_a_turn_that_cannot_begin_says_why(root: Path, state: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with person(root, state, "text: hi\n") as one:
+        await one.request("session/new", sessionId="s2", cwd=str(other))
+        await one.request("session/subscribe", sessionId="s2")
+    (other / "magy.toml").write_text("[modle]\n")
+    async with person(root, state, "text: hi\n") as one:
+        await one.request("session/subscribe", sessionId="s2")
+        await one.ask("go", sessionId="s2")
+        end = await one.end("s2")
+        assert "did you mean 'model'" in end["_meta"]["magy"]["message"]
+
+
+async def test_half_a_surrogate_pair_from_the_model(root: Path, state: Path) -> None:
+    script = 'call: read_file {"path": "\\ud800"}\n---\ntext: Sorry.\n'
+    async with person(root, state, script) as one:
+        await one.new()
+        assert (await one.turn("go"))["stopReason"] == "end_turn"
+        assert one.said() == "Sorry."
+
+
+async def test_trust_does_not_follow_a_link(root: Path, state: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden.toml"
+    hidden.write_text("")
+    os.symlink(hidden, root / "magy.toml")
+    async with person(root, state, "text: hi\n") as one:
+        with pytest.raises(RpcError, match="symbolic link") as refused:
+            await one.request("workspace/trust", root=str(root), trusted=True)
+        assert refused.value.reason == "not_trusted"
+
+
+async def test_a_cancelled_prompt_request_leaves_no_prompt_that_nobody_runs(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, "text: hi\n") as one:
+        await one.new()
+        prompt = [{"type": "text", "text": "go"}]
+        params = {"sessionId": "s1", "messageId": "p1", "prompt": prompt}
+        id, answer = one.client.start("magy/session/prompt", params)
+        one.client.cancel(id)
+        await asyncio.gather(answer, return_exceptions=True)
+        attached = await one.request("session/subscribe", **{"from": {"tail": 20}})
+        if attached["summary"]["waiting"] or attached["headSeq"] > 1:
+            await one.end()
