@@ -3,6 +3,7 @@ nothing else."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -42,6 +43,7 @@ class Door:
         self._scratch = scratch
         self._client = client
         self._subscriptions: dict[str, Subscription] = {}
+        self._opening: dict[str, asyncio.Event] = {}
 
     def methods(self) -> dict[str, Handler]:
         """By name, each taking the params as sent. Raises InvalidRequest for wrong ones."""
@@ -52,7 +54,10 @@ class Door:
         verb: Callable[[Any], Awaitable[wire.Wire | None]] = getattr(self, name)
 
         async def handle(params: dict[str, Any]) -> Any:
-            result = await verb(parsed(method.params, params, method.name))
+            asked = parsed(method.params, params, method.name)
+            if opening := self._opening.get(getattr(asked, "session_id", None) or ""):
+                await opening.wait()  # requests may follow `session/new` without waiting for it
+            result = await verb(asked)
             return (result or wire.Empty()).model_dump(mode="json", by_alias=True)
 
         return handle
@@ -68,6 +73,14 @@ class Door:
     # --- sessions -------------------------------------------------------------------------------
 
     async def session_new(self, params: wire.NewParams) -> wire.NewResult:
+        made = self._opening[params.session_id] = asyncio.Event()
+        try:
+            return await self._new(params)
+        finally:
+            del self._opening[params.session_id]
+            made.set()
+
+    async def _new(self, params: wire.NewParams) -> wire.NewResult:
         root, cwd = self._place(params.cwd)
         settings = self._trust.settings(root)
         agent = params.agent or settings.default_agent

@@ -164,3 +164,19 @@ async def test_a_cancelled_prompt_request_leaves_no_prompt_that_nobody_runs(
         attached = await one.request("session/subscribe", **{"from": {"tail": 20}})
         if attached["summary"]["waiting"] or attached["headSeq"] > 1:
             await one.end()
+
+
+async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path) -> None:
+    async with person(root, state, "text: hi\n") as one:
+        prompt = [{"type": "text", "text": "go"}]
+        about = {"sessionId": "s1"}
+        answers = [
+            one.client.start(f"magy/session/{method}", {**about, **params})[1]
+            for method, params in (
+                ("new", {"cwd": str(root)}),
+                ("subscribe", {}),
+                ("prompt", {"messageId": "p1", "prompt": prompt}),
+            )
+        ]
+        await asyncio.gather(*answers)
+        assert (await one.end())["stopReason"] == "end_turn"
