@@ -19,7 +19,7 @@ from magy_server.core.events import (
     Prompted,
 )
 from magy_server.core.state import CallState, State
-from magy_server.core.steps import Admit, End
+from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Result, Tool, ToolContext
 from magy_server.engine.context import RunContext
 from magy_server.engine.judge import judge
@@ -46,8 +46,11 @@ class Performer:
 
     # --- prompts --------------------------------------------------------------------------------
 
-    def serves(self, step: Admit) -> bool:
-        """A turn runs where its prompt came from, while that process lives: its editor is there."""
+    def serves(self, step: Step) -> bool:
+        """A turn begins where its prompt came from, while that process lives: its editor is
+        there. Everything else is done by whoever has the lease."""
+        if not isinstance(step, Admit) or not step.opens:
+            return True
         prompt = self._waiting(step.prompts[0])
         return prompt is None or prompt.by not in self._world.peers()
 

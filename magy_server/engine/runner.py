@@ -15,7 +15,7 @@ from typing import Any
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
 from magy_server.core.state import State
-from magy_server.core.steps import Admit, Rest, next_step
+from magy_server.core.steps import Rest, next_step
 from magy_server.engine.perform import Performer, closed
 from magy_server.engine.session import Listener, Session, Write
 from magy_server.engine.turn import run
@@ -44,6 +44,8 @@ class Runner:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._closing = False
+        self._stuck: set[str] = set()
+        """Sessions whose log could not be written: they wait for somebody to ask again."""
         self._poll: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
@@ -96,10 +98,12 @@ class Runner:
         """Runs the session here if there is something to do and no living process runs it."""
         if self._closing or self._sessions.get(session.stream) is not session:
             return
+        self._stuck.discard(session.stream)
         if session.stream in self._running:
             self._again.add(session.stream)
             return
-        if isinstance(next_step(session.state), Rest):
+        step = next_step(session.state)
+        if isinstance(step, Rest) or not Performer(session, self.world).serves(step):
             return
         task = asyncio.create_task(self._supervise(session), name=session.stream)
         self._running[session.stream] = task
@@ -118,7 +122,7 @@ class Runner:
                 pass
         except StoreError as error:
             LOG.error("%s: %s", session.stream, error)
-            self.broken(session.stream, error.message)
+            self._give_up(session, error)
         except Exception as error:
             LOG.exception("%s failed", session.stream)
             await self._fail(session, error)
@@ -138,13 +142,11 @@ class Runner:
         await run(session, perform)
         await self._release(session)
         await session.refresh()
-        match next_step(session.state):
-            case Rest():
-                return False
-            case Admit(opens=True) as step if not perform.serves(step):
-                self.world.bus.publish("runner", {"by": self.world.me, "free": session.stream})
-                return False
-        return True
+        step = next_step(session.state)
+        if not perform.serves(step):
+            self.world.bus.publish("runner", {"by": self.world.me, "free": session.stream})
+            return False
+        return not isinstance(step, Rest)
 
     async def _release(self, session: Session) -> None:
         lease, session.lease = session.lease, None
@@ -177,7 +179,7 @@ class Runner:
         cause = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
         if isinstance(cause, StoreError):
             if not isinstance(cause, Conflict):
-                self.broken(session.stream, cause.message)
+                self._give_up(session, cause)
             return
         said = cause.message if isinstance(cause, MagyError) else f"{type(cause).__name__}: {cause}"
 
@@ -197,7 +199,11 @@ class Runner:
             if await session.append(decide):
                 self._again.add(session.stream)  # what else waits has its turn
         except StoreError as second:
-            self.broken(session.stream, second.message)
+            self._give_up(session, second)
+
+    def _give_up(self, session: Session, error: StoreError) -> None:
+        self._stuck.add(session.stream)
+        self.broken(session.stream, error.message)
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         """Another process finished a turn and leaves the session to whose prompt is next."""
@@ -219,7 +225,9 @@ class Runner:
         if self.world.peers() and await self.world.store.changed():
             for session in tuple(self._sessions.values()):
                 await session.refresh()
-                self.wake(session)
+        for session in tuple(self._sessions.values()):
+            if session.stream not in self._stuck:
+                self.wake(session)  # perhaps the process whose prompt waits has died
 
     async def _let_go(self) -> None:
         now = self.world.clock.now()

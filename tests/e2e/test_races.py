@@ -180,3 +180,33 @@ async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path)
         ]
         await asyncio.gather(*answers)
         assert (await one.end())["stopReason"] == "end_turn"
+
+
+async def test_a_prompt_whose_process_died_before_its_turn_is_run_by_another(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, SLOW) as one, person(root, state, SLOW) as two:
+        await one.new()
+        await one.ask("first")
+        await one.update("agent_message_chunk")
+        await two.request("session/subscribe")
+        assert (await two.ask("second", "p2", delivery="queue"))["outcome"] == "queued"
+        two.client.process.kill()
+        await two.client.exit_code()
+        await one.end()
+        await one.end()
+        assert one.said().endswith("The second answer.")
+
+
+async def test_a_queued_prompt_of_another_editor_is_run_there(root: Path, state: Path) -> None:
+    async with person(root, state, SLOW) as one, person(root, state, SLOW) as two:
+        await one.new()
+        await one.ask("first")
+        await one.update("agent_message_chunk")
+        await two.request("session/subscribe")
+        await two.ask("second", "p2", delivery="queue")
+        await two.client.wait_for("$/progress", lambda p: p["value"]["kind"] == "begin")
+        for either in (one, two):
+            await either.end()
+            await either.end()
+        assert one.said().endswith("The second answer.")
