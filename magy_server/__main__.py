@@ -37,10 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _lsp() -> int:
-    from magy_server.lsp.front import Front
+    from magy_server.lsp.front import Compose, Front
     from magy_server.lsp.server import run
 
-    def compose():  # type: ignore[no-untyped-def]
+    def composition() -> Compose:
         from magy_server.app import compose
 
         return compose
@@ -50,7 +50,7 @@ def _lsp() -> int:
 
         return scratch()
 
-    return run(Front(compose, scratch))
+    return run(Front(composition, scratch))
 
 
 if __name__ == "__main__":

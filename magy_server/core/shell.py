@@ -33,6 +33,8 @@ _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _BARE = re.compile(r"[\w@%+=:,./^{}#!-][\w@%+=:,./^{}#!~-]*")
+_TURNED = re.compile(r"^#|\{.*(?:,|\.\.)|[=:]~")
+"""What bash would read as a comment, a brace expansion, or a home directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ def parse(command: str, home: str | None = None) -> list[Part]:
 
 def quote(word: str) -> str:
     """`word` as it stands in a part's text: bare, in single quotes, or as `$'…'` on one line."""
-    if word in ("[", "]") or (_BARE.fullmatch(word) and word not in RESERVED):
+    bare = _BARE.fullmatch(word) and word not in RESERVED and not _TURNED.search(word)
+    if bare or word in ("[", "]", "{}"):
         return word
     if any(char in word for char in "\n\t"):
         escaped = word.replace("\\", "\\\\").replace("'", "\\'")

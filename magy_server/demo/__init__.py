@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from magy_server.demo.editor import Editor
 from magy_server.demo.project import PRICES, UNSAVED, git_diff, make
@@ -82,7 +83,7 @@ class _Story:
         self._edits: set[str] = set()
         self._answers: set[asyncio.Task[None]] = set()
 
-    def _heard(self, method: str, params: dict) -> None:  # type: ignore[type-arg]
+    def _heard(self, method: str, params: dict[str, Any]) -> None:
         if method == "magy/session/update":
             self._update(params["update"])
         elif method == "magy/interaction/changed":
@@ -91,7 +92,7 @@ class _Story:
                 self._answers.add(task)
                 task.add_done_callback(self._answers.discard)
 
-    def _update(self, update: dict) -> None:  # type: ignore[type-arg]
+    def _update(self, update: dict[str, Any]) -> None:
         self._screen.update(update)
         if update["sessionUpdate"] == "tool_call_update":
             call = update["toolCallId"]
@@ -109,7 +110,7 @@ class _Story:
             self.editor.save(self._file)
             self._screen.aside("Ada looks at the change in her buffer, and saves it.")
 
-    async def _answer(self, question: dict) -> None:  # type: ignore[type-arg]
+    async def _answer(self, question: dict[str, Any]) -> None:
         allow, reason = await self._decide(question["title"])
         self._screen.answered(allow, reason)
         await self.editor.request("magy/interaction/respond", {

@@ -7,8 +7,8 @@ import hashlib
 from magy_server.core.events import Finished, Opened, Prompted, Text
 
 
-def opened(root: str | None = "/work") -> Opened:
-    return Opened(root=root, cwd="/work", agent="build", model="fake/one")
+def opened(root: str | None = "/proj") -> Opened:
+    return Opened(root=root, cwd="/proj", agent="build", model="fake/one")
 
 
 def said(text: str) -> Prompted:

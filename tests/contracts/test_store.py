@@ -148,11 +148,11 @@ async def test_the_last_turns_are_found(store: Store) -> None:
 
 
 async def test_what_is_known_of_a_stream(store: Store) -> None:
-    await store.append([Batch(S, 0, [opened("/work/a")], {}, {"title": "né", "n": [1]})])
+    await store.append([Batch(S, 0, [opened("/proj/a")], {}, {"title": "né", "n": [1]})])
     await store.append([Batch(S, 1, [said("x")])])
     info = await store.info(S)
     assert info is not None
-    assert (info.stream, info.root, info.head) == (S, "/work/a", 2)
+    assert (info.stream, info.root, info.head) == (S, "/proj/a", 2)
     assert (info.created, info.updated) == (1001, 1002)
     assert info.summary == {"title": "né", "n": [1]}
     await store.append([Batch(S, 2, [], {}, {})])  # only the summary

@@ -7,7 +7,7 @@ import posixpath
 from magy_server.core.events import Effect, Facts, Resource
 from magy_server.core.shell import parse
 
-ROOT = "/work"
+ROOT = "/proj"
 EFFECTS: dict[str, Effect] = {
     "read": "read", "edit": "write", "write": "write", "bash": "exec", "net": "net",
     "agent": "agent",

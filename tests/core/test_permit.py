@@ -88,8 +88,8 @@ def test_the_page_says_what_always_remembers() -> None:
         ("**/a", "x/ya", False), ("a/**/b", "a/b", True), ("a/**/b", "a/x/y/b", True),
         ("a/**/b", "axb", False), ("a**/b", "ab", False), ("a**/b", "ax/y/b", True),
         ("[ab]", "a", False), ("[ab]", "[ab]", True), ("{a,b}", "a", False),
-        ("{a,b}", "{a,b}", True), ("./a/b", "a/b", True), ("/work/a", "a", True),
-        ("/work/**", "x/y", True), ("/etc/**", "/etc/passwd", True), ("src/*", "/src/a", False),
+        ("{a,b}", "{a,b}", True), ("./a/b", "a/b", True), ("/proj/a", "a", True),
+        ("/proj/**", "x/y", True), ("/etc/**", "/etc/passwd", True), ("src/*", "/src/a", False),
         ("passwd", "/etc/passwd", True), ("*", "a\nb", True), ("a.c", "abc", False),
     ],
 )  # fmt: skip
@@ -101,8 +101,8 @@ def test_file_patterns(pattern: str, path: str, outcome: bool) -> None:
 
 def test_only_deny_and_ask_patterns_overlook_case_and_unicode_form() -> None:
     for pattern, path in (("*.env", "X.ENV"), ("caf\u00e9", "cafe\u0301"), ("STRASSE", "straße")):
-        assert not matches_file(pattern, f"/work/{path}", path, exact=True)
-        assert matches_file(pattern, f"/work/{path}", path, exact=False)
+        assert not matches_file(pattern, f"/proj/{path}", path, exact=True)
+        assert matches_file(pattern, f"/proj/{path}", path, exact=False)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from magy_server.core.permit import Rule, Ruleset, decide, proposals, strictest,
 
 from .rules import EFFECTS, command, facts
 
-FILE_PATTERNS = ["*", "*.env", "src/**", "src/a.py", "**/b", "/etc/**", "/work/src/*"]
+FILE_PATTERNS = ["*", "*.env", "src/**", "src/a.py", "**/b", "/etc/**", "/proj/src/*"]
 COMMAND_PATTERNS = ["*", "git *", "git push *", "cat *", "rm *", "*a*", "echo *"]
 ACTIONS: list[Action] = ["allow", "ask", "deny"]
 LINES = ["git status", "git push", "cat .env", "cat src/a.py && rm b", "echo a > src/a.py",

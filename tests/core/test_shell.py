@@ -366,3 +366,7 @@ def test_where_the_two_readers_differ_nothing_is_trusted(monkeypatch: pytest.Mon
     assert not [part for part in parse("ls") if part.opaque]
     monkeypatch.setattr(shell, "_tree", lambda source, real=shell._tree: real(source + " x"))
     assert [part.why for part in parse("ls")] == ["", "can be read in two ways"]
+
+
+def test_a_word_that_would_begin_a_comment_is_quoted() -> None:
+    assert [part.text for part in parse("echo '#' a#b", HOME)] == ["echo '#' a#b"]
