@@ -3,7 +3,7 @@ middle packages meet only here and in `app.py`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -194,7 +194,7 @@ class Provider(Protocol):
     """Streams one reply: deltas, and at the end exactly one `Replied`. Raises ProviderError; never
     retries by itself. Closing the iterator ends the request."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Replied]: ...
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]: ...
 
     def warm(self) -> None:
         """Imports what is slow to import; called in a thread."""

@@ -66,7 +66,7 @@ def _wait(error: ProviderError, attempt: int, first: float) -> float:
 
 async def _stream(session: Session, provider: Provider, request: ModelRequest) -> Replied:
     reply: Replied | None = None
-    async with aclosing(provider.stream(request)) as stream:  # type: ignore[type-var]
+    async with aclosing(provider.stream(request)) as stream:
         async for item in stream:
             if isinstance(item, Delta):
                 id = f"{request.id}.{item.index}" if item.kind == "call" else request.id

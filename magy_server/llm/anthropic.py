@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -93,7 +93,7 @@ class AnthropicProvider:
         if client is not None:
             await client.close()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Replied]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
         """See `Provider`. Closing the iterator closes the connection."""
         if self._keyless:
             raise ProviderError(NO_KEY, fault="no_key")

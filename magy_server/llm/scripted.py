@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from pathlib import Path
 
 from magy_server.core.errors import InvalidConfig, ProviderError
@@ -41,7 +41,7 @@ class ScriptedProvider:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Replied]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
         """See `Provider`."""
         reply = self.script.next_reply(request.messages)
         output = last_output(request.messages)
