@@ -32,6 +32,7 @@ bench: setup ## how fast it is
 
 docs: setup ## renew the generated pages
 	$(python) scripts/generate_docs.py
+	$(python) -m tests.llm.matrix --write
 
 requirements: setup ## which requirement ids have passing tests
 	$(python) scripts/requirements.py

@@ -8,7 +8,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bench import start, storage, transport, turns
+from bench import early, prompts, search, start, storage, transport, turns
 from bench.measure import Failed, Row, Run, table, workplace
 
 TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
@@ -16,6 +16,9 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "transport": transport.ROWS,
     "turns": turns.ROWS,
     "storage": storage.ROWS,
+    "prompts": prompts.ROWS,
+    "search": search.ROWS,
+    "early": early.ROWS,
 }
 
 

@@ -19,6 +19,7 @@ from typing import Literal
 
 TOP = Path(__file__).parents[1]
 Size = Literal["quick", "usual", "full"]
+MORE_IS_BETTER = ("count", "rate")
 
 
 class Failed(RuntimeError):
@@ -27,11 +28,12 @@ class Failed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`ours` and `floor` are seconds, bytes, or counts per second, as `unit` says. `target` is the
-    ratio that should hold: at most that, or for rates at least; None only informs."""
+    """`ours` and `floor` are seconds, bytes, counts, or counts per second, as `unit` says. `target`
+    is the ratio that should hold: at most that, or for counts and rates at least; None only
+    informs."""
 
     name: str
-    unit: Literal["seconds", "bytes", "rate"]
+    unit: Literal["seconds", "bytes", "count", "rate"]
     ours: float
     floor: float
     target: float | None
@@ -44,7 +46,8 @@ class Row:
     def verdict(self) -> str:
         if self.target is None:
             return ""
-        held = self.ratio >= self.target if self.unit == "rate" else self.ratio <= self.target
+        more = self.unit in MORE_IS_BETTER
+        held = self.ratio >= self.target if more else self.ratio <= self.target
         return "ok" if held else "over"
 
 
@@ -132,7 +135,7 @@ def _in_memory(path: str) -> bool:
 def table(rows: Sequence[Row]) -> str:
     lines = [("what", "measured", "floor", "ratio", "target", "")]
     for row in rows:
-        sign = "≥" if row.unit == "rate" else "≤"
+        sign = "≥" if row.unit in MORE_IS_BETTER else "≤"
         target = f"{sign} {row.target:g}" if row.target is not None else ""
         measured, floor = shown(row.ours, row.unit), shown(row.floor, row.unit)
         lines.append((row.name, measured, floor, f"{row.ratio:.2f}", target, row.verdict))
@@ -150,6 +153,8 @@ def table(rows: Sequence[Row]) -> str:
 def shown(value: float, unit: str) -> str:
     if unit == "rate":
         return f"{value:,.0f}/s"
+    if unit == "count":
+        return f"{value:,.0f}"
     if unit == "bytes":
         return f"{value / 1e6:.1f} MB"
     for scale, name in ((1.0, "s"), (1e-3, "ms")):

@@ -18,6 +18,7 @@ from bench.measure import TOP, Failed, Row, Run, in_turn
 from bench.peer import MAGY, Peer, environment
 
 SETTINGS = """
+titles = false
 [model]
 default = "bench/bench"
 [[provider]]

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from magy_server import __version__
+from magy_server.cli.parser import build
+
+if TYPE_CHECKING:
+    from magy_server.cli.door import Composition
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="magy", description="An agent backend for editors.")
-    parser.add_argument("--version", action="version", version=f"magy {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
-    demo = commands.add_parser("demo", help="watch a whole task, in a project made for it")
-    demo.add_argument("--fast", action="store_true", help="do not pause for the reader")
-    demo.add_argument("--real", action="store_true", help="use the configured model")
-    replay = commands.add_parser("replay", help="print every model request of a session, exactly")
-    replay.add_argument("session", help="session id")
-    replay.add_argument("--to", type=int, metavar="SEQ", help="up to this entry of the log")
+    _open_standard_streams()
+    parser = build()
     chosen = parser.parse_args(arguments)
     if sys.platform == "win32":
         print("Magy runs on Linux and macOS; on Windows use WSL.", file=sys.stderr)
         return 2
     match chosen.command:
+        case "run" | "sessions" | "config" | "completion":
+            return _terminal(parser, chosen)
+        case "doctor":
+            from magy_server.doctor import main as examine
+
+            return examine(as_json=chosen.json)
         case "demo":
             from magy_server.demo import demo as show
 
@@ -34,6 +37,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return print_requests(chosen.session, chosen.to)
     return _lsp()
+
+
+def _open_standard_streams() -> None:
+    """A descriptor that is closed would be given to the next file that is opened, the database
+    perhaps, and a child that prints would write into it."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _terminal(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
+    from magy_server.cli.commands import perform
+
+    return perform(parser, chosen, _composition)
+
+
+def _composition() -> Composition:
+    from magy_server import config
+    from magy_server.app import compose
+    from magy_server.cli.door import Composition
+    from magy_server.store.sqlite import SqliteStore
+
+    return Composition(compose, lambda: SqliteStore.open(str(config.state_dir())))
 
 
 def _lsp() -> int:

@@ -3,6 +3,7 @@ knows all layers; what is slow to import is imported where it is first needed.""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import time
@@ -13,27 +14,28 @@ from typing import Any
 
 from magy_server import config
 from magy_server.bus.local import LocalBus
-from magy_server.core.errors import MagyError, ProviderError
-from magy_server.core.events import Limits
-from magy_server.core.ports import Editor, Provider, Store
-from magy_server.core.specs import AgentSpec, parse_agent
+from magy_server.core.errors import MagyError
+from magy_server.core.events import Content, Hash, Limits, Text
+from magy_server.core.permit import Ruleset
+from magy_server.core.ports import Editor, Store
 from magy_server.core.state import State
 from magy_server.engine.audit import Audit
+from magy_server.engine.consult import Titles
 from magy_server.engine.engine import Engine
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
-from magy_server.engine.world import Settings, World, read_project
+from magy_server.engine.world import Expand, Settings, World, read_project
 from magy_server.projects import Projects
+from magy_server.providers import Providers, key_variables
 from magy_server.resources import resource
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.groups import end_group
+from magy_server.tools.instructions import instructions
+from magy_server.tools.kit import Options as ToolOptions
 from magy_server.tools.kit import make_tools
+from magy_server.tools.mentions import expand as mentioned
+from magy_server.tools.mentions import read_skills
 from magy_server.tools.process import Processes
-
-NO_KEY = (
-    "No model is configured: set ANTHROPIC_API_KEY in the editor's environment, or name another "
-    "provider in magy.toml (see docs/reference/configuration.md)."
-)
 
 
 class SystemClock:
@@ -61,11 +63,15 @@ async def compose(
         closing.push_async_callback(bus.close)
         await bus.start()
         settings = projects.settings(roots[0] if roots else None)
-        providers = Providers(settings.provider)
+        providers = Providers(settings.provider, os.environ, settings.model)
         closing.push_async_callback(providers.close)
         world = _world(opened, bus, settings, projects, processes, providers, editor)
+        titles = Titles(lambda stream: runner.session(stream), world)
         heard = [*listeners, *_audit(state, settings.audit, closing)]
+        if settings.titles:
+            heard.append(titles)
         runner = await closing.enter_async_context(Runner(world, end_group, heard))
+        closing.push_async_callback(titles.close)
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
         projects.engine = Engine(runner)
@@ -75,7 +81,7 @@ async def compose(
 def _key_names(projects: Projects, roots: Sequence[str]) -> set[str]:
     """The variables that hold keys, in any project's configuration: no command gets to see them."""
     settings = [projects.settings(root) for root in (None, *roots)]
-    return {p.api_key_env for one in settings for p in one.provider if p.api_key_env}
+    return set[str]().union(*(key_variables(one.provider) for one in settings))
 
 
 def _audit(
@@ -98,38 +104,46 @@ def _world(
     editor: Editor | None,
 ) -> World:
     model = settings.model
+    options = ToolOptions(**settings.tools.model_dump())
     return World(
         me=bus.id,
         store=store,
         bus=bus,
         clock=SystemClock(),
         settings=Settings(
-            model=model.default,
             max_tokens=model.max_tokens,
             thinking_tokens=model.thinking_tokens,
+            compact_at=model.compact_at,
+            small=model.small,
             limits=Limits(**settings.limits.model_dump()),
             retries=model.retries,
             retry_delay=model.retry_delay,
         ),
-        tools={tool.name: tool for tool in make_tools(processes)},
-        agents=built_in_agents(),
+        tools={tool.name: tool for tool in make_tools(processes, options)},
+        agents=projects.agents,
+        default_model=providers.default,
+        facts=providers.facts,
         rules=projects.rules,
         provider=providers.named,
-        contexts=[environment],
-        models=providers.models(model.default),
+        expand=_expand(editor),
+        contexts=[environment, instructions(str(config.config_dir() / "AGENTS.md"))],
+        models=providers.models(),
         editor=editor,
         peers=bus.peer_ids,
     )
 
 
-def built_in_agents() -> dict[str, AgentSpec]:
-    files = sorted(resource("agents").glob("*.md"))
-    home = os.path.expanduser("~")
-    agents: dict[str, AgentSpec] = {}
-    for file in files:
-        spec = parse_agent(file.stem, file.read_text("utf-8"), str(file))
-        agents[spec.name] = spec.model_copy(update={"rules": spec.rules.at_home(home)})
-    return agents
+def _expand(editor: Editor | None) -> Expand:
+    """What a prompt mentions."""
+
+    async def expand(
+        root: str, content: Sequence[Content], rules: Sequence[Ruleset]
+    ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
+        asked = any(isinstance(part, Text) and part.text.lstrip()[:1] == "@" for part in content)
+        skills = await asyncio.to_thread(read_skills, resource("skills")) if asked else {}
+        return await mentioned(root, content, skills=skills, editor=editor, rules=rules)
+
+    return expand
 
 
 async def environment(state: State) -> Sequence[tuple[str, str]]:
@@ -140,55 +154,6 @@ async def environment(state: State) -> Sequence[tuple[str, str]]:
     project = opened.root or "none: a scratch directory of Magy's"
     text = f"Workspace root: {project}\nPlatform: {platform.system()} {platform.machine()}\n"
     return [("environment", text + "Shell of the bash tool: bash")]
-
-
-class Providers:
-    """Makes providers when they are first used: their SDKs are slow to import."""
-
-    def __init__(self, configured: Sequence[config.ProviderSettings]) -> None:
-        self._configured = {p.name: p for p in configured}
-        self._configured.setdefault(
-            "anthropic",
-            config.ProviderSettings(
-                name="anthropic", kind="anthropic", api_key_env="ANTHROPIC_API_KEY"
-            ),
-        )
-        self._made: dict[str, Provider] = {}
-
-    def models(self, default: str) -> list[str]:
-        listed = [f"{p.name}/{model}" for p in self._configured.values() for model in p.models]
-        return list(dict.fromkeys([default, *listed]))
-
-    def named(self, full: str) -> tuple[Provider, str]:
-        """`provider/model` -> the provider, and its own name for the model."""
-        name, slash, model = full.partition("/")
-        if name not in self._configured or not slash or not model:
-            known = ", ".join(self._configured)
-            raise ProviderError(
-                f"There is no provider for the model {full!r}: a model is named `provider/model`, "
-                f"and the providers are {known}.",
-                fault="not_found",
-            )
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name], model
-
-    async def close(self) -> None:
-        for provider in self._made.values():
-            await provider.close()
-
-    def _make(self, name: str) -> Provider:
-        about = self._configured[name]
-        if about.kind == "scripted":
-            from magy_server.llm.scripted import ScriptedProvider
-
-            return ScriptedProvider.read(about.script or "")
-        from magy_server.llm.anthropic import AnthropicProvider
-
-        key = os.environ.get(about.api_key_env or "ANTHROPIC_API_KEY", "")
-        if not key and not about.base_url:
-            raise ProviderError(NO_KEY, fault="no_key")
-        return AnthropicProvider(key, base_url=about.base_url)
 
 
 def workspace_roots(folders: Sequence[str]) -> list[str]:

@@ -10,16 +10,13 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from magy_server.core.errors import InvalidConfig
-
-DEFAULT_MODEL = "anthropic/claude-sonnet-5-5"
-
 
 Action = Literal["allow", "ask", "deny"]
 Patterns = dict[str, Action]
@@ -37,9 +34,18 @@ class Identity(Part):
 
 
 class ModelSettings(Part):
-    default: str = Field(default=DEFAULT_MODEL, description="`provider/model` of new sessions.")
-    max_tokens: Annotated[int, Field(ge=1)] = Field(
-        default=32_000, description="Most tokens of one reply, thinking included."
+    default: str = Field(
+        default="",
+        description="`provider/model` of new sessions. Empty: chosen from the keys in the "
+        "environment, else from the model servers that run on this machine.",
+    )
+    small: str = Field(
+        default="", description="`provider/model` for titles; empty: the session's own."
+    )
+    max_tokens: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description="Most tokens of one reply, thinking included; 0: what the model can, at most "
+        "32,000.",
     )
     thinking_tokens: Annotated[int, Field(ge=0)] = Field(
         default=0, description="Thinking budget of one reply; 0 is off, else at least 1024."
@@ -50,16 +56,51 @@ class ModelSettings(Part):
     retry_delay: Annotated[float, Field(ge=0)] = Field(
         default=1.0, description="Seconds before the first retry; doubled each time."
     )
+    timeout: Annotated[float, Field(gt=0)] = Field(
+        default=120.0, description="Seconds until a reply must have begun."
+    )
+    compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.8,
+        description="The conversation is compacted when it fills this share of what the model "
+        "can hold; 1: only when the provider says that it is too long.",
+    )
+
+
+class AboutModel(Part):
+    """Known of a model; what is left out is as in Magy's own table."""
+
+    window: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Tokens that the model can hold, prompt and reply together."
+    )
+    max_tokens: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Most tokens of one reply."
+    )
+    input: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="US dollars for a million tokens."
+    )
+    output: Annotated[float, Field(ge=0)] | None = Field(default=None, description="The same.")
+    cache_read: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="The same; if only `input` is given, that."
+    )
+    cache_write: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="The same; if only `input` is given, that."
+    )
 
 
 class ProviderSettings(Part):
     name: str = Field(description="The part of `provider/model` before the slash.")
-    kind: Literal["anthropic", "scripted"] = Field(description="Which wire it speaks.")
+    kind: Literal["anthropic", "openai", "openai-chat", "scripted"] = Field(
+        description="Which wire it speaks: Anthropic Messages, OpenAI Responses, or Chat "
+        "Completions as OpenAI and most others speak it."
+    )
     api_key_env: str = Field(
         default="", description="The environment variable that holds the key; never the key."
     )
     base_url: str | None = Field(default=None, description="Another endpoint than the usual one.")
     models: list[str] = Field(default=[], description="Models to offer; any other may be named.")
+    about: dict[str, AboutModel] = Field(
+        default={}, description="What is known of models, by their names: sizes and prices."
+    )
     script: str | None = Field(
         default=None, description="For kind `scripted`: the script file, absolute."
     )
@@ -80,6 +121,25 @@ class LimitSettings(Part):
     )
 
 
+class ToolSettings(Part):
+    bash_timeout: Annotated[float, Field(gt=0)] = Field(
+        default=30.0, description="Seconds for a command that does not name its own limit."
+    )
+    grep_program: str = Field(
+        default="rg", description="ripgrep; where it is not there, Magy searches by itself."
+    )
+    grep_matches: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=100, description="Most matching lines that one `grep` call shows."
+    )
+    glob_results: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=500, description="Most paths that one `glob` call shows."
+    )
+    search_url: str = Field(
+        default="https://html.duckduckgo.com/html/",
+        description="Where `web_search` asks, in DuckDuckGo's HTML form.",
+    )
+
+
 class AuditSettings(Part):
     enabled: bool = Field(default=True, description="Write the audit files.")
     preview_length: Annotated[int, Field(ge=0, le=10_000)] = Field(
@@ -92,14 +152,19 @@ class Settings(Part):
 
     magy: Identity = Identity()
     default_agent: str = Field(default="build", description="The agent of new sessions.")
+    custom_agents: bool = Field(
+        default=True, description="Read agents from the user's and the project's directories."
+    )
+    titles: bool = Field(default=True, description="Let the model give each session a title.")
     model: ModelSettings = ModelSettings()
     provider: list[ProviderSettings] = Field(
-        default=[], description="Providers besides `anthropic`, or changes to it, by name."
+        default=[], description="Providers besides those Magy knows, or changes to them, by name."
     )
     limits: LimitSettings = LimitSettings()
     permission: Permission = Field(
         default={}, description="Rules by key, as in an agent file; see permissions.md."
     )
+    tools: ToolSettings = ToolSettings()
     audit: AuditSettings = AuditSettings()
 
 
@@ -118,6 +183,10 @@ class Loaded:
     """(source, permission table) of every layer that has one, each judged for itself."""
     ignored: tuple[str, ...] = ()
     """What an untrusted project asked for and does not get."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """The layer that each value comes from, by dotted key: `model.default`, `permission.bash` (all
+    layers with a rule of that key, in order), `provider.NAME.base_url`. What is not here is as
+    Magy sets it."""
 
 
 def config_dir() -> Path:
@@ -164,6 +233,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     if script := environ.get("MAGY_SCRIPT"):
         values["provider"] = [{"name": "scripted", "kind": "scripted", "script": script}]
         values["model"] = {"default": "scripted/script"}
+        values["titles"] = False  # a script answers what it was written for
     if model := environ.get("MAGY_MODEL"):
         values["model"] = {"default": model}
     if agent := environ.get("MAGY_AGENT"):
@@ -215,45 +285,76 @@ def _problem(item: dict[str, Any]) -> str:
     where = ".".join(str(step) for step in item["loc"])
     if item["type"] != "extra_forbidden":
         return f"{where}: {item['msg']} (it is {item['input']!r})"
-    model: Any = Settings
+    model: type[BaseModel] = Settings
     for step in item["loc"][:-1]:
-        if isinstance(step, str):
-            model = _inner(model.model_fields[step].annotation)
+        if step in model.model_fields:
+            model = _inner(model.model_fields[step].annotation) or model
     near = difflib.get_close_matches(str(item["loc"][-1]), model.model_fields, 1)
     known = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(model.model_fields)}"
     return f"unknown key {where!r}; {known}"
 
 
-def _inner(annotation: Any) -> Any:
-    """The model of a field, also of a list of models."""
-    return next(iter(getattr(annotation, "__args__", ())), annotation)
+def _inner(annotation: Any) -> type[BaseModel] | None:
+    """The model of a field, also of a list or table of models."""
+    for one in (annotation, *getattr(annotation, "__args__", ())):
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            return one
+    return None
 
 
 def _merge(layers: list[Layer], ignored: tuple[str, ...]) -> Loaded:
     merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
     rules: list[tuple[str, Permission]] = []
     for layer in layers:
         values = dict(layer.values)
-        caps = {k: v for k, v in values.get("limits", {}).items() if k.startswith("max:")}
-        if caps:
-            values["limits"] = _lowered(merged.get("limits", {}), caps)
+        limits = values.get("limits")
+        if isinstance(limits, Mapping) and any(name.startswith("max:") for name in limits):
+            values["limits"] = _lowered(merged.get("limits", {}), limits)
         validate(Layer(layer.name, values))
+        _trace(origins, layer.name, values)
         if table := values.pop("permission", None):
             rules.append((layer.name, table))
         for key, value in values.items():
             merged[key] = _joined(key, merged.get(key), value)
-    return Loaded(Settings.model_validate(merged), tuple(rules), ignored)
+    return Loaded(Settings.model_validate(merged), tuple(rules), ignored, origins)
 
 
 def _lowered(limits: Mapping[str, Any], caps: Mapping[str, Any]) -> dict[str, Any]:
-    """Limits as an untrusted project may set them: only stricter. 0 means none, so is widest."""
+    """The limits that an untrusted project changes: only to stricter ones. 0 means none, so is
+    widest."""
     defaults = LimitSettings().model_dump()
-    lowered = dict(limits)
+    lowered = {}
     for name, cap in caps.items():
         name = name.removeprefix("max:")
         now = limits.get(name, defaults.get(name, 0))
-        lowered[name] = min(filter(None, (now, cap)), default=0)
+        if cap and (not now or cap < now):
+            lowered[name] = cap
     return lowered
+
+
+def _trace(origins: dict[str, str], layer: str, values: Mapping[str, Any]) -> None:
+    """Notes what `layer` sets, as `_merge` lets it: tables key by key, a provider as a whole, and
+    permissions beside those of the layers before."""
+    for key, value in values.items():
+        if key == "provider":
+            for one in value:
+                path = f"provider.{one['name']}"
+                _forget(origins, path)
+                origins |= {f"{path}.{name}": layer for name in one if name != "name"}
+        elif key == "permission":
+            for name in value:
+                before = origins.get(f"permission.{name}")
+                origins[f"permission.{name}"] = f"{before}, {layer}" if before else layer
+        elif isinstance(value, Mapping):
+            origins |= {f"{key}.{name}": layer for name in value}
+        else:
+            origins[key] = layer
+
+
+def _forget(origins: dict[str, str], table: str) -> None:
+    for key in [key for key in origins if key.rpartition(".")[0] == table]:
+        del origins[key]
 
 
 def _joined(key: str, old: Any, new: Any) -> Any:

@@ -1,62 +1,118 @@
-"""The configuration that holds for each workspace root, with its trust."""
+"""The configuration and the agents that hold for each workspace root, with its trust."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from magy_server import config
-from magy_server.core.errors import NotTrusted
+from magy_server.agents import agent_files, common_rules, find_agents, user_directory
+from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.specs import Agents
 from magy_server.engine.engine import Engine
-from magy_server.engine.trust import files_hash
+from magy_server.engine.trust import MOST, files_hash, magy_files
 from magy_server.engine.world import read_project
+
+Signature = frozenset[tuple[str, int, int, int]]
+"""Of files: path, size, time of the last change, inode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     loaded: config.Loaded
     rules: tuple[Ruleset, ...]
+    agents: Agents
     trusted: bool
+    signature: Signature
+    broken: str | None = None
+    """Why the configuration as it is now cannot be used; the rest is then what held before."""
 
 
 class Projects:
-    """`options` are the editor's settings. Implements `engine.trust.Trust`."""
+    """`options` are the editor's settings. Implements `engine.trust.Trust`.
+
+    Files are read again when they have changed, and a project that changed is no longer trusted:
+    then the methods may raise InvalidConfig naming file and key."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.engine: Engine | None = None
         self._options = options
-        self._known: dict[str | None, Project] = {None: self._read(None, trusted=False)}
+        self._hashes: dict[str | None, str | None] = {}
+        self._known: dict[str | None, Project] = {}
+        self.of(None)
 
     def add(self, root: str, trusted_hash: str | None) -> None:
-        """Reads a root's configuration. Raises InvalidConfig naming file and key."""
-        trusted = trusted_hash is not None and trusted_hash == _hash(root)
-        self._known[root] = self._read(root, trusted=trusted)
-
-    def _read(self, root: str | None, *, trusted: bool) -> Project:
-        loaded = config.load(root, trusted=trusted, options=self._options)
-        rules = tuple(ruleset(source, table) for source, table in loaded.rules)
-        return Project(loaded, rules, trusted)
+        """Reads a root's configuration; it is trusted if its Magy files have this hash. Raises
+        InvalidConfig naming file and key."""
+        self._hashes[root] = trusted_hash
+        self._known[root] = self._read(root, _signature(root))
 
     def of(self, root: str | None) -> Project:
-        if root not in self._known:
-            assert root is not None
-            self.add(root, None)
-        return self._known[root]
+        signature = _signature(root)
+        known = self._known.get(root)
+        if known is None and root is None:
+            known = self._known[root] = self._read(root, signature)
+        elif known is None:
+            known = self._known[root] = self._read_again(root, self.of(None), signature)
+        elif known.signature != signature:
+            known = self._known[root] = self._read_again(root, known, signature)
+        return known
+
+    def _read(self, root: str | None, signature: Signature) -> Project:
+        trusted = self._vouched(root)
+        loaded = config.load(root, trusted=trusted, options=self._options)
+        own = tuple(ruleset(source, table) for source, table in loaded.rules)
+        found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
+        return Project(loaded, (common_rules(), *own), found, trusted, signature)
+
+    def _read_again(self, root: str | None, known: Project, signature: Signature) -> Project:
+        """What is wrong now must not keep anyone from looking at what was before, but nothing
+        runs by it: see `rules`."""
+        try:
+            return self._read(root, signature)
+        except InvalidConfig as error:
+            custom = known.loaded.settings.custom_agents
+            found = find_agents(root, trusted=False, custom=custom)
+            return replace(
+                known, agents=found, trusted=False, signature=signature, broken=error.message
+            )
+
+    def _vouched(self, root: str | None) -> bool:
+        wanted = self._hashes.get(root)
+        return root is not None and wanted is not None and wanted == _hash(root)
+
+    # --- what holds -----------------------------------------------------------------------------
 
     def rules(self, root: str | None) -> Sequence[Ruleset]:
-        return self.of(root).rules
+        """Raises InvalidConfig."""
+        known = self.of(root)
+        if known.broken is not None:
+            raise InvalidConfig(known.broken)
+        return known.rules
+
+    def agents(self, root: str | None) -> Agents:
+        return self.of(root).agents
 
     def settings(self, root: str | None) -> config.Settings:
         return self.of(root).loaded.settings
+
+    def problems(self, root: str | None) -> list[str]:
+        """What is wrong with files that were read, each naming its file: for people."""
+        known = self.of(root)
+        return [*filter(None, [known.broken]), *known.agents.problems]
+
+    # --- trust ----------------------------------------------------------------------------------
 
     def trusted(self, root: str) -> bool:
         return self.of(root).trusted
 
     def ignored(self, root: str) -> Sequence[str]:
-        return self.of(root).loaded.ignored
+        known = self.of(root)
+        return (*known.loaded.ignored, *known.agents.untrusted.values())
 
     async def set(self, root: str, trusted: bool) -> None:
         """Remembers the person's word, for the root's Magy files as they are now."""
@@ -72,6 +128,26 @@ def _hash(root: str) -> str | None:
         return files_hash(root)
     except NotTrusted:
         return None
+
+
+def _signature(root: str | None) -> Signature:
+    """Of everything that is read for a root; cheap enough for every turn."""
+    return frozenset(map(_stamp, _sources(root)))
+
+
+def _sources(root: str | None) -> Iterator[str]:
+    yield str(config.config_dir() / "magy.toml")
+    yield from agent_files(user_directory())
+    if root is not None:
+        yield from islice(magy_files(root), MOST + 1)
+
+
+def _stamp(path: str) -> tuple[str, int, int, int]:
+    try:
+        about = os.stat(path)
+    except OSError as error:
+        return path, -1, error.errno or 0, 0
+    return path, about.st_size, about.st_mtime_ns, about.st_ino
 
 
 def ruleset(source: str, table: config.Permission) -> Ruleset:

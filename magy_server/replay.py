@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,7 +15,7 @@ from pydantic import BaseModel
 from magy_server import config
 from magy_server.core import prompt
 from magy_server.core.errors import MagyError, NotFound
-from magy_server.core.events import Briefed
+from magy_server.core.events import Briefed, Compacted, Event, Finished, Hash, Image, Prompted
 from magy_server.core.state import State
 from magy_server.store.sqlite import SqliteStore
 
@@ -37,10 +39,8 @@ async def _lines(session: str, upto: int | None) -> list[str]:
         entries = await store.read(stream, before=None if upto is None else upto + 1)
         if not entries:
             raise NotFound(f"There is no session {session!r} in {config.state_dir()}.")
-        briefings = [entry.event for entry in entries if isinstance(entry.event, Briefed)]
-        hashes = {part.hash for b in briefings for part in b.sections + b.tools}
-        texts = {hash: data.decode() for hash, data in (await store.blobs(list(hashes))).items()}
-        pairs = prompt.requests(entries, State(stream), texts)
+        texts, pictures = await _blobs(store, [entry.event for entry in entries])
+        pairs = prompt.requests(entries, State(stream), texts, pictures)
         return [
             json.dumps({"request": request, "reply": reply}, default=_plain, ensure_ascii=False)
             for request, reply in pairs
@@ -49,7 +49,32 @@ async def _lines(session: str, upto: int | None) -> list[str]:
         await store.close()
 
 
+async def _blobs(
+    store: SqliteStore, events: Sequence[Event]
+) -> tuple[dict[Hash, str], dict[Hash, bytes]]:
+    """What the requests were built from: texts, and pictures."""
+    texts: set[Hash] = set()
+    pictures: set[Hash] = set()
+    for event in events:
+        match event:
+            case Briefed():
+                texts.update(part.hash for part in event.sections + event.tools)
+            case Compacted():
+                texts.add(event.summary)
+            case Prompted():
+                pictures.update(p.hash for p in event.content if isinstance(p, Image))
+            case Finished():
+                pictures.update(image.hash for image in event.images)
+    found = await store.blobs([*texts, *pictures])
+    return (
+        {hash: found[hash].decode() for hash in texts},
+        {hash: found[hash] for hash in pictures},
+    )
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

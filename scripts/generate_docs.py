@@ -22,7 +22,7 @@ NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
 
 
 def protocol() -> Iterator[str]:
-    from magy_server.lsp import wire
+    from magy_server.lsp import methods, wire
     from magy_server.lsp.wire_docs import describe
 
     yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
@@ -32,12 +32,12 @@ def protocol() -> Iterator[str]:
         "be left out.\n"
     )
     yield "## From the client\n"
-    yield from describe(wire.CLIENT_TO_SERVER)
+    yield from describe(methods.CLIENT_TO_SERVER)
     yield "## From the server\n"
-    yield from describe(wire.SERVER_TO_CLIENT)
+    yield from describe(methods.SERVER_TO_CLIENT)
     yield "## Types\n"
     shared: dict[str, Any] = {}
-    for method in (*wire.CLIENT_TO_SERVER, *wire.SERVER_TO_CLIENT):
+    for method in (*methods.CLIENT_TO_SERVER, *methods.SERVER_TO_CLIENT):
         for model in filter(None, (method.params, method.result)):
             shared |= model.model_json_schema(by_alias=True).get("$defs", {})
     for name, schema in sorted(shared.items()):
@@ -54,6 +54,7 @@ def configuration() -> Iterator[str]:
         "project's is `magy.toml` in its root. Sessions are kept in `$XDG_STATE_HOME/magy`\n"
         "(usually `~/.local/state/magy`). `MAGY_CONFIG_DIR` and `MAGY_STATE_DIR` name other\n"
         "directories.\n\n"
+        "Providers that need no configuration: [models](models.md).\n\n"
         "The environment may set: " + (inspect.getdoc(config.from_environment) or "") + "\n"
     )
     yield from _settings("", schema, schema.get("$defs", {}))
@@ -138,10 +139,81 @@ def tools() -> Iterator[str]:
         )
 
 
+def models() -> Iterator[str]:
+    from magy_server import providers
+    from magy_server.llm import catalogue
+
+    yield (
+        "# Models and providers\n\nA model is named `provider/model`. Who names none gets "
+        "`model.default` of the\n[configuration](configuration.md); else the start model of the "
+        "first provider below whose key is\nset; else the first model of a model server that runs "
+        "on this machine. Those are asked at the\nendpoints below, and only when nothing else "
+        "decides. [`magy doctor`](../howto/doctor.md) says which\nmodel it is, and why.\n"
+    )
+    yield (
+        "## Providers\n\nThey need no configuration. A `[[provider]]` entry of the same name "
+        "changes what it says and\nkeeps the rest; one with another name adds a provider.\n"
+    )
+    about = ("Name", "Wire (`kind`)", "Key", "Endpoint", "Start model")
+    yield _columns(about, (_provider(one) for one in providers.known())) + "\n"
+    yield (
+        f"## What is known of models\n\nAs of {catalogue.AS_OF}, from the providers' "
+        "documentation: sizes in tokens, prices in US dollars for\na million tokens at the "
+        "provider's own endpoint. A prompt of more tokens than *long from* is\ncharged as a "
+        "whole, reply included, at the prices of the next line. An empty field is not known,\n"
+        "and neither is a model that is not here: its cost is shown as unknown.\n"
+        '`[provider.about."MODEL"]` below a `[[provider]]` entry of `magy.toml` says what is '
+        "missing, or\nbetter known.\n"
+    )
+    head = ("Model", "Window", "Reply", "Input", "Output", "Cache read", "Cache write", "Long from")
+    for provider, table in catalogue.TABLE.items():
+        rows = (row for name, facts in table.items() for row in _facts(name, facts))
+        yield f"### {provider}\n\n{_columns(head, rows)}\n"
+
+
+def _provider(one: Any) -> tuple[str, ...]:
+    from magy_server.llm import catalogue
+
+    values = (one.api_key_env, one.base_url, catalogue.DEFAULTS.get(one.name))
+    return (f"`{one.name}`", one.kind, *(_code(value) if value else "" for value in values))
+
+
+def _facts(name: str, facts: Any) -> Iterator[tuple[str, ...]]:
+    """The row of a model, and one more where long prompts have another price."""
+    sizes = tuple(f"{tokens:,}" if tokens else "" for tokens in (facts.window, facts.max_tokens))
+    price = facts.price
+    above = f"{price.long_above:,}" if price and price.long else ""
+    yield (f"`{name}`", *sizes, *_prices(price), above)
+    if price and price.long:
+        yield ("", "", "", *_prices(price.long), "")
+
+
+def _prices(price: Any) -> tuple[str, ...]:
+    names = ("input", "output", "cache_read", "cache_write")
+    return tuple(f"{getattr(price, name):g}" if price else "" for name in names)
+
+
+def _columns(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def command_line() -> Iterator[str]:
+    from magy_server.cli.parser import build
+    from magy_server.cli.reference import reference
+
+    yield from reference(build())
+
+
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
-    "docs/protocol.md": ("magy_server/lsp/wire.py", protocol),
+    "docs/protocol.md": ("magy_server/lsp/wire.py and methods.py", protocol),
+    "docs/reference/command-line.md": ("magy_server/cli/parser.py", command_line),
     "docs/reference/configuration.md": ("magy_server/config.py", configuration),
     "docs/reference/events.md": ("magy_server/core/events.py and values.py", events),
+    "docs/reference/models.md": (
+        "magy_server/llm/catalogue.py and magy_server/providers.py",
+        models,
+    ),
     "docs/reference/tools.md": ("magy_server/tools", tools),
 }
 

@@ -16,7 +16,18 @@ FILE_BUDGETS = {"magy_server/engine/turn.py": 150}
 
 PURE = {"core", "edits"}
 MIDDLE = {"engine", "tools", "llm", "store", "bus", "sandbox", "memory"}
-FRONT = {"lsp", "acp", "http", "fleet", "magi", "schedule", "channels", "connectors", "plugins"}
+FRONT = {
+    "lsp",
+    "cli",
+    "acp",
+    "http",
+    "fleet",
+    "magi",
+    "schedule",
+    "channels",
+    "connectors",
+    "plugins",
+}
 EDGE = {"config", "resources"}
 """Modules below every front door: settings, and where shipped files are."""
 
@@ -40,7 +51,7 @@ HEAVY = {
 SUPERVISORS = {
     ("magy_server/bus/local.py", "deliver"),
     ("magy_server/engine/runner.py", "_supervise"),
-    ("magy_server/engine/perform.py", "_supervised"),
+    ("magy_server/engine/calls.py", "supervised"),
     ("magy_server/lsp/outbox.py", "settle"),
 }
 """(file, function): where one session, tool call or request is kept from taking others with it."""

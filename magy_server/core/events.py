@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import Field
 
 from magy_server.core.values import (
     Action,
@@ -27,6 +27,7 @@ from magy_server.core.values import (
     FileChange,
     Grant,
     Hash,
+    Image,
     Limits,
     Link,
     Part,
@@ -49,7 +50,10 @@ __all__ = [
     "Call",
     "CallId",
     "CancelAsked",
+    "CompactAsked",
+    "Compacted",
     "Configured",
+    "Consulted",
     "Content",
     "Decision",
     "Effect",
@@ -65,6 +69,7 @@ __all__ = [
     "Grant",
     "Granted",
     "Hash",
+    "Image",
     "Judged",
     "Limits",
     "Link",
@@ -86,10 +91,6 @@ __all__ = [
     "Usage",
     "Value",
     "Withdrawn",
-    "blobs",
-    "decode",
-    "encode",
-    "opens_turn",
 ]
 
 # --- the events ---------------------------------------------------------------------------------
@@ -129,6 +130,11 @@ class Briefed(Value):
     """The tools without effects: their calls run side by side."""
     rules: Hash
     max_tokens: int
+    """Most tokens of one reply; 0 leaves it to the provider."""
+    window: int = 0
+    """Tokens that the model can hold, prompt and reply together; 0: not known."""
+    compact_at: int = 0
+    """Tokens from which on the conversation is compacted; 0: never by itself."""
     thinking_tokens: int = 0
     temperature: float | None = None
     limits: Limits = Limits()
@@ -165,15 +171,18 @@ class Admitted(Value):
 
 
 class Replied(Value):
-    """A whole model reply. `request` is the seq of the last entry the request was built from, in
-    decimal: the id under which its deltas were streamed."""
+    """A whole model reply; when `cancelled`, what had been said of it. `request` is the seq of the
+    last entry the request was built from, in decimal: the id under which its deltas were streamed.
+    """
 
     type: Literal["replied"] = "replied"
     request: str
     model: str
     content: tuple[Part, ...]
-    stop: Literal["end_turn", "tool_use", "max_tokens", "refusal"]
+    stop: Literal["end_turn", "tool_use", "max_tokens", "refusal", "cancelled"]
     usage: Usage = Usage()
+    cost: float | None = None
+    """US dollars, by the price table of that day; None: the price is not known."""
 
 
 class Judged(Value):
@@ -245,6 +254,8 @@ class Finished(Value):
     diff: Hash | None = None
     output: Hash | None = None
     """The whole output, when `for_model` holds only a part."""
+    images: tuple[Image, ...] = ()
+    """Pictures that the model is shown besides `for_model`."""
     changes: tuple[FileChange, ...] = ()
     background: int | None = None
     """Process group of a command that goes on in the background."""
@@ -264,6 +275,41 @@ class Exited(Value):
 class Planned(Value):
     type: Literal["planned"] = "planned"
     tasks: tuple[Task, ...]
+
+
+class Consulted(Value):
+    """A hidden agent (title, summary) was asked about the session, outside the conversation.
+    `request` is the text it was given."""
+
+    type: Literal["consulted"] = "consulted"
+    agent: str
+    model: str
+    request: Hash
+    text: str
+    usage: Usage = Usage()
+    cost: float | None = None
+
+
+class CompactAsked(Value):
+    """Inbox. The conversation shall be compacted, by a person's word (`focus` says what matters) or
+    because the provider found it too long."""
+
+    type: Literal["compact_asked"] = "compact_asked"
+    why: Literal["user", "too_long"] = "user"
+    focus: str = ""
+
+
+class Compacted(Value):
+    """The first `dropped` items of the conversation are replaced by the text `summary`, and the
+    briefing of this moment starts a new prefix. `request` is the text that asked for it."""
+
+    type: Literal["compacted"] = "compacted"
+    dropped: int
+    summary: Hash
+    request: Hash | None = None
+    model: str = ""
+    usage: Usage = Usage()
+    cost: float | None = None
 
 
 class CancelAsked(Value):
@@ -300,11 +346,14 @@ class Ended(Value):
 Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Withdrawn | Trusted | Started | Finished | Exited | Planned
-    | CancelAsked | Resumed | Ended,
+    | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended,
     Field(discriminator="type"),
 ]  # fmt: skip
 
-INBOX = (Prompted, Requeued, Answered, CancelAsked, Configured, Granted, Withdrawn, Trusted)
+INBOX = (
+    Prompted, Requeued, Answered, CompactAsked, CancelAsked, Configured, Consulted, Granted,
+    Withdrawn, Trusted,
+)  # fmt: skip
 """Events that any process may append; all others need the session's lease."""
 
 
@@ -315,42 +364,3 @@ class Entry(Value):
     seq: int
     at: float
     event: Event
-
-
-EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
-
-
-def encode(event: Event) -> bytes:
-    """One event as JSON."""
-    return event.model_dump_json().encode()
-
-
-def decode(data: bytes | str) -> Event:
-    """Raises pydantic.ValidationError for an unknown kind or field."""
-    return EVENT.validate_json(data)
-
-
-def blobs(event: Event) -> tuple[Hash, ...]:
-    """The blobs an event refers to; they live as long as some event does."""
-    match event:
-        case Briefed():
-            return (*(s.hash for s in event.sections + event.tools), event.rules)
-        case Judged(facts=Facts(preview=str(preview))):
-            return (preview,)
-        case Started(evidence=evidence):
-            return _changed(evidence.changes)
-        case Finished():
-            own = tuple(h for h in (event.diff, event.output) if h)
-            return own + _changed(event.changes)
-        case Exited(output=str(output)):
-            return (output,)
-    return ()
-
-
-def opens_turn(event: Event) -> bool:
-    """Marked in the store, so that the last N turns are found without reading the log."""
-    return isinstance(event, Admitted) and event.opens
-
-
-def _changed(changes: tuple[FileChange, ...]) -> tuple[Hash, ...]:
-    return tuple(h for c in changes for h in (c.before, c.after) if h)

@@ -122,8 +122,10 @@ def _verdicts(
 ) -> Iterator[_Verdict]:
     if not facts.resources:
         yield _Verdict(_without_resources(key, effect, sources), key)
+    # What a command names are its arguments, also when the command has no effect.
+    runs = any(resource.kind == "exec" for resource in facts.resources)
     for resource in facts.resources:
-        if effect in _FILES and resource.kind in _FILES:
+        if effect in _FILES and resource.kind in _FILES and not runs:
             if resource.relative is None:
                 rule = f"outside the workspace: {resource.subject}"
                 yield _Verdict(Decision(action="deny", rule=rule), key, resource)

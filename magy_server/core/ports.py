@@ -144,7 +144,16 @@ class Message:
 
     role: Literal["user", "assistant"]
     parts: tuple[Any, ...]
-    """For the user: Text and ToolOutput. For the assistant: Text, Thinking, Call (events)."""
+    """For the user: Text, Picture and ToolOutput. For the assistant: Text, Thinking, Call. Thinking
+    is there only if the model that is asked now has thought it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """`mime` is one of `values.IMAGES`."""
+
+    mime: str
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,7 @@ class ToolOutput:
     provider_id: str
     text: str
     error: bool = False
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +184,7 @@ class ModelRequest:
     tools: tuple[ToolSchema, ...]
     messages: tuple[Message, ...]
     max_tokens: int
+    """0: not limited here."""
     thinking_tokens: int = 0
     temperature: float | None = None
 
@@ -181,13 +192,48 @@ class ModelRequest:
 @dataclass(frozen=True, slots=True)
 class Delta:
     """Something streamed. `kind` text | thinking: more of the reply; call: tool `name` is being
-    called, `text` is more of its argument JSON."""
+    called, `text` is more of its argument JSON, and `done` says that this was the last of it."""
 
     kind: Literal["text", "thinking", "call"]
     text: str
     index: int = 0
     """For `call`: which tool call of this reply, from 0."""
     name: str = ""
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens. Where `long` is given, it holds for the whole of a request
+    whose prompt, cached parts included, has more than `long_above` tokens."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    long_above: int = 0
+    long: Price | None = None
+
+    def of(self, usage: Usage) -> float:
+        """US dollars for one request."""
+        if self.long is not None and usage.total - usage.output > self.long_above:
+            return self.long.of(usage)
+        return (
+            usage.input * self.input
+            + usage.output * self.output
+            + usage.cache_read * self.cache_read
+            + usage.cache_write * self.cache_write
+        ) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model beforehand. `window`: tokens of prompt and reply together, 0 when
+    not known; `max_tokens`: the most that one reply can have, 0 when not known."""
+
+    window: int = 0
+    max_tokens: int = 0
+    price: Price | None = None
 
 
 class Provider(Protocol):
@@ -195,6 +241,11 @@ class Provider(Protocol):
     retries by itself. Closing the iterator ends the request."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]: ...
+
+    async def models(self) -> list[str]:
+        """The provider's own names of the models that this key may use; also the cheapest proof
+        that endpoint and key are good. Raises ProviderError."""
+        ...
 
     def warm(self) -> None:
         """Imports what is slow to import; called in a thread."""
@@ -253,6 +304,6 @@ class Clock(Protocol):
 
 __all__ = [
     "Batch", "Buffer", "Bus", "Clock", "Content", "Delta", "Editor", "Lease", "Message",
-    "ModelRequest", "Page", "Provider", "Store", "StreamInfo", "TextChange", "ToolOutput",
-    "ToolSchema", "Usage",
+    "ModelFacts", "ModelRequest", "Page", "Picture", "Price", "Provider", "Store", "StreamInfo",
+    "TextChange", "ToolOutput", "ToolSchema", "Usage",
 ]  # fmt: skip

@@ -13,25 +13,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from magy_server.core.events import (
     Briefed,
     Call,
+    Compacted,
     Content,
     Embedded,
     Entry,
     Finished,
     Hash,
+    Image,
     Link,
     Part,
     Prompted,
     Replied,
     Text,
+    Thinking,
 )
-from magy_server.core.ports import Message, ModelRequest, ToolOutput, ToolSchema
+from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
 from magy_server.core.state import Item, State, apply
 
 MISSING = "(no result: the session was interrupted before this call ran)"
 
 
-def build(state: State, texts: Mapping[Hash, str]) -> ModelRequest:
-    """The request that answers the log as it stands. `texts` has the blobs the briefings name."""
+GONE = "(a picture that cannot be shown any more)"
+NO_PICTURES: Mapping[Hash, bytes] = {}
+
+
+def build(
+    state: State, texts: Mapping[Hash, str], pictures: Mapping[Hash, bytes] = NO_PICTURES
+) -> ModelRequest:
+    """The request that answers the log as it stands. `texts` has the blobs that `needed` names,
+    `pictures` those that `pictured` does."""
     prefix, briefing = state.prefix, state.briefing
     if prefix is None or briefing is None:
         raise ValueError(f"{state.stream}: a request needs a briefing first")
@@ -41,7 +51,7 @@ def build(state: State, texts: Mapping[Hash, str]) -> ModelRequest:
         model=briefing.model,
         system=tuple(texts[section.hash] for section in prefix.sections),
         tools=tuple(_schema(texts[section.hash]) for section in prefix.tools),
-        messages=tuple(_messages(state.conversation, prefix, texts)),
+        messages=tuple(_Conversation(prefix, texts, pictures).messages(state.conversation)),
         max_tokens=briefing.max_tokens,
         thinking_tokens=briefing.thinking_tokens,
         temperature=briefing.temperature,
@@ -49,22 +59,37 @@ def build(state: State, texts: Mapping[Hash, str]) -> ModelRequest:
 
 
 def needed(state: State) -> set[Hash]:
-    """The blobs `build` will look up."""
+    """The texts that `build` will look up."""
     briefings = [item for item in state.conversation if isinstance(item, Briefed)]
     if state.prefix:
         briefings.append(state.prefix)
-    return {section.hash for b in briefings for section in b.sections + b.tools}
+    summaries = {item.summary for item in state.conversation if isinstance(item, Compacted)}
+    return summaries | {section.hash for b in briefings for section in b.sections + b.tools}
+
+
+def pictured(state: State) -> set[Hash]:
+    """The pictures that `build` will look up."""
+    found: set[Hash] = set()
+    for item in state.conversation:
+        if isinstance(item, Finished):
+            found.update(image.hash for image in item.images)
+        elif isinstance(item, Prompted):
+            found.update(part.hash for part in item.content if isinstance(part, Image))
+    return found
 
 
 def requests(
-    entries: Iterable[Entry], start: State, texts: Mapping[Hash, str]
+    entries: Iterable[Entry],
+    start: State,
+    texts: Mapping[Hash, str],
+    pictures: Mapping[Hash, bytes] = NO_PICTURES,
 ) -> Iterator[tuple[ModelRequest, Replied]]:
     """Every request that got a reply, exactly as it was sent, with that reply (G025)."""
     asked: dict[str, State] = {}
     state = start
     for entry in entries:
         if isinstance(entry.event, Replied):
-            yield build(asked[entry.event.request], texts), entry.event
+            yield build(asked[entry.event.request], texts, pictures), entry.event
             asked.clear()
         state = apply(state, entry)
         asked[str(state.seq)] = state
@@ -75,41 +100,88 @@ def _schema(text: str) -> ToolSchema:
     return ToolSchema(body["name"], body["description"], body["parameters"])
 
 
-def _messages(
-    conversation: Sequence[Item], prefix: Briefed, texts: Mapping[Hash, str]
-) -> Iterator[Message]:
-    user: list[Text | ToolOutput] = []
-    pending: list[Call] = []
-    outputs: dict[str, ToolOutput] = {}
-    told = {section.name: section.hash for section in prefix.sections}
-    for item in conversation:
-        match item:
-            case Replied():
-                user = [*_results(pending, outputs), *user]
-                if user:
-                    yield Message("user", tuple(user))
-                user, outputs = [], {}
-                pending = [part for part in item.content if isinstance(part, Call)]
-                if parts := _spoken(item.content):
-                    yield Message("assistant", parts)
-            case Finished():
-                outputs[item.call] = _output(pending, item)
-            case Prompted():
-                user.extend(Text(text=text) for text in map(_said, item.content) if text)
-            case Briefed() if _continues(prefix, item):
-                user.extend(_news(item, told, texts))
-    user = [*_results(pending, outputs), *user]
-    if user:
-        yield Message("user", tuple(user))
+class _Conversation:
+    """The conversation as messages, for the prefix that a briefing gives."""
+
+    def __init__(
+        self, prefix: Briefed, texts: Mapping[Hash, str], pictures: Mapping[Hash, bytes]
+    ) -> None:
+        self._prefix = prefix
+        self._texts = texts
+        self._pictures = pictures
+        self._told = {section.name: section.hash for section in prefix.sections}
+
+    def messages(self, conversation: Sequence[Item]) -> Iterator[Message]:
+        user: list[Text | Picture | ToolOutput] = []
+        pending: list[Call] = []
+        outputs: dict[str, ToolOutput] = {}
+        for item in conversation:
+            match item:
+                case Replied():
+                    user = [*_results(pending, outputs), *user]
+                    if user:
+                        yield Message("user", tuple(user))
+                    user, outputs = [], {}
+                    pending = [part for part in item.content if isinstance(part, Call)]
+                    if parts := self._spoken(item):
+                        yield Message("assistant", parts)
+                case Finished():
+                    outputs[item.call] = self._output(pending, item)
+                case Prompted():
+                    user.extend(part for content in item.content for part in self._said(content))
+                case Compacted():
+                    user.append(Text(text=self._texts[item.summary]))
+                case Briefed() if _continues(self._prefix, item):
+                    user.extend(_news(item, self._told, self._texts))
+        user = [*_results(pending, outputs), *user]
+        if user:
+            yield Message("user", tuple(user))
+
+    def _spoken(self, reply: Replied) -> tuple[Part, ...]:
+        """Another model's thinking means nothing to this one, and its proof is not valid here."""
+
+        def kept(part: Part) -> bool:
+            if isinstance(part, Thinking):
+                return reply.model == self._prefix.model
+            return not isinstance(part, Text) or bool(part.text.strip())
+
+        return tuple(filter(kept, reply.content))
+
+    def _output(self, calls: Sequence[Call], finished: Finished) -> ToolOutput:
+        provider_id = next((c.provider_id for c in calls if c.id == finished.call), "")
+        found = [self._picture(image) for image in finished.images]
+        text = finished.for_model or "(no output)"
+        return ToolOutput(
+            finished.call,
+            provider_id,
+            "\n".join([text, *(part.text for part in found if isinstance(part, Text))]),
+            error=finished.status != "completed",
+            pictures=tuple(part for part in found if isinstance(part, Picture)),
+        )
+
+    def _picture(self, image: Image) -> Picture | Text:
+        data = self._pictures.get(image.hash)
+        return Text(text=GONE) if data is None else Picture(image.mime, data)
+
+    def _said(self, content: Content) -> Iterator[Text | Picture]:
+        text = ""
+        match content:
+            case Text():
+                text = content.text
+            case Link():
+                text = f"[The user mentions the file {content.name} ({content.uri})]"
+            case Embedded():
+                text = f"<context from={json.dumps(content.uri)}>\n{content.text}\n</context>"
+            case Image():
+                text = f"[The user shows the picture {content.name}]" if content.name else ""
+                yield self._picture(content)
+        if text:
+            yield Text(text=text)
 
 
 def _continues(prefix: Briefed, later: Briefed) -> bool:
     """False for a briefing of another agent or model: what it said does not hold any more."""
     return (prefix.agent, prefix.model, prefix.tools) == (later.agent, later.model, later.tools)
-
-
-def _spoken(content: Sequence[Part]) -> tuple[Part, ...]:
-    return tuple(part for part in content if not (isinstance(part, Text) and not part.text.strip()))
 
 
 def _results(calls: Sequence[Call], outputs: Mapping[str, ToolOutput]) -> list[ToolOutput]:
@@ -118,22 +190,6 @@ def _results(calls: Sequence[Call], outputs: Mapping[str, ToolOutput]) -> list[T
         outputs.get(call.id) or ToolOutput(call.id, call.provider_id, MISSING, error=True)
         for call in calls
     ]
-
-
-def _output(calls: Sequence[Call], finished: Finished) -> ToolOutput:
-    provider_id = next((c.provider_id for c in calls if c.id == finished.call), "")
-    text = finished.for_model or "(no output)"
-    return ToolOutput(finished.call, provider_id, text, error=finished.status != "completed")
-
-
-def _said(content: Content) -> str:
-    match content:
-        case Text():
-            return content.text
-        case Link():
-            return f"[The user mentions the file {content.name} ({content.uri})]"
-        case Embedded():
-            return f"<context from={json.dumps(content.uri)}>\n{content.text}\n</context>"
 
 
 def _news(briefed: Briefed, told: dict[str, Hash], texts: Mapping[Hash, str]) -> Iterator[Text]:

@@ -11,18 +11,20 @@
     ---
     You review changes. ...
 
-Everything wrong is an InvalidConfig that names file and line: a rule that is silently not read
-would be a permission that silently does not hold.
+`extends: build` takes from another agent what the file does not say itself. Everything wrong is an
+InvalidConfig that names file and line: a rule that is silently not read would be a permission that
+silently does not hold.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from magy_server.core.errors import InvalidConfig
+from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.events import Action, Value
 from magy_server.core.permit import KEYS, Rule, Ruleset
 
@@ -31,14 +33,14 @@ if TYPE_CHECKING:
 
 Mode = Literal["primary", "subagent", "all"]
 _FIELDS = (
-    "description", "mode", "hidden", "temperature", "model", "tools", "permissions",
+    "description", "mode", "hidden", "temperature", "model", "tools", "permissions", "extends",
 )  # fmt: skip
 _ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
 class AgentSpec(Value):
     """`model` is `provider/model`, None for the configured one. `tools` None: all that the rules
-    leave; else only these. `prompt` is the system prompt."""
+    leave; else only these. `prompt` is the system prompt, `where` the file it all stands in."""
 
     name: str
     description: str
@@ -49,29 +51,87 @@ class AgentSpec(Value):
     tools: tuple[str, ...] | None = None
     rules: Ruleset
     prompt: str
+    where: str = ""
 
 
-def parse_agent(name: str, text: str, where: str) -> AgentSpec:
-    """The agent `name` from the text of its file; `where` names the file in errors.
+@dataclass(frozen=True)
+class Agents(Mapping[str, AgentSpec]):
+    """The agents of one workspace root, and why others that have a file there cannot be used."""
 
-    Raises InvalidConfig.
-    """
+    specs: Mapping[str, AgentSpec]
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """By name: what is wrong with the file. No other agent stands in for it, as that one would have
+    other permissions."""
+    untrusted: Mapping[str, str] = field(default_factory=dict)
+    """By name: the file in a project that is not trusted."""
+    problems: Sequence[str] = ()
+    """All that was found wrong, for people; each names its file."""
+
+    def __getitem__(self, name: str) -> AgentSpec:
+        return self.specs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.specs)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    def named(self, name: str) -> AgentSpec:
+        """Raises InvalidConfig for one whose file is wrong, NotTrusted, NotFound."""
+        if name in self.specs:
+            return self.specs[name]
+        if name in self.broken:
+            raise InvalidConfig(self.broken[name])
+        if name in self.untrusted:
+            raise NotTrusted(
+                f"The agent {name!r} is not used: {self.untrusted[name]} is in a project that is "
+                "not trusted, or that changed since it was. Look at the file, then trust the "
+                "project."
+            )
+        known = ", ".join(spec.name for spec in self.specs.values() if not spec.hidden)
+        raise NotFound(f"There is no agent {name!r}. Agents are: {known}.")
+
+
+def parse_agent(
+    name: str, text: str, where: str, bases: Mapping[str, AgentSpec] | None = None
+) -> AgentSpec:
+    """The agent `name` from the text of its file; `where` names the file in errors, `bases` are the
+    agents that it may extend. Raises InvalidConfig."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
         raise InvalidConfig(
             f"{where}: {name!r} is no agent name; use small letters, digits, - and _ for the file."
         )
     front, prompt = _split(text, where)
-    reader = _Reader(where)
-    fields = reader.fields(front)
+    fields = _Reader(where, bases or {}).fields(front)
+    base = fields.pop("extends", None)
+    if base is not None:
+        fields = _extended(fields, base)
     if "description" not in fields:
         raise InvalidConfig(f"{where}:1: there is no description; add `description: ...`.")
+    prompt = prompt or fields.pop("prompt", "")
     if not prompt:
         raise InvalidConfig(
             f"{where}: the system prompt is missing; write it below the second ---."
         )
-    keys = fields.pop("permissions", {})
-    rules = Ruleset(source=f"agent {name}", keys=keys)
-    return AgentSpec(name=name, rules=rules, prompt=prompt, **fields)
+    rules = Ruleset(source=f"agent {name}", keys=fields.pop("permissions", {}))
+    return AgentSpec(**fields | {"name": name, "rules": rules, "prompt": prompt, "where": where})
+
+
+def parse_rules(source: str, text: str, where: str) -> Ruleset:
+    """Rules alone: YAML as under `permissions` in an agent file. Raises InvalidConfig."""
+    return Ruleset(source=source, keys=_Reader(where, {}).rules(text))
+
+
+def _extended(fields: Mapping[str, Any], base: AgentSpec) -> dict[str, Any]:
+    """What a file says, and from `base` what it does not say. Rules are joined key by key: those of
+    the file come first and take the place of those with the same pattern."""
+    keys = dict(base.rules.keys)
+    for key, own in fields.get("permissions", {}).items():
+        patterns = {rule.pattern for rule in own}
+        rest = [rule for rule in keys.get(key, ()) if rule.pattern not in patterns]
+        keys[key] = own if any(rule.bare for rule in own) else _merged([*own, *rest])
+    inherited = base.model_dump(exclude={"name", "rules", "where"})
+    return inherited | dict(fields) | {"permissions": keys}
 
 
 def _split(text: str, where: str) -> tuple[str, str]:
@@ -91,8 +151,9 @@ def _split(text: str, where: str) -> tuple[str, str]:
 class _Reader:
     """Checks the YAML nodes one by one, as only they know their lines."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, bases: Mapping[str, AgentSpec]) -> None:
         self.where = where
+        self.bases = bases
 
     def fail(self, node: Node, message: str) -> NoReturn:
         raise InvalidConfig(f"{self.where}:{node.start_mark.line + 1}: {message}")
@@ -110,6 +171,7 @@ class _Reader:
             "model": self._model,
             "tools": self._names,
             "permissions": self._permissions,
+            "extends": self._base,
         }
         fields = {}
         for key, value in self._pairs(node):
@@ -117,6 +179,10 @@ class _Reader:
                 self._unknown(key, "setting", _FIELDS)
             fields[key.value] = readers[key.value](value)
         return fields
+
+    def rules(self, text: str) -> dict[str, tuple[Rule, ...]]:
+        node = self._compose(text)
+        return self._permissions(node) if node else {}
 
     def _compose(self, front: str) -> Node | None:
         import yaml
@@ -216,6 +282,9 @@ class _Reader:
             if not piece.strip():
                 self.fail(node, "there is nothing between two commas.")
             yield piece.strip(), node
+
+    def _base(self, node: Node) -> AgentSpec:
+        return self.bases[self._one_of(node, self.bases, "built-in agent")]
 
     def _one_of(self, node: Node, known: Iterable[str], what: str) -> str:
         value = self._string(node)

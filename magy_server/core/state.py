@@ -6,8 +6,6 @@ an event that makes no sense where it stands (a second answer, a late cancel) ch
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,12 +16,16 @@ from magy_server.core.events import (
     Briefed,
     Call,
     CancelAsked,
+    CompactAsked,
+    Compacted,
     Configured,
+    Consulted,
     Ended,
     Entry,
     Event,
     Evidence,
     Exited,
+    FileChange,
     Finished,
     Grant,
     Granted,
@@ -37,18 +39,17 @@ from magy_server.core.events import (
     Started,
     Stop,
     Task,
-    Text,
     Usage,
     Withdrawn,
 )
+from magy_server.core.loops import HISTORY, signature
+from magy_server.core.sizes import refusals, size, words
 from magy_server.core.vector import Vector
 
-Item = Prompted | Replied | Finished | Briefed
+Item = Prompted | Replied | Finished | Briefed | Compacted
 """What the conversation is made of, in the order in which the model sees it."""
 
 NO_USAGE = Usage()
-HISTORY = 30
-"""How many finished calls are kept for loop detection: ten rounds of the longest cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,20 @@ class State:
     background: Mapping[str, int] = field(default_factory=dict)
     plan: tuple[Task, ...] = ()
     usage: Usage = NO_USAGE
+    cost: float = 0.0
+    """US dollars, of the requests whose price is known."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    context: int = 0
+    """Tokens that the next request will have, roughly: those of the latest one, which the provider
+    counted, and what came since."""
+    compact: CompactAsked | None = None
+    told: tuple[str, ...] = ()
+    """What the person said in the parts of the conversation that were compacted."""
+    refused: tuple[str, ...] = ()
+    """What the person refused in those parts, as the model was told."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """created | changed | deleted, by path: what this session did to each file, on the whole."""
 
     @property
     def agent(self) -> str:
@@ -189,6 +204,12 @@ def _apply(state: State, event: Event, seq: int, at: float) -> State:
             return replace(state, background=rest)
         case Ended():
             return replace(state, turn=None, last_stop=event.stop, questions={})
+        case Consulted():
+            return _spent(_entitle(state, event), event)
+        case CompactAsked():
+            return replace(state, compact=event)
+        case Compacted():
+            return _spent(_compact(state, event), event)
     return _in_turn(state, event, at)
 
 
@@ -220,6 +241,36 @@ def _in_turn(state: State, event: Event, at: float) -> State:
     return state
 
 
+def _spent(state: State, event: Replied | Consulted | Compacted) -> State:
+    state = replace(state, usage=state.usage + event.usage)
+    if event.cost is not None:
+        return replace(state, cost=state.cost + event.cost)
+    return replace(state, unpriced=state.unpriced + 1) if event.model else state
+
+
+def _entitle(state: State, event: Consulted) -> State:
+    """A title that a person gave stays."""
+    if event.agent != "title" or state.options.get("title"):
+        return state
+    return replace(state, options={**state.options, "title": event.text})
+
+
+def _compact(state: State, event: Compacted) -> State:
+    """What the prompt was told of the briefing is in the new prefix, so that goes from the rest."""
+    gone = state.conversation[: event.dropped]
+    kept = [i for i in state.conversation[event.dropped :] if not isinstance(i, Briefed)]
+    said = tuple(words(item) for item in gone if isinstance(item, Prompted))
+    return replace(
+        state,
+        prefix=state.briefing,
+        conversation=Vector([event, *kept]),
+        compact=None,
+        context=sum(map(size, kept)) // 4,
+        told=state.told + said,
+        refused=state.refused + refusals(gone),
+    )
+
+
 def _brief(state: State, event: Briefed) -> State:
     prefix = state.prefix
     same = prefix and (prefix.agent, prefix.model, prefix.tools) == (
@@ -249,6 +300,7 @@ def _admit(state: State, event: Admitted, at: float) -> State:
     for id in event.prompts:
         if prompt := waiting.pop(id, None):
             conversation = conversation.append(prompt)
+            state = replace(state, context=state.context + size(prompt) // 4)
     state = replace(state, conversation=conversation, waiting=tuple(waiting.values()))
     if event.opens:
         turn = Turn(id=event.turn, began=at)
@@ -260,9 +312,11 @@ def _admit(state: State, event: Admitted, at: float) -> State:
 
 def _cancel(state: State, event: CancelAsked) -> State:
     turn = state.turn
-    if turn is None or turn.cancel or event.turn not in (None, turn.id):
+    if turn is None:
+        return replace(state, compact=None)
+    if turn.cancel or event.turn not in (None, turn.id):
         return state
-    return replace(state, turn=replace(turn, cancel=event))
+    return replace(state, turn=replace(turn, cancel=event), compact=None)
 
 
 def _reply(state: State, turn: Turn, event: Replied) -> State:
@@ -275,7 +329,8 @@ def _reply(state: State, turn: Turn, event: Replied) -> State:
         calls=calls,
     )
     conversation = state.conversation.append(event)
-    return replace(state, turn=turn, conversation=conversation, usage=state.usage + event.usage)
+    context = event.usage.total or state.context + size(event) // 4
+    return _spent(replace(state, turn=turn, conversation=conversation, context=context), event)
 
 
 def _answer(state: State, event: Answered) -> State:
@@ -305,9 +360,19 @@ def _finish(state: State, turn: Turn, event: Finished) -> State:
         state,
         turn=turn,
         conversation=state.conversation.append(event),
+        context=state.context + size(event) // 4,
         questions=questions,
         background=background,
+        files=_changed(state.files, event.changes),
     )
+
+
+def _changed(files: Mapping[str, str], changes: Iterable[FileChange]) -> Mapping[str, str]:
+    for change in changes:
+        new = files.get(change.path) == "created" or change.before is None
+        what = "deleted" if change.after is None else "created" if new else "changed"
+        files = {**files, change.path: what}
+    return files
 
 
 def _call(state: State, id: str, **changes: object) -> State:
@@ -316,30 +381,3 @@ def _call(state: State, id: str, **changes: object) -> State:
         return state
     call = replace(turn.calls[id], **changes)  # type: ignore[arg-type]
     return replace(state, turn=replace(turn, calls={**turn.calls, id: call}))
-
-
-def signature(call: Call, finished: Finished) -> str:
-    """Equal for calls that asked the same and got the same."""
-    asked = json.dumps([call.name, call.arguments, call.invalid], sort_keys=True)
-    text = f"{asked}\0{finished.status}\0{finished.for_model}"
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def repeats(history: tuple[str, ...]) -> int:
-    """How often the newest calls repeat: of one call, or of a cycle of two or three (A032)."""
-    best = 1 if history else 0
-    for period in (1, 2, 3):
-        cycle = history[-period:]
-        count = 0
-        end = len(history)
-        while end >= period and history[end - period : end] == cycle:
-            count, end = count + 1, end - period
-        best = max(best, count)
-    return best
-
-
-def spoken(reply: Replied | None) -> str:
-    """The text of a reply, as a person reads it."""
-    if reply is None:
-        return ""
-    return "\n\n".join(part.text for part in reply.content if isinstance(part, Text))

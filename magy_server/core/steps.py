@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from magy_server.core.events import Limits, Stop
-from magy_server.core.state import CallState, State, Turn, repeats
+from magy_server.core.compact import due
+from magy_server.core.events import Limits, Replied, Stop, Text
+from magy_server.core.loops import repeats
+from magy_server.core.state import CallState, State, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class Admit:
 @dataclass(frozen=True, slots=True)
 class CallModel:
     """Make the request that the log so far calls for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Replace the older part of the conversation by a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +79,14 @@ class Rest:
     """No turn, no prompt: nothing to do until something arrives."""
 
 
-Step = Admit | CallModel | Judge | RunTools | Refuse | Recover | Wait | End | Rest
+Step = Admit | CallModel | Compact | Judge | RunTools | Refuse | Recover | Wait | End | Rest
 
 
 def next_step(state: State) -> Step:
     turn = state.turn
     if turn is None:
+        if state.compact:
+            return Compact()
         if not state.waiting:
             return Rest()
         first = state.waiting[0].id
@@ -121,13 +130,20 @@ def _talk(state: State, turn: Turn) -> Step:
     steers = tuple(p.id for p in state.steers)
     unanswered = turn.reply is None or bool(turn.calls)
     if turn.reply is not None and not unanswered and not steers:
-        stop = turn.reply.stop
-        return End("end_turn" if stop == "tool_use" else stop)
+        return _end(turn.reply)
     if limit := _limit(state, turn):
         return limit
+    if state.compact or due(state):
+        return Compact()
     if steers:
         return Admit(steers, turn=turn.id, opens=False)
     return CallModel()
+
+
+def _end(reply: Replied) -> End:
+    stop: Stop = "end_turn" if reply.stop == "tool_use" else reply.stop
+    silent = not any(isinstance(part, Text) and part.text.strip() for part in reply.content)
+    return End(stop, "The model ended its turn without a word." if silent else "")
 
 
 def _limit(state: State, turn: Turn) -> End | None:

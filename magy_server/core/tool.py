@@ -18,7 +18,7 @@ from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hint
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Effect, Event, Evidence, Facts, FileChange, Hash
+from magy_server.core.events import Action, Effect, Event, Evidence, Facts, FileChange, Hash, Image
 from magy_server.core.ports import Editor, ToolSchema
 
 
@@ -32,6 +32,8 @@ class Result:
     output: bytes | None = None
     changes: Sequence[FileChange] = ()
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    images: Sequence[Image] = ()
+    """Pictures for the model; their bytes are in `blobs`."""
     background: int | None = None
     events: Sequence[Event] = ()
     """Appended together with `Finished`."""
@@ -45,6 +47,11 @@ class ToolContext(Protocol):
     root: str
     facts: Facts
     editor: Editor | None
+
+    def may_read(self, path: str) -> Action:
+        """What the rules say to reading this file (canonical absolute path): for tools that look
+        into files which their arguments do not name. What is not `allow` is left out, and said."""
+        ...
 
     def emit(self, text: str) -> None:
         """Output so far, for the person watching; may be dropped."""
@@ -84,7 +91,9 @@ proved not done (the call runs again). Raises ToolError when it cannot be known.
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`key` is the permission key its rules are found under."""
+    """`key` is the permission key its rules are found under. `fresh` is how long, in seconds, a
+    result may be given again for the same call while nothing is known to have changed; 0: never.
+    """
 
     name: str
     description: str
@@ -96,6 +105,7 @@ class Tool:
     run: Callable[..., Awaitable[Result]]
     facts: FactsFunction
     recover: RecoverFunction | None
+    fresh: float
     _arguments: type[Any]
 
     @property
@@ -122,6 +132,7 @@ def tool(
     kind: str = "other",
     facts: FactsFunction = no_facts,
     recover: RecoverFunction | None = None,
+    fresh: float = 0.0,
 ) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
     """Makes a Tool of a typed async function whose first parameter is the context."""
 
@@ -137,6 +148,7 @@ def tool(
             run=function,
             facts=facts,
             recover=recover,
+            fresh=fresh,
             _arguments=model,
         )
 

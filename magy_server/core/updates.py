@@ -18,7 +18,10 @@ from magy_server.core.events import (
     Briefed,
     Call,
     CancelAsked,
+    CompactAsked,
+    Compacted,
     Configured,
+    Consulted,
     Content,
     Ended,
     Entry,
@@ -28,6 +31,7 @@ from magy_server.core.events import (
     Finished,
     Grant,
     Hash,
+    Image,
     Judged,
     Opened,
     Planned,
@@ -97,6 +101,15 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
             entries = [task.model_dump() for task in event.tasks]
             plan = {"type": "items", "planId": "plan", "entries": entries}
             yield {"sessionUpdate": "plan_update", "plan": plan}
+        case Consulted():
+            yield from _consulted(event, stamp)
+        case CompactAsked():
+            why = "as you asked" if event.why == "user" else "the model finds it too long"
+            yield notice("info", "Compacting", f"The conversation is summed up: {why}.")
+        case Compacted():
+            yield notice("info", "Compacted", f"A summary replaces {event.dropped} earlier items; "
+                         "the transcript keeps them.")  # fmt: skip
+            yield _usage(event, "compaction")
         case Resumed():
             yield notice("info", "Resumed", "The session was interrupted and goes on here.")
         case CancelAsked():
@@ -165,6 +178,11 @@ def interaction(asked: Asked) -> dict[str, Any]:
     }
 
 
+def cost(dollars: float, unpriced: int) -> dict[str, Any]:
+    """Of a session. `unpriced`: requests whose price is not known, so that it cost more."""
+    return {"amount": round(dollars, 6), "currency": "USD", "unpriced": unpriced}
+
+
 def usage(value: Usage) -> dict[str, int]:
     return {
         "totalTokens": value.total,
@@ -205,12 +223,20 @@ def _replied(event: Replied) -> Iterable[Update]:
             raw = part.arguments if part.invalid is None else part.invalid
             yield tool_call(part.id, name=part.name, title=part.name, status="pending",
                             rawInput=raw)  # fmt: skip
-    yield {
-        "sessionUpdate": "usage_update",
-        "used": event.usage.total,
-        "_meta": {"magy": {"request": event.request, "model": event.model,
-                           "usage": usage(event.usage)}},
-    }  # fmt: skip
+    yield _usage(event, event.request)
+
+
+def _usage(event: Replied | Consulted | Compacted, request: str) -> Update:
+    """`cost` is in US dollars, null when the price is not known."""
+    about = {"request": request, "model": event.model, "usage": usage(event.usage),
+             "cost": event.cost}  # fmt: skip
+    return {"sessionUpdate": "usage_update", "used": event.usage.total, "_meta": {"magy": about}}
+
+
+def _consulted(event: Consulted, stamp: str) -> Iterable[Update]:
+    if event.agent == "title":
+        yield {"sessionUpdate": "session_info_update", "title": event.text, "updatedAt": stamp}
+    yield _usage(event, event.agent)
 
 
 def _message(kind: str, id: str, texts: list[str]) -> Update:
@@ -273,6 +299,10 @@ def _ended(event: Ended) -> Update:
 def _content(block: Content) -> dict[str, Any]:
     if isinstance(block, Text):
         return {"type": "text", "text": block.text}
+    if isinstance(block, Image):
+        # The bytes are not sent round again with every look at the transcript.
+        return {"type": "resource_link", "uri": f"magy-blob:{block.hash}",
+                "name": block.name or "picture", "mimeType": block.mime}  # fmt: skip
     if block.type == "link":
         return {"type": "resource_link", "uri": block.uri, "name": block.name}
     return {"type": "resource", "resource": {"uri": block.uri, "text": block.text}}

@@ -44,12 +44,25 @@ class Embedded(Value):
     text: str
 
 
-Content = Annotated[Text | Link | Embedded, Field(discriminator="type")]
+class Image(Value):
+    """A picture, in a prompt or in what a tool found; `hash` names its bytes. `mime` is one of
+    `IMAGES`, found in the bytes themselves. `name` is for people."""
+
+    type: Literal["image"] = "image"
+    hash: Hash
+    mime: str
+    name: str = ""
+
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What all providers take."""
+
+Content = Annotated[Text | Link | Embedded | Image, Field(discriminator="type")]
 
 
 class Thinking(Value):
     """A thinking block. `signature` (or, for a redacted block, `data`) is the provider's proof and
-    must be echoed byte for byte while the tool round lasts."""
+    must be echoed byte for byte while the tool round lasts. Both hold for one provider only."""
 
     type: Literal["thinking"] = "thinking"
     text: str = ""

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
 
-from magy_server.core.events import Event, Evidence, Exited, Facts, Finished, Hash, Started
+from magy_server.core.events import (
+    Action,
+    Event,
+    Evidence,
+    Exited,
+    Facts,
+    Finished,
+    Hash,
+    Started,
+)
 from magy_server.core.ports import Editor
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
+
+if TYPE_CHECKING:
+    from magy_server.engine.judge import Law
 
 
 class LookContext:
@@ -23,13 +36,42 @@ class LookContext:
 class RunContext(LookContext):
     """`events` are appended together with the call's `Finished`."""
 
-    def __init__(self, session: Session, world: World, call: str, facts: Facts) -> None:
+    def __init__(
+        self,
+        session: Session,
+        world: World,
+        call: str,
+        facts: Facts,
+        law: Law,
+    ) -> None:
         super().__init__(session, world)
         self.call = call
         self.facts = facts
         self.events: list[Event] = []
         self._live = session
         self._world = world
+        self._law = law
+
+    @property
+    def rules(self) -> Hashable:
+        """What this agent may do, as far as it is remembered."""
+        return (self._law.rules, *(grant.id for grant in self._law.grants), self._law.bypass)
+
+    @property
+    def busy(self) -> bool:
+        """Commands of this session run in the background, and may change anything."""
+        return bool(self._live.state.background)
+
+    def open_versions(self) -> Hashable:
+        """Which text of which file the editor shows."""
+        editor = self.editor
+        if editor is None:
+            return ()
+        buffers = (editor.buffer(path) for path in editor.open_paths())
+        return tuple((buffer.path, buffer.version) for buffer in buffers if buffer)
+
+    def may_read(self, path: str) -> Action:
+        return self._law.may_read(self.root, path)
 
     def emit(self, text: str) -> None:
         self._live.stream_delta("output", self.call, text)

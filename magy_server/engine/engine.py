@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
+from magy_server.core.compact import possible
+from magy_server.core.errors import Conflict, InvalidRequest, NotFound, ProviderError, StoreError
 from magy_server.core.events import (
     Answered,
     CancelAsked,
+    CompactAsked,
     Configured,
     Content,
-    Ended,
     Entry,
     Event,
     Grant,
     Granted,
+    Hash,
     Opened,
     Prompted,
     Requeued,
@@ -26,29 +27,20 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.ports import Batch, Page, StreamInfo
-from magy_server.core.state import State, fold
-from magy_server.core.updates import shown
-from magy_server.engine.perform import closed
+from magy_server.core.state import State
+from magy_server.engine import pages
+from magy_server.engine.consult import consult
+from magy_server.engine.fork import copied
+from magy_server.engine.pages import Attached
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Decide, Session, Write
-from magy_server.engine.summary import summarise
 from magy_server.engine.world import Project, read_project
 
 LOG = logging.getLogger(__name__)
-MOST_ENTRIES = 500
+NO_BLOBS: Mapping[Hash, bytes] = {}
 FRESH = 3600.0
 """Seconds. A session left open longer ago than this waits for a person to resume it."""
 Outcome = Literal["started", "steered", "queued", "known"]
-
-
-@dataclass(frozen=True, slots=True)
-class Attached:
-    """What a newly attached client is shown: a summary and the newest page of the log."""
-
-    head: int
-    info: StreamInfo
-    entries: Sequence[Entry]
-    texts: dict[str, str]
 
 
 def stream_of(session_id: str) -> str:
@@ -69,7 +61,7 @@ class Engine:
         stream = stream_of(session_id)
         if await self.world.store.head(stream):
             return await self.runner.session(stream)
-        self.world.agent(agent)
+        self.world.agent(agent, root)
         session = self.runner.watch(stream)
         await session.load()
         opened = Opened(root=root, cwd=cwd, agent=agent, model=model)
@@ -89,42 +81,17 @@ class Engine:
         return info
 
     async def attach(self, session_id: str, *, after: int | None, tail: int) -> Attached:
-        """A bounded look: the last `tail` turns, or what came after an entry the client has; in
-        either case no more than the newest `MOST_ENTRIES`."""
-        store, stream = self.world.store, stream_of(session_id)
-        info = await self.info(session_id)
-        if after is None:
-            after = await self._before_turns(stream, tail, info.head)
-        entries = await store.read(stream, after=max(after, info.head - MOST_ENTRIES))
-        return Attached(info.head, info, entries, await self.texts_of(entries))
-
-    async def _before_turns(self, stream: str, tail: int, head: int) -> int:
-        if tail == 0:
-            return head
-        starts = await self.world.store.turn_starts(stream, tail)
-        if len(starts) < tail:
-            return 0
-        first = (await self.world.store.read(stream, after=starts[0] - 1, limit=1))[0]
-        return min(starts[0], getattr(first.event, "first", 0) or starts[0]) - 1
+        """A bounded look: the last `tail` turns, or what came after an entry the client has."""
+        return await pages.attach(self.world.store, await self.info(session_id), after, tail)
 
     async def events(
         self, session_id: str, *, after: int | None, before: int | None, limit: int
     ) -> Attached:
         info = await self.info(session_id)
-        store, stream = self.world.store, stream_of(session_id)
-        if after is None:
-            entries = await store.read(stream, before=before or info.head + 1, limit=limit)
-        else:
-            entries = await store.read(stream, after=after, before=before, limit=limit)
-        return Attached(info.head, info, entries, await self.texts_of(entries))
+        return await pages.events(self.world.store, info, after, before, limit)
 
     async def texts_of(self, entries: Sequence[Entry]) -> dict[str, str]:
-        """The diffs that these entries show."""
-        hashes = {hash for entry in entries for hash in shown(entry.event)}
-        if not hashes:
-            return {}
-        found = await self.world.store.blobs(list(hashes))
-        return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
+        return await pages.texts_of(self.world.store, entries)
 
     async def resume(self, session_id: str) -> None:
         """Goes on with a turn that was left open."""
@@ -152,14 +119,7 @@ class Engine:
         if await self.world.store.head(new):
             return await self.runner.session(new)
         entries = await self.world.store.read(stream, before=upto + 1)
-        copies = [entry.model_copy(update={"stream": new}) for entry in entries]
-        state = fold(copies, State(new))
-        events: list[Event] = [entry.event for entry in copies]
-        opened = state.opened
-        assert opened is not None
-        events[0] = opened.model_copy(update={"forked_from": (session_id, upto)})
-        events += _closing(state)
-        batch = Batch(new, 0, events, {}, summarise(_fold_events(new, events, state.at)))
+        batch = copied(entries, new, (session_id, upto))
         await self.world.store.append([batch])
         return await self.runner.session(new)
 
@@ -187,12 +147,45 @@ class Engine:
         await self.world.store.release(lease)
         return deleted
 
+    async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
+        """A session's options as they hold: one that names no model uses its agent's, or the
+        configured one; "" when there is none."""
+        filled = dict(about)
+        if not filled.get("model"):
+            agent = self.world.agents(root).get(filled.get("agent", ""))
+            filled["model"] = (agent and agent.model) or await self._default_model()
+        return filled
+
+    async def _default_model(self) -> str:
+        try:
+            return await self.world.default_model()
+        except ProviderError:
+            return ""  # whoever prompts is told
+
     # --- prompts --------------------------------------------------------------------------------
 
     async def prompt(
-        self, session_id: str, message_id: str, content: Sequence[Content], delivery: str
+        self,
+        session_id: str,
+        message_id: str,
+        content: Sequence[Content],
+        delivery: str,
+        blobs: Mapping[Hash, bytes] = NO_BLOBS,
     ) -> Outcome:
+        """`blobs` are the pictures that the content names."""
         session = await self.runner.session(stream_of(session_id))
+        async with session.arriving:
+            content, found = await self.world.mentioned(session.state, content)
+            return await self._prompt(session, message_id, content, delivery, {**blobs, **found})
+
+    async def _prompt(
+        self,
+        session: Session,
+        message_id: str,
+        content: Sequence[Content],
+        delivery: str,
+        blobs: Mapping[Hash, bytes],
+    ) -> Outcome:
         outcome: Outcome = "known"
 
         def decide(now: State) -> Write | None:
@@ -206,19 +199,40 @@ class Engine:
             prompted = Prompted(
                 id=message_id, content=tuple(content), delivery=mode, by=self.world.me
             )
-            return Write(_first(now, prompted, interrupt=delivery == "interrupt"))
+            return Write(_first(now, prompted, interrupt=delivery == "interrupt"), blobs)
 
         await self._say(session, decide)
         return outcome
 
+    async def compact(self, session_id: str, focus: str = "") -> None:
+        """Asks for it; it happens before the next model request, or now if nothing runs."""
+        session = await self.runner.session(stream_of(session_id))
+        if not possible(session.state):
+            raise InvalidRequest("There is nothing to compact: the agent has not answered yet.")
+        event = CompactAsked(focus=focus)
+        await self._say(session, lambda now: None if now.compact else Write([event]))
+
+    async def summary(self, session_id: str) -> str:
+        """As for a pull request. Raises ProviderError."""
+        session = await self.runner.session(stream_of(session_id))
+        if not possible(session.state):
+            raise InvalidRequest("There is nothing to sum up: the agent has not answered yet.")
+        said, blobs = await consult(session, self.world, "summary")
+        await session.append(lambda now: Write([said], blobs))
+        return said.text
+
     async def cancel(self, session_id: str, turn: str | None) -> bool:
-        return await self._cancel(await self.runner.session(stream_of(session_id)), turn, "user")
+        session = await self.runner.session(stream_of(session_id))
+        async with session.arriving:
+            return await self._cancel(session, turn, "user")
 
     async def _cancel(
         self, session: Session, turn: str | None, why: Literal["user", "closed"]
     ) -> bool:
         def decide(now: State) -> Write | None:
             running = now.turn
+            if now.compact and not running:
+                return Write([CancelAsked(why=why)])
             if running and turn in (None, running.id):
                 return None if running.cancel else Write([CancelAsked(turn=running.id, why=why)])
             # The turn has not begun: its prompt still waits, and need not wait any longer.
@@ -245,7 +259,7 @@ class Engine:
     ) -> State:
         session = await self.runner.session(stream_of(session_id))
         if option == "agent":
-            self.world.agent(value)
+            self.world.agent(value, session.state.opened.root if session.state.opened else None)
         elif option == "model":
             self.world.provider(value)
         elif option == "bypass" and value not in ("on", "off"):
@@ -367,27 +381,6 @@ def _first(now: State, prompted: Prompted, *, interrupt: bool) -> list[Event]:
         return [prompted]
     order = (prompted.id, *(p.id for p in now.waiting))
     return [prompted, Requeued(order=order), CancelAsked(turn=now.turn.id)]
-
-
-def _closing(state: State) -> list[Event]:
-    """What makes a log that ends in the middle a conversation that rests: what waits is left to the
-    source, and so is what runs, whose outcome is not known here."""
-    events: list[Event] = []
-    if state.waiting:
-        events.append(Requeued(dropped=tuple(prompt.id for prompt in state.waiting)))
-    if state.turn is None:
-        return events
-    for call in state.turn.open_calls:
-        events.append(closed(replace(call, orphan=call.started is not None)))
-    return [*events, Ended(turn=state.turn.id, stop="cancelled", message="Forked here.")]
-
-
-def _fold_events(stream: str, events: Sequence[Event], at: float) -> State:
-    entries = (
-        Entry.model_construct(stream=stream, seq=seq, at=at, event=event)
-        for seq, event in enumerate(events, 1)
-    )
-    return fold(entries, State(stream))
 
 
 def _was_asked(state: State, call: str) -> bool:

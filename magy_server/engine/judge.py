@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Asked, Call, Decision, Event, Facts, Finished, Hash, Judged
+from magy_server.core.events import (
+    Action,
+    Asked,
+    Call,
+    Decision,
+    Event,
+    Facts,
+    Finished,
+    Grant,
+    Hash,
+    Judged,
+    Resource,
+)
 from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
 from magy_server.engine.session import Session, Write
@@ -17,29 +30,48 @@ from magy_server.engine.world import World
 async def judge(session: Session, world: World, call: Call) -> Write:
     """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
     tool = world.tools.get(call.name)
-    if tool is None or not _offered(session, call.name):
+    if tool is None or not offered(session, call.name):
         return _impossible(call, _unknown(session, call.name))
     try:
-        facts, blobs = await _facts(session, world, tool, call)
+        facts, blobs = await facts_of(session, world, tool, call)
     except ToolError as error:
         return _impossible(call, error.message)
     if facts.problem:
         return _impossible(call, facts.problem)
-    decision = await decide(session, world, tool, facts)
+    decision = (await law(session, world)).decide(tool, facts)
     return Write(_events(session, tool, call, facts, decision), blobs)
 
 
-async def decide(session: Session, world: World, tool: Tool, facts: Facts) -> Decision:
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What decides in a session at this moment. `rules` names the sources."""
+
+    rules: Hash
+    sources: Sequence[permit.Ruleset]
+    grants: Sequence[Grant]
+    bypass: bool
+
+    def decide(self, tool: Tool, facts: Facts) -> Decision:
+        return permit.decide(facts, tool.key, tool.effect, self.sources, self.grants, self.bypass)
+
+    def may_read(self, root: str, path: str) -> Action:
+        """Of a file by its canonical path, below the canonical `root` or not."""
+        inside = path.startswith(root.rstrip("/") + "/")
+        relative = path[len(root.rstrip("/")) + 1 :] if inside else None
+        facts = Facts(resources=(Resource(kind="read", subject=path, relative=relative),))
+        return permit.decide(facts, "read", "read", self.sources, self.grants, self.bypass).action
+
+
+async def law(session: Session, world: World) -> Law:
     state = session.state
     assert state.briefing is not None
     texts = await world.texts({state.briefing.rules})
     sources = [permit.Ruleset.model_validate(s) for s in json.loads(texts[state.briefing.rules])]
     project = await world.project(state.opened.root if state.opened else None)
-    grants = [*state.grants, *project.grants]
-    return permit.decide(facts, tool.key, tool.effect, sources, grants, state.bypass)
+    return Law(state.briefing.rules, sources, [*state.grants, *project.grants], state.bypass)
 
 
-async def _facts(
+async def facts_of(
     session: Session, world: World, tool: Tool, call: Call
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     if call.invalid is not None:
@@ -74,7 +106,7 @@ def _impossible(call: Call, problem: str) -> Write:
     return Write([judged, Finished(call=call.id, status="failed", for_model=problem)])
 
 
-def _offered(session: Session, name: str) -> bool:
+def offered(session: Session, name: str) -> bool:
     prefix = session.state.prefix
     return prefix is not None and any(section.name == name for section in prefix.tools)
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
 from magy_server.core import prompt
+from magy_server.core.codec import encode
+from magy_server.core.compact import possible
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Ended, Replied, encode
-from magy_server.core.ports import Delta, ModelRequest, Provider
+from magy_server.core.events import CompactAsked, Ended, Event, Replied
+from magy_server.core.ports import ModelRequest, Provider
 from magy_server.core.state import State
+from magy_server.engine.early import Early
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 
@@ -22,39 +25,73 @@ LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: the person decides."""
 
 
-async def call_model(session: Session, world: World) -> None:
+async def call_model(session: Session, world: World, early: Early) -> None:
     state = session.state
     turn = state.turn
     if turn is None:
         return
-    request = prompt.build(state, await world.texts(prompt.needed(state)))
     try:
-        provider, own_name = world.provider(request.model)
-        reply = await _ask(session, world, provider, replace(request, model=own_name))
+        reply = await ask(session, world, await request_of(state, world), early)
     except ProviderError as error:
-        ended = Ended(turn=turn.id, stop="error", message=error.message)
+        early.discard()
+        ended: Event = Ended(turn=turn.id, stop="error", message=error.message)
+        if error.fault == "too_long" and possible(state):
+            ended = CompactAsked(why="too_long")
         await session.append(lambda now: Write([ended]) if _awaits(now, state) else None)
         return
-    reply = _storable(reply).model_copy(update={"model": request.model})
     await session.append(lambda now: Write([reply]) if _awaits(now, state) else None)
 
 
-async def _ask(
-    session: Session, world: World, provider: Provider, request: ModelRequest
+async def request_of(state: State, world: World) -> ModelRequest:
+    """The request that the log calls for; `model` is `provider/model` yet."""
+    texts = await world.texts(prompt.needed(state))
+    return prompt.build(state, texts, await world.pictures(prompt.pictured(state)))
+
+
+async def ask(
+    session: Session, world: World, request: ModelRequest, early: Early | None = None
 ) -> Replied:
-    """Retries what may succeed later: no tool has run yet, so asking again is always safe."""
+    """The reply, fit for the log, with what it cost. Without `early` nothing of it is shown while
+    it streams. Raises ProviderError."""
+    provider, own_name = world.provider(request.model)
+    sent = replace(request, model=own_name)
+    reply = _storable(await _retried(session, world, provider, sent, early))
+    price = world.facts(request.model).price
+    known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
+    cost = price.of(reply.usage) if price is not None and known else None
+    return reply.model_copy(update={"model": request.model, "cost": cost})
+
+
+async def _retried(
+    session: Session,
+    world: World,
+    provider: Provider,
+    request: ModelRequest,
+    early: Early | None,
+) -> Replied:
+    """Retries what may succeed later: no call with an effect has run yet, so asking again is always
+    safe."""
     retries = world.settings.retries
     for attempt in range(retries + 1):
         try:
-            return await _stream(session, provider, request)
+            return await _stream(session, provider, request, early)
         except ProviderError as error:
-            session.restart(request.id)
+            if early:
+                early.discard()
+                session.restart(request.id)
             wait = _wait(error, attempt, world.settings.retry_delay)
-            if not error.retryable or attempt == retries or wait > LONGEST_WAIT:
+            if error.retryable and wait > LONGEST_WAIT:
+                raise _patience(error, wait) from error
+            if not error.retryable or attempt == retries:
                 raise
             session.notice(f"{error.message} Trying again in {wait:.0f} s ({attempt + 1}).\n")
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")
+
+
+def _patience(error: ProviderError, wait: float) -> ProviderError:
+    text = f"{error.message} It asks to wait {wait:.0f} s; prompt again then."
+    return ProviderError(text, fault=error.fault, retryable=True, retry_after=wait)
 
 
 def _wait(error: ProviderError, attempt: int, first: float) -> float:
@@ -64,15 +101,18 @@ def _wait(error: ProviderError, attempt: int, first: float) -> float:
     return min(first * 2.0**attempt * spread, LONGEST_WAIT)
 
 
-async def _stream(session: Session, provider: Provider, request: ModelRequest) -> Replied:
+async def _stream(
+    session: Session, provider: Provider, request: ModelRequest, early: Early | None
+) -> Replied:
     reply: Replied | None = None
     async with aclosing(provider.stream(request)) as stream:
         async for item in stream:
-            if isinstance(item, Delta):
+            if isinstance(item, Replied):
+                reply = item
+            elif early:
                 id = f"{request.id}.{item.index}" if item.kind == "call" else request.id
                 session.stream_delta(item.kind, id, item.text, item.name)
-            else:
-                reply = item
+                early.take(id, item)
     if reply is None:
         raise ProviderError("The model ended its stream without a reply.", fault="malformed",
                             retryable=True)  # fmt: skip

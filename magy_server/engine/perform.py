@@ -3,46 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from magy_server.core.errors import MagyError, ToolError
+from magy_server.core.compact import due
+from magy_server.core.errors import ToolError
 from magy_server.core.events import (
     Admitted,
+    Call,
     CancelAsked,
     Ended,
     Event,
-    Evidence,
     Finished,
-    Hash,
     Prompted,
+    Replied,
+    Text,
 )
 from magy_server.core.state import CallState, State
 from magy_server.core.steps import Admit, End, Step
-from magy_server.core.tool import Result, Tool, ToolContext
+from magy_server.core.tool import Tool
+from magy_server.engine.calls import Outcome, closed, completed, look, supervised
+from magy_server.engine.compaction import compacted
 from magy_server.engine.context import RunContext
-from magy_server.engine.judge import judge
+from magy_server.engine.early import Early
+from magy_server.engine.judge import judge, law
 from magy_server.engine.model import call_model
-from magy_server.engine.session import Session, Write
-from magy_server.engine.world import World, put
-
-LOG = logging.getLogger(__name__)
+from magy_server.engine.session import Partial, Session, Write
+from magy_server.engine.world import World
 
 REFUSED = "The user refused this call."
-STOPPED = "(stopped before it ended)"
-UNKNOWN = (
-    "The process that ran this was killed. Whether it took effect is unknown: look before you "
-    "do it again."
-)
-PARTIAL = 2_000
-"""Characters of a stopped command's output that the model still gets."""
 
 
 class Performer:
     def __init__(self, session: Session, world: World) -> None:
         self._session = session
         self._world = world
+        self.early = Early(session, world)
 
     # --- prompts --------------------------------------------------------------------------------
 
@@ -71,12 +66,18 @@ class Performer:
                 return Write([admitted])
             return Write([briefing, admitted], blobs)
 
+        self._world.results.forget()  # the person may have changed anything meanwhile
         await self._session.append(decide)
 
     # --- the model ------------------------------------------------------------------------------
 
     async def call_model(self) -> None:
-        await call_model(self._session, self._world)
+        self.early.begin()
+        await call_model(self._session, self._world, self.early)
+
+    async def compact(self) -> None:
+        write = await compacted(self._session, self._world)
+        await self._session.append(lambda now: write if now.compact or due(now) else None)
 
     def deadline(self) -> float | None:
         """When the running turn must end, seconds since the epoch; None: no limit."""
@@ -101,8 +102,19 @@ class Performer:
         call = self._open(call_id)
         if call is None or call.judged:
             return
-        write = await judge(self._session, self._world, call.call)
+        write = await self._judged_ahead(call.call)
+        write = write or await judge(self._session, self._world, call.call)
         await self._session.append(lambda now: write if _is_open(now, call_id) else None)
+
+    async def _judged_ahead(self, call: Call) -> Write | None:
+        """Of a call that ran while the reply streamed: both in one append, if it has ended."""
+        tool = self._world.tools.get(call.name)
+        write = await self.early.judged(call, tool) if tool else None
+        if write and (ran := self.early.finished(call.id)):
+            finished, blobs = ran.outcome
+            events = [*write.events, _timed(finished, ran.duration), *ran.events]
+            return Write(events, {**write.blobs, **blobs})
+        return write
 
     async def refuse(self, calls: Sequence[str]) -> None:
         def decide(now: State) -> Write | None:
@@ -121,10 +133,13 @@ class Performer:
         call = self._open(call_id)
         if call is None or call.judged is None:
             return
-        tool, context = self._prepare(call)
+        if ran := await self.early.ran(call_id):
+            await self._append(ran.outcome, ran.duration, ran.events)
+            return
+        tool, context = await self._prepare(call)
         began = self._world.clock.now()
-        finished = await _supervised(call, tool, context)
-        await self._finish(finished, context, began)
+        outcome = await supervised(call.call, tool, context, self._world.results)
+        await self._finish(outcome, context, began)
 
     async def recover(self, call_id: str) -> None:
         """Looks what became of a call whose process is gone; runs it again only if it had no
@@ -132,30 +147,34 @@ class Performer:
         call = self._open(call_id)
         if call is None or call.started is None:
             return
-        tool, context = self._prepare(call)
+        tool, context = await self._prepare(call)
         began = self._world.clock.now()
         try:
-            result = await _look(tool, context, call.started, call.call.arguments)
+            result = await look(tool, context, call.started, call.call.arguments)
         except ToolError as error:
-            outcome: Outcome = (Finished(call=call_id, status="unknown", for_model=str(error)), {})
-            await self._finish(outcome, context, began)
+            unknown = Finished(call=call_id, status="unknown", for_model=str(error))
+            await self._finish((unknown, {}), context, began)
             return
         if result is None:
-            await self._finish(await _supervised(call, tool, context), context, began)
+            outcome = await supervised(call.call, tool, context, self._world.results)
+            await self._finish(outcome, context, began)
         else:
-            await self._finish(_completed(call_id, result), context, began)
+            await self._finish(completed(call_id, result), context, began)
 
-    def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
+    async def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
         assert call.judged is not None
-        context = RunContext(self._session, self._world, call.call.id, call.judged.facts)
+        now = await law(self._session, self._world)
+        facts = call.judged.facts
+        context = RunContext(self._session, self._world, call.call.id, facts, now)
         return self._world.tools[call.call.name], context
 
     async def _finish(self, outcome: Outcome, context: RunContext, began: float) -> None:
-        finished, blobs = outcome
         duration = max(0.0, self._world.clock.now() - began)
-        events: list[Event] = [finished.model_copy(update={"duration": duration})]
-        events += context.events
-        write = Write(events, blobs)
+        await self._append(outcome, duration, context.events)
+
+    async def _append(self, outcome: Outcome, duration: float, more: Sequence[Event]) -> None:
+        finished, blobs = outcome
+        write = Write([_timed(finished, duration), *more], blobs)
         await self._session.append(lambda now: write if _is_open(now, finished.call) else None)
 
     def _open(self, call_id: str) -> CallState | None:
@@ -168,12 +187,13 @@ class Performer:
     async def end(self, step: End) -> None:
         """Closes each open call as what it is, and the turn, in one append: a log is always a
         valid conversation."""
+        self.early.discard()
         partials = dict(self._session.partials)
 
         def decide(now: State) -> Write | None:
             if now.turn is None:
                 return None
-            events: list[Event] = []
+            events: list[Event] = list(_said_so_far(now, partials))
             for call in now.turn.open_calls:
                 partial = partials.get(("output", call.call.id))
                 events.append(closed(call, partial.since(0) if partial else ""))
@@ -183,60 +203,18 @@ class Performer:
         await self._session.append(decide)
 
 
-Outcome = tuple[Finished, Mapping[Hash, bytes]]
+def _said_so_far(state: State, partials: Mapping[tuple[str, str], Partial]) -> Iterator[Replied]:
+    """The text of a reply that was stopped while it streamed: it was read, so it is kept. What it
+    cost was not said. Of older requests nothing counts: their process died."""
+    spoken = {int(id): p.since(0) for (kind, id), p in partials.items() if kind == "text"}
+    text = spoken[max(spoken)] if spoken else ""
+    if text.strip() and state.briefing:
+        yield Replied(request=str(max(spoken)), model=state.briefing.model,
+                      content=(Text(text=text),), stop="cancelled")  # fmt: skip
 
 
-def closed(call: CallState, output: str = "") -> Finished:
-    """How a call ends that is stopped from outside."""
-    if call.started is None:
-        text = "(not run: the turn was stopped first)"
-        return Finished(call=call.call.id, status="not_run", for_model=text)
-    if call.orphan:
-        return Finished(call=call.call.id, status="unknown", for_model=UNKNOWN)
-    text = f"{STOPPED}\n{output[-PARTIAL:]}" if output else STOPPED
-    return Finished(call=call.call.id, status="cancelled", for_model=text)
-
-
-async def _supervised(call: CallState, tool: Tool, context: RunContext) -> Outcome:
-    """Runs a tool; whatever it raises becomes a result. The one place where tools are caught."""
-    id = call.call.id
-    try:
-        result = await tool.run(context, **tool.arguments(call.call.arguments))
-    except ToolError as error:
-        return Finished(call=id, status="failed", for_model=error.message), {}
-    except MagyError:
-        raise  # the log could not be written: not the tool's fault, and not the model's matter
-    except Exception as error:
-        LOG.exception("%s failed", call.call.name)
-        text = f"{call.call.name} failed inside Magy: {type(error).__name__}: {error}"
-        return Finished(call=id, status="failed", for_model=text), {}
-    context.events.extend(result.events)
-    return _completed(id, result)
-
-
-async def _look(
-    tool: Tool, context: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
-) -> Result | None:
-    if tool.effect == "read":
-        return None
-    if tool.recover is None:
-        raise ToolError(UNKNOWN)
-    return await tool.recover(context, evidence, arguments)
-
-
-def _completed(id: str, result: Result) -> Outcome:
-    blobs = dict(result.blobs)
-    finished = Finished(
-        call=id,
-        status="completed",
-        for_model=result.for_model,
-        for_user=result.for_user,
-        diff=put(result.diff, blobs) if result.diff else None,
-        output=put(result.output, blobs) if result.output is not None else None,
-        changes=tuple(result.changes),
-        background=result.background,
-    )
-    return finished, blobs
+def _timed(finished: Finished, duration: float) -> Finished:
+    return finished.model_copy(update={"duration": duration})
 
 
 def _is_open(state: State, call_id: str) -> bool:

@@ -16,7 +16,8 @@ from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, next_step
-from magy_server.engine.perform import Performer, closed
+from magy_server.engine.calls import closed
+from magy_server.engine.perform import Performer
 from magy_server.engine.session import Listener, Session, Write
 from magy_server.engine.turn import run
 from magy_server.engine.world import World

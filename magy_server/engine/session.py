@@ -94,6 +94,8 @@ class Session:
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         self.partials: dict[tuple[str, str], Partial] = {}
         self.moved = asyncio.Event()
+        self.arriving = asyncio.Lock()
+        """Held while a prompt is made ready: what comes after it must not overtake it."""
         self.used = 0.0
         """When somebody last asked for it, seconds since the epoch."""
         self._store = store

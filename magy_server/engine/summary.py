@@ -10,7 +10,7 @@ from typing import Any
 
 from magy_server.core.events import Prompted, Text
 from magy_server.core.state import State
-from magy_server.core.updates import interaction, usage
+from magy_server.core.updates import cost, interaction, usage
 
 TITLE = 80
 
@@ -35,6 +35,11 @@ def summarise(state: State) -> dict[str, Any]:
         ],
         "plan": [task.model_dump() for task in state.plan],
         "usage": usage(state.usage),
+        "cost": cost(state.cost, state.unpriced),
+        "context": {
+            "tokens": state.context,
+            "window": state.briefing.window if state.briefing else 0,
+        },
     }
 
 
@@ -42,7 +47,7 @@ def activity(state: State) -> str:
     """idle | running | requires_action"""
     if state.questions:
         return "requires_action"
-    return "running" if state.turn or state.waiting else "idle"
+    return "running" if state.turn or state.waiting or state.compact else "idle"
 
 
 def title(state: State) -> str:

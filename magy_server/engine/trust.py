@@ -13,8 +13,11 @@ from typing import Protocol
 
 from magy_server.core.errors import NotTrusted
 
-FILES = ("magy.toml", ".magy", ".magent", "AGENTS.md")
-"""What a project can tell Magy with."""
+FILES = ("magy.toml", ".magy", ".magent")
+"""What a project can tell Magy with. AGENTS.md is not among them: it is only text for the model,
+and is read anyway."""
+PLANS = (".magy/plan", ".magent/plan")
+"""Where the plan agent writes; nothing there is ever read as a setting."""
 MOST = 10_000
 """Files hashed at most; a root with more Magy files than that is never trusted."""
 
@@ -33,6 +36,10 @@ class Trust(Protocol):
 
     def ignored(self, root: str) -> Sequence[str]: ...
 
+    def problems(self, root: str | None) -> Sequence[str]:
+        """What is wrong with settings and agents that were read; each names its file."""
+        ...
+
     async def set(self, root: str, trusted: bool) -> None: ...
 
 
@@ -40,7 +47,7 @@ def files_hash(root: str) -> str:
     """SHA-256 over names and contents of the root's Magy files. Raises NotTrusted for what cannot
     be vouched for: a link, which may show something else tomorrow, or too many files."""
     digest = hashlib.sha256()
-    paths = sorted(islice(_files(root), MOST + 1))
+    paths = sorted(islice(magy_files(root), MOST + 1))
     if len(paths) > MOST:
         raise NotTrusted(f"{root} has more than {MOST} Magy files; it cannot be trusted.")
     for path in paths:
@@ -50,11 +57,14 @@ def files_hash(root: str) -> str:
     return digest.hexdigest()
 
 
-def _files(root: str) -> Iterator[str]:
+def magy_files(root: str) -> Iterator[str]:
+    """The paths of the root's Magy files, in no order; of links, not what they lead to."""
+    plans = {os.path.join(root, plan) for plan in PLANS}
     for name in FILES:
         path = os.path.join(root, name)
         if os.path.isdir(path) and not os.path.islink(path):
             for directory, folders, names in os.walk(path):
+                folders[:] = [f for f in folders if os.path.join(directory, f) not in plans]
                 links = [f for f in folders if os.path.islink(os.path.join(directory, f))]
                 yield from (os.path.join(directory, name) for name in [*names, *links])
         elif os.path.lexists(path):

@@ -13,6 +13,7 @@ from typing import Any
 from magy_server.core.steps import (
     Admit,
     CallModel,
+    Compact,
     End,
     Judge,
     Recover,
@@ -31,6 +32,7 @@ async def run(session: Session, perform: Performer) -> None:
     leaves the turn open in the log. Raises StoreError when the log cannot be written."""
     async with asyncio.TaskGroup() as group:
         running = Running(group, session)
+        perform.early.group = group
         while True:
             session.moved.clear()
             step = next_step(session.state)
@@ -48,6 +50,8 @@ async def run(session: Session, perform: Performer) -> None:
                 case CallModel():
                     running.limit_time(perform)
                     running.start("model", perform.call_model())
+                case Compact():
+                    running.start("compact", perform.compact())
                 case Judge(calls):
                     for call in calls:
                         running.start(f"judge {call}", perform.judge(call))
@@ -66,6 +70,7 @@ async def run(session: Session, perform: Performer) -> None:
                     pass
             await session.moved.wait()
         await running.stop()
+        perform.early.discard()
 
 
 class Running:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from magy_server.core.errors import NotFound
+from magy_server.core.errors import MagyError
 from magy_server.core.events import (
     Briefed,
+    Content,
     Grant,
     Granted,
     Hash,
@@ -19,22 +21,36 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.permit import Ruleset, withholds
-from magy_server.core.ports import Bus, Clock, Editor, Provider, Store
-from magy_server.core.specs import AgentSpec
+from magy_server.core.ports import Bus, Clock, Editor, ModelFacts, Provider, Store
+from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
+from magy_server.engine.results import Results
+
+USUAL_REPLY = 32_000
+"""Tokens."""
 
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
 """Adds sections (name, text) to the prompt of a session."""
+Expand = Callable[
+    [str, Sequence[Content], Sequence[Ruleset]],
+    Awaitable[tuple[tuple[Content, ...], Mapping[Hash, bytes]]],
+]
+"""(workspace root, what a person sent, the rules) -> the same with what they mention in it, and the
+blobs of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the engine needs of the configuration."""
 
-    model: str
-    max_tokens: int = 32_000
+    max_tokens: int = 0
+    """Of one reply; 0: what the model can, at most `USUAL_REPLY`."""
     thinking_tokens: int = 0
+    compact_at: float = 0.8
+    """Share of a model's window; 1: never."""
+    small: str = ""
+    """`provider/model` for titles and the like; "": the session's own."""
     limits: Limits = field(default_factory=Limits)
     retries: int = 4
     retry_delay: float = 1.0
@@ -49,26 +65,43 @@ class World:
     clock: Clock
     settings: Settings
     tools: Mapping[str, Tool]
-    agents: Mapping[str, AgentSpec]
+    agents: Callable[[str | None], Agents]
+    """The agents that a workspace root has."""
     rules: Callable[[str | None], Sequence[Ruleset]]
     """The configured rules that hold for a workspace root, besides the agent's own."""
     provider: Callable[[str], tuple[Provider, str]]
     """`provider/model` -> the provider and its own name for the model. Raises ProviderError."""
+    default_model: Callable[[], Awaitable[str]]
+    """`provider/model` for who names none. Raises ProviderError: nothing is configured."""
+    facts: Callable[[str], ModelFacts] = lambda full: ModelFacts()
+    expand: Expand | None = None
     contexts: Sequence[ContextProvider] = ()
     models: Sequence[str] = ()
     """`provider/model` names to offer; any other may be named."""
     editor: Editor | None = None
     peers: Callable[[], Sequence[str]] = tuple
     """Ids of the other living processes on this store."""
+    results: Results = field(default_factory=lambda: Results(time.monotonic))
     _texts: dict[Hash, str] = field(default_factory=dict)
     _schemas: dict[str, str] = field(default_factory=dict)
 
-    def agent(self, name: str) -> AgentSpec:
+    def agent(self, name: str, root: str | None) -> AgentSpec:
+        """Raises NotFound, or InvalidConfig when its file is wrong."""
+        return self.agents(root).named(name)
+
+    async def mentioned(
+        self, state: State, content: Sequence[Content]
+    ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
+        """A prompt with what it mentions (`@path`, `@init`), as that is now."""
+        opened = state.opened
+        if self.expand is None or opened is None:
+            return content, {}
         try:
-            return self.agents[name]
-        except KeyError:
-            known = ", ".join(n for n, spec in self.agents.items() if not spec.hidden)
-            raise NotFound(f"There is no agent {name!r}. Agents are: {known}.") from None
+            agent = self.agent(state.agent, opened.root)
+            rules = [agent.rules, *self.rules(opened.root)]
+        except MagyError:
+            return content, {}  # the turn will say what is wrong with them
+        return await self.expand(opened.root or opened.cwd, content, rules)
 
     async def texts(self, hashes: set[Hash]) -> Mapping[Hash, str]:
         """Blobs as text, from memory where they were read before."""
@@ -77,10 +110,16 @@ class World:
             self._texts.update((hash, data.decode()) for hash, data in found.items())
         return self._texts
 
+    async def pictures(self, hashes: set[Hash]) -> Mapping[Hash, bytes]:
+        """Not kept: they are large, and the next request may not need them."""
+        return await self.store.blobs(list(hashes)) if hashes else {}
+
     async def briefing(self, state: State) -> tuple[Briefed, dict[Hash, bytes]]:
         """What enters the prompts of a session from here on, as things stand now."""
-        agent = self.agent(state.agent)
         root = state.opened.root if state.opened else None
+        agent = self.agent(state.agent, root)
+        model = state.model or agent.model or await self.default_model()
+        sizes = self._sizes(self.facts(model))
         sources = [agent.rules, *self.rules(root)]
         blobs: dict[Hash, bytes] = {}
         sections = [("agent", agent.prompt)]
@@ -89,16 +128,27 @@ class World:
         offered = [tool for tool in self.tools.values() if self._offered(tool, agent, sources)]
         return Briefed(
             agent=agent.name,
-            model=state.model or agent.model or self.settings.model,
+            model=model,
             sections=tuple(_section(name, text, blobs) for name, text in sections),
             tools=tuple(_section(tool.name, self._schema(tool), blobs) for tool in offered),
             readers=tuple(tool.name for tool in offered if tool.effect == "read"),
             rules=put(json.dumps([s.model_dump(mode="json") for s in sources]), blobs),
-            max_tokens=self.settings.max_tokens,
+            **sizes,
             thinking_tokens=self.settings.thinking_tokens,
             temperature=agent.temperature,
             limits=self.settings.limits,
         ), blobs
+
+    def _sizes(self, facts: ModelFacts) -> dict[str, int]:
+        """Where neither the person nor the table names a limit, none is sent: a small local model
+        would refuse one that it cannot reach."""
+        share, wanted = self.settings.compact_at, self.settings.max_tokens
+        usual = min(USUAL_REPLY, facts.max_tokens)
+        return {
+            "max_tokens": min(wanted, facts.max_tokens or wanted) if wanted else usual,
+            "window": facts.window,
+            "compact_at": int(facts.window * share) if share < 1 else 0,
+        }
 
     def _schema(self, tool: Tool) -> str:
         """Tools are made once and never change."""

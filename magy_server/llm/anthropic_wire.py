@@ -11,14 +11,17 @@ from typing import Any, Literal
 
 import orjson
 
-from magy_server.core.events import Call, Part, Replied, Text, Thinking, Usage
-from magy_server.core.ports import Delta, Message, ModelRequest, ToolOutput
+from magy_server.core.events import Call, Part, Text, Thinking, Usage
+from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
+from magy_server.llm import wire
+from magy_server.llm.wire import Stop, StreamError, own_id
 
 Block = dict[str, Any]
-Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
 
 LEAST_THINKING = 1024
 """The API refuses a smaller thinking budget."""
+USUAL_LIMIT = 32_000
+"""Tokens of a reply that is not limited: the API insists on a limit."""
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _STOPS: Mapping[str, Stop] = {
@@ -45,12 +48,13 @@ def body(request: ModelRequest) -> dict[str, Any]:
     ]
     messages = _messages(request.messages)
     _mark(system, tools, messages)
-    result: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens}
+    limit = request.max_tokens or USUAL_LIMIT
+    result: dict[str, Any] = {"model": request.model, "max_tokens": limit}
     if request.thinking_tokens > 0:
         budget = max(LEAST_THINKING, request.thinking_tokens)
         result["thinking"] = {"type": "enabled", "budget_tokens": budget}
-        if request.max_tokens <= budget:  # the budget counts against it
-            result["max_tokens"] = budget + request.max_tokens
+        if limit <= budget:  # the budget counts against it
+            result["max_tokens"] = budget + limit
     elif request.temperature is not None:  # not allowed together with thinking
         result["temperature"] = request.temperature
     if system:
@@ -77,7 +81,7 @@ def _mark(system: list[Block], tools: list[Block], messages: list[Block]) -> Non
 def _messages(messages: Sequence[Message]) -> list[Block]:
     """One message for each run of messages of one role. Within a user message tool results come
     first, as the API demands. What would be empty is left out."""
-    ids = _wire_ids(messages)
+    ids = wire.wire_ids(messages, _ID, own_id)
     rendered = ((m.role, list(_blocks(m.parts, ids))) for m in messages)
     result: list[Block] = []
     for role, group in groupby((r for r in rendered if r[1]), key=lambda r: r[0]):
@@ -88,24 +92,6 @@ def _messages(messages: Sequence[Message]) -> list[Block]:
     return result
 
 
-def _wire_ids(messages: Sequence[Message]) -> dict[str, str]:
-    """Call.id -> the id on the wire: the provider's own where it is valid and unique (calls made by
-    another provider may have none, or repeat them), else one made of ours."""
-    ids: dict[str, str] = {}
-    used: set[str] = set()
-    for call in (part for m in messages for part in m.parts if isinstance(part, Call)):
-        wire = call.provider_id
-        if wire in used or not _ID.fullmatch(wire):
-            wire = _own_id(call.id)
-        ids[call.id] = wire
-        used.add(wire)
-    return ids
-
-
-def _own_id(call: str) -> str:
-    return "call_" + re.sub(r"[^a-zA-Z0-9_-]", "_", call)
-
-
 def _blocks(parts: Sequence[Any], ids: Mapping[str, str]) -> Iterator[Block]:
     for part in parts:
         match part:
@@ -114,10 +100,15 @@ def _blocks(parts: Sequence[Any], ids: Mapping[str, str]) -> Iterator[Block]:
                     yield _text(part.text)
             case Thinking():
                 yield from _thinking(part)
+            case Picture():
+                yield _image(part)
             case Call():
-                # The wire has room for objects only; the model should still see what it wrote.
-                given = part.arguments if part.invalid is None else {"INVALID_JSON": part.invalid}
-                yield {"type": "tool_use", "id": ids[part.id], "name": part.name, "input": given}
+                yield {
+                    "type": "tool_use",
+                    "id": ids[part.id],
+                    "name": wire.wire_name(part.name),
+                    "input": wire.arguments_of(part),
+                }
             case ToolOutput():
                 yield _result(part, ids)
             case _:
@@ -126,6 +117,11 @@ def _blocks(parts: Sequence[Any], ids: Mapping[str, str]) -> Iterator[Block]:
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
+
+
+def _image(picture: Picture) -> Block:
+    source = {"type": "base64", "media_type": picture.mime, "data": wire.encoded(picture)}
+    return {"type": "image", "source": source}
 
 
 def _thinking(part: Thinking) -> Iterator[Block]:
@@ -137,12 +133,18 @@ def _thinking(part: Thinking) -> Iterator[Block]:
 
 
 def _result(output: ToolOutput, ids: Mapping[str, str]) -> Block:
-    wire = ids.get(output.call) or _own_id(output.call)
-    block: Block = {"type": "tool_result", "tool_use_id": wire}
-    if output.text.strip():
-        block["content"] = output.text
-    elif output.error:  # an error must say something
-        block["content"] = "(failed without output)"
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": ids.get(output.call) or own_id(output.call),
+    }
+    # An error must say something.
+    text = "(failed without output)" if output.error else ""
+    text = output.text if output.text.strip() else text
+    if output.pictures:
+        said = [_text(text)] if text else []
+        block["content"] = [*said, *map(_image, output.pictures)]
+    elif text:
+        block["content"] = text
     if output.error:
         block["is_error"] = True
     return block
@@ -161,50 +163,43 @@ class _Open:
     signature: list[str] = field(default_factory=list)
 
 
-class Answer:
-    """Collects the events of one streamed answer. `feed` raises KeyError, TypeError, ValueError or
-    AttributeError when an event does not have the documented shape; unknown kinds are ignored."""
+class Answer(wire.Answer):
+    """See `wire.Answer`."""
 
     def __init__(self, request: ModelRequest) -> None:
-        self._request = request
+        super().__init__(request)
         self._blocks: dict[int, _Open] = {}
         self._calls = 0
         self._usage: dict[str, int] = {}
         self._stop: str | None = None
-        self.started = False
-        self.complete = False
-        """The message was closed; `replied` may be called."""
 
-    def feed(self, event: Mapping[str, Any]) -> Delta | None:
+    def feed(self, event: Any) -> Sequence[Delta]:
         handle = _EVENTS.get(event["type"])
-        return handle(self, event) if handle else None
-
-    def replied(self) -> Replied:
-        content = tuple(self._part(self._blocks[i]) for i in sorted(self._blocks))
-        return Replied(
-            request=self._request.id,
-            model=self._request.model,
-            content=tuple(part for part in content if part is not None),
-            stop=self._reason(),
-            usage=Usage(
-                input=self._usage.get("input_tokens", 0),
-                output=self._usage.get("output_tokens", 0),
-                cache_read=self._usage.get("cache_read_input_tokens", 0),
-                cache_write=self._usage.get("cache_creation_input_tokens", 0),
-            ),
-        )
+        delta = handle(self, event) if handle else None
+        return (delta,) if delta else ()
 
     @property
     def closing(self) -> bool:
-        """The reason to stop was said: nothing of the content is missing any more."""
         return self._stop is not None
 
-    def _reason(self) -> Stop:
+    def content(self) -> Sequence[Part]:
+        parts = (self._part(self._blocks[index]) for index in sorted(self._blocks))
+        return [part for part in parts if part is not None]
+
+    def stop(self) -> Stop:
         """Some compatible servers say `end_turn` although the reply calls tools."""
         stop = _STOPS.get(self._stop or "", "end_turn")
         if stop in ("end_turn", "tool_use"):
             return "tool_use" if self._calls else "end_turn"
         return stop
+
+    def usage(self) -> Usage:
+        return Usage(
+            input=self._usage.get("input_tokens", 0),
+            output=self._usage.get("output_tokens", 0),
+            cache_read=self._usage.get("cache_read_input_tokens", 0),
+            cache_write=self._usage.get("cache_creation_input_tokens", 0),
+        )
 
     def _part(self, block: _Open) -> Part | None:
         text = "".join(block.pieces)
@@ -216,26 +211,10 @@ class Answer:
             case "redacted_thinking":
                 return Thinking(data=block.block["data"])
             case "tool_use":
-                return self._call(block, text)
+                if not text.strip() and block.block.get("input"):
+                    text = orjson.dumps(block.block["input"]).decode()
+                return self.call(block.call, block.block["name"], text, block.block["id"])
         return None  # a server-side block; Magy asks for none
-
-    def _call(self, block: _Open, text: str) -> Call:
-        arguments: Any = block.block.get("input") or {}
-        invalid = None
-        if text.strip():
-            try:
-                arguments = orjson.loads(text)
-            except orjson.JSONDecodeError:
-                arguments = None
-        if not isinstance(arguments, dict):
-            arguments, invalid = {}, text
-        return Call(
-            id=f"{self._request.id}.{block.call}",
-            name=block.block["name"],
-            arguments=arguments,
-            provider_id=block.block["id"],
-            invalid=invalid,
-        )
 
     # One method for each kind of event.
 
@@ -276,6 +255,12 @@ class Answer:
                 opened.signature.append(delta["signature"])
         return None
 
+    def _on_block_stop(self, event: Mapping[str, Any]) -> Delta | None:
+        opened = self._blocks.get(event["index"])
+        if opened is None or opened.block["type"] != "tool_use":
+            return None
+        return Delta("call", "", opened.call, opened.block["name"], done=True)
+
     def _more(
         self, opened: _Open, kind: Literal["text", "thinking"], text: str | None
     ) -> Delta | None:
@@ -291,6 +276,9 @@ class Answer:
     def _on_message_stop(self, event: Mapping[str, Any]) -> None:
         self.complete = True
 
+    def _on_error(self, event: Mapping[str, Any]) -> None:
+        raise StreamError(dict(event["error"]))
+
     def _count(self, usage: Mapping[str, Any] | None) -> None:
         """Counts are cumulative: a later one replaces an earlier one."""
         for name, count in (usage or {}).items():
@@ -302,6 +290,8 @@ _EVENTS: Mapping[str, Callable[[Answer, Mapping[str, Any]], Delta | None]] = {
     "message_start": Answer._on_message_start,
     "content_block_start": Answer._on_block_start,
     "content_block_delta": Answer._on_block_delta,
+    "content_block_stop": Answer._on_block_stop,
     "message_delta": Answer._on_message_delta,
     "message_stop": Answer._on_message_stop,
+    "error": Answer._on_error,
 }

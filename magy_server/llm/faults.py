@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from magy_server.core.errors import ProviderError, ProviderFault
@@ -30,6 +33,48 @@ _STATUS: Mapping[int, ProviderFault] = {
     529: "overloaded",
 }
 
+_NAMES: Mapping[str, ProviderFault] = {
+    "authentication_error": "auth",
+    "invalid_api_key": "auth",
+    "permission_error": "auth",
+    "not_found_error": "not_found",
+    "model_not_found": "not_found",
+    "request_too_large": "too_long",
+    "context_length_exceeded": "too_long",
+    "exceed_context_size_error": "too_long",
+    "rate_limit_error": "rate_limit",
+    "rate_limit_exceeded": "rate_limit",
+    "RESOURCE_EXHAUSTED": "rate_limit",
+    "overloaded_error": "overloaded",
+    "server_is_overloaded": "overloaded",
+    "slow_down": "overloaded",
+    "UNAVAILABLE": "overloaded",
+    "timeout_error": "timeout",
+    "invalid_request_error": "refused",
+    "invalid_prompt": "refused",
+    "billing_error": "refused",
+    "billing_hard_limit_reached": "refused",
+    "insufficient_quota": "refused",
+    "data_residency_mismatch": "refused",
+    "content_filter": "refused",
+    "tool_use_failed": "malformed",
+}
+"""What providers call their errors: `code`, `type` or `status` of an error object."""
+
+_TELLING = frozenset(
+    {
+        "billing_hard_limit_reached",
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "insufficient_quota",
+        "tool_use_failed",
+    }
+)
+"""Names that say more than the HTTP status they come with."""
+
+_REFUSED = re.compile(r"(.*_policy.*|(invalid|empty|unsupported)?_?image_.*|invalid_base64_image)")
+"""Names of errors that come again with the same request."""
+
 _ADVICE: Mapping[ProviderFault, str] = {
     "no_key": "set the provider's API key",
     "auth": "check that the API key is right, not expired, and allowed to use this model",
@@ -44,7 +89,24 @@ _ADVICE: Mapping[ProviderFault, str] = {
     "refused": "this request will not succeed as it is; the provider's words say why",
 }
 
-_TOO_LONG = ("prompt is too long", "context limit", "context window", "context length")
+_TOO_LONG = (
+    "prompt is too long",
+    "input is too long",
+    "context limit",
+    "context window",
+    "context length",
+    "context size",
+    "maximum prompt length",
+    "maximum number of tokens",
+    "model token limit",
+    "reduce the length of the messages",
+)
+_BAD_KEY = re.compile(r"api key\b.*\b(not valid|invalid|expired)|invalid api key", re.IGNORECASE)
+_CANNOT = re.compile(r"\bimages?\b.*\bnot support|not support.*\bimages?\b", re.IGNORECASE)
+"""Some servers call it a failure of theirs when a model cannot see."""
+_GARBLED = "the model garbled a tool call: try again, or use another model"
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
+"""OpenSSL's reasons when the other side does not speak TLS at all: it will not the next time."""
 _LONGEST_QUOTE = 500
 
 
@@ -73,22 +135,84 @@ def target(model: str, base_url: str) -> str:
     return f"{model} at {parts.scheme}://{parts.hostname or ''}{port}"
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a provider's error object says. `names`: what it calls the error, the most exact first;
+    `status`: an HTTP status that it names, or 0; `parameter`: of the request, or ""."""
+
+    text: str
+    names: tuple[str, ...] = ()
+    status: int = 0
+    parameter: str = ""
+
+
+def words(error: Any, depth: int = 4) -> Words:
+    """Out of an error body in any of the shapes that are around: text, `{"message", "type", ...}`,
+    the same below `error`, lists of those, lists of `{"loc", "msg"}` below `detail`. Nested no
+    deeper than `depth`."""
+    match error:
+        case _ if depth == 0:
+            return Words("")
+        case [*several] if several:
+            read = [words(one, depth - 1) for one in several]
+            return Words("; ".join(w.text for w in read), read[0].names, read[0].status)
+        case {"error": inner} if inner:
+            return words(inner, depth - 1)
+        case {"loc": [*where], "msg": str(text)}:
+            return Words(f"{'.'.join(map(str, where))}: {text}")
+        case {"message": text} | {"detail": text}:
+            named = [str(error[key]) for key in ("code", "status", "type") if error.get(key)]
+            return Words(
+                text if isinstance(text, str) else words(text, depth - 1).text,
+                tuple(name for name in named if not name.isdecimal()),
+                next((int(name) for name in named if name.isdecimal()), 0),
+                error["param"] if isinstance(error.get("param"), str) else "",
+            )
+        case str():
+            return Words(error)
+    return Words("")
+
+
 def status_failure(
-    target: str, status: int, headers: Mapping[str, str], words: str
+    target: str, status: int, headers: Mapping[str, str], body: Any
 ) -> ProviderError:
-    """For an HTTP answer that is not a success. `words` is the provider's own message, or the
-    body. The header `x-should-retry` overrules the table."""
-    fault = _STATUS.get(status) or ("server" if status >= 500 else "refused")
-    if fault == "refused" and is_too_long(words):
+    """For an HTTP answer that is not a success. `body` is its JSON, or text. The header
+    `x-should-retry` overrules the table."""
+    said = words(body)
+    fault = next((_NAMES[n] for n in said.names if n in _TELLING), _of_status(status))
+    if fault == "refused" and is_too_long(said.text):
         fault = "too_long"
+    elif fault == "refused" and _BAD_KEY.search(said.text):
+        fault = "auth"
+    elif fault == "server" and _CANNOT.search(said.text):
+        fault = "refused"
     wish = headers.get("x-should-retry")
     return failure(
         target,
         fault,
-        f"the provider answered HTTP {status}{quoted(words)}",
+        f"the provider answered HTTP {status}{quoted(said.text)}",
+        advice=_GARBLED if fault == "malformed" else "",
         retryable=None if wish not in ("true", "false") else wish == "true",
         retry_after=retry_after(headers),
     )
+
+
+def stream_failure(target: str, error: Any) -> ProviderError:
+    """For an error object in the middle of a stream, or in place of one."""
+    said = words(error)
+    known = (_NAMES[name] for name in said.names if name in _NAMES)
+    fault = next(known, _of_status(said.status))
+    if fault == "server" and any(_REFUSED.fullmatch(name) for name in said.names):
+        fault = "refused"
+    if fault in ("refused", "server") and is_too_long(said.text):
+        fault = "too_long"
+    name = next(iter(said.names), "an error")
+    what = f"the provider broke off the reply with {name}{quoted(said.text)}"
+    return failure(target, fault, what, advice=_GARBLED if fault == "malformed" else "")
+
+
+def _of_status(status: int) -> ProviderFault:
+    return _STATUS.get(status) or ("refused" if 400 <= status < 500 else "server")
 
 
 def is_too_long(words: str) -> bool:
@@ -135,12 +259,14 @@ def connection_failure(target: str, error: BaseException) -> ProviderError:
     for cause in chain:
         if isinstance(cause, ssl.SSLError):
             reason = getattr(cause, "verify_message", "") or cause.reason or str(cause)
+            wrong = isinstance(cause, ssl.SSLCertVerificationError) or reason in _NO_TLS
             return failure(
                 target,
                 "connection",
                 f"no secure connection (TLS: {reason})",
                 advice="check https against http in the base URL, the computer's date, and whether "
                 "a proxy puts its own certificate in between",
+                retryable=not wrong,
             )
     root = next((c for c in reversed(chain) if isinstance(c, OSError) and c.errno), chain[-1])
     errno = getattr(root, "errno", None) or 0

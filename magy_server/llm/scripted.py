@@ -41,6 +41,10 @@ class ScriptedProvider:
     async def close(self) -> None:
         """There is nothing to close."""
 
+    async def models(self) -> list[str]:
+        """A script answers whatever model is asked for."""
+        return ["script"]
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
         """See `Provider`."""
         reply = self.script.next_reply(request.messages)
@@ -63,6 +67,7 @@ class ScriptedProvider:
                     text = json.dumps(step.arguments, ensure_ascii=False)
                     async for piece in _paced(text, step.speed):
                         yield Delta("call", piece, calls, step.name)
+                    yield Delta("call", "", calls, step.name, done=True)
                     parts.append(_call(f"{request.id}.{calls}", step))
                     calls += 1
         yield Replied(

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
-from magy_server.engine.engine import Attached, Engine, stream_of
+from magy_server.core.state import State
+from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.pages import Attached
 from magy_server.engine.summary import summarise
 from magy_server.engine.trust import Trust
 from magy_server.lsp import present, wire
+from magy_server.lsp.methods import CLIENT_TO_SERVER, Method
 from magy_server.lsp.outbox import Outbox
 from magy_server.lsp.subscription import Subscription, page
 
@@ -47,9 +50,9 @@ class Door:
 
     def methods(self) -> dict[str, Handler]:
         """By name, each taking the params as sent. Raises InvalidRequest for wrong ones."""
-        return {method.name: self._handler(method) for method in wire.CLIENT_TO_SERVER}
+        return {method.name: self._handler(method) for method in CLIENT_TO_SERVER}
 
-    def _handler(self, method: wire.Method) -> Handler:
+    def _handler(self, method: Method) -> Handler:
         name = method.name.removeprefix("magy/").replace("/", "_")
         verb: Callable[[Any], Awaitable[wire.Wire | None]] = getattr(self, name)
 
@@ -86,7 +89,7 @@ class Door:
         agent = params.agent or settings.default_agent
         model = params.model or ""
         session = await self._engine.open(params.session_id, root, cwd, agent, model)
-        options = present.config_options(self._options(session.state.options), self._choices())
+        options = await self._options(session.state)
         return wire.NewResult(session_id=params.session_id, config_options=options)
 
     async def session_list(self, params: wire.ListParams) -> wire.ListResult:
@@ -111,7 +114,7 @@ class Door:
         return wire.SubscribeResult(
             head_seq=attached.head,
             floor_seq=attached.entries[0].seq if attached.entries else attached.head + 1,
-            summary=self._summary(attached),
+            summary=await self._summary(attached),
             events=_updates(attached),
             more=cursor < attached.head,
         )
@@ -139,9 +142,9 @@ class Door:
         return wire.EventsResult(events=_updates(found), head_seq=found.head, more=more)
 
     async def session_prompt(self, params: wire.PromptParams) -> wire.PromptResult:
-        content = present.content(params.prompt)
+        content, blobs = present.content(params.prompt)
         outcome = await self._engine.prompt(
-            params.session_id, params.message_id, content, params.delivery
+            params.session_id, params.message_id, content, params.delivery, blobs
         )
         return wire.PromptResult(message_id=params.message_id, outcome=outcome)
 
@@ -159,13 +162,19 @@ class Door:
 
     async def session_fork(self, params: wire.ForkParams) -> wire.NewResult:
         session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
-        options = present.config_options(self._options(session.state.options), self._choices())
+        options = await self._options(session.state)
         return wire.NewResult(session_id=params.new_session_id, config_options=options)
 
     async def session_set_config_option(self, params: wire.ConfigParams) -> wire.ConfigResult:
         state = await self._engine.configure(params.session_id, params.config_id, params.value)
-        options = present.config_options(self._options(state.options), self._choices())
+        options = await self._options(state)
         return wire.ConfigResult(config_options=options)
+
+    async def session_compact(self, params: wire.CompactParams) -> None:
+        await self._engine.compact(params.session_id, params.focus)
+
+    async def session_summarize(self, params: wire.SessionParams) -> wire.SummaryResult:
+        return wire.SummaryResult(text=await self._engine.summary(params.session_id))
 
     # --- the queue ------------------------------------------------------------------------------
 
@@ -183,10 +192,11 @@ class Door:
 
     # --- agents, questions, permissions -----------------------------------------------------------
 
-    async def agent_list(self, params: wire.Empty) -> wire.AgentsResult:
+    async def agent_list(self, params: wire.AgentsParams) -> wire.AgentsResult:
+        root = self._place(params.cwd)[0] if params.cwd else next(iter(self._roots), None)
         agents = [
             wire.AgentInfo(name=a.name, description=a.description, mode=a.mode, model=a.model)
-            for a in self._engine.world.agents.values()
+            for a in self._engine.world.agents(root).values()
             if not a.hidden
         ]
         return wire.AgentsResult(agents=agents)
@@ -253,25 +263,23 @@ class Door:
         around = [root for root in self._roots if path == root or path.startswith(root + "/")]
         return max(around, key=len, default=path), path
 
-    def _summary(self, attached: Attached) -> wire.Summary:
-        about = {**attached.info.summary}
-        about["options"] = self._options(about.get("options", {}))
+    async def _summary(self, attached: Attached) -> wire.Summary:
         info = attached.info
+        about = {**info.summary}
+        about["options"] = await self._engine.options(about.get("options", {}), info.root)
         shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
-        return present.summary(shown, self._choices())
+        return present.summary(shown, self._choices(info.root))
 
-    def _options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """A session that names no model uses its agent's, or the configured one."""
-        filled = dict(options)
-        if not filled.get("model"):
-            agent = self._engine.world.agents.get(filled.get("agent", ""))
-            filled["model"] = (agent and agent.model) or self._engine.world.settings.model
-        return filled
+    async def _options(self, state: State) -> list[wire.ConfigOption]:
+        root = state.opened.root if state.opened else None
+        options = await self._engine.options(state.options, root)
+        return present.config_options(options, self._choices(root))
 
-    def _choices(self) -> dict[str, Sequence[str]]:
+    def _choices(self, root: str | None) -> dict[str, Sequence[str]]:
         world = self._engine.world
-        agents = [a.name for a in world.agents.values() if not a.hidden and a.mode != "subagent"]
-        return {"agent": agents, "model": world.models, "bypass": ["off", "on"]}
+        agents = world.agents(root).values()
+        offered = [a.name for a in agents if not a.hidden and a.mode != "subagent"]
+        return {"agent": offered, "model": world.models, "bypass": ["off", "on"]}
 
 
 def parsed(model: type[P], params: dict[str, Any], method: str) -> P:

@@ -64,6 +64,8 @@ class Front:
             raise
 
     async def _start(self, server: Server) -> Mapping[str, Handler]:
+        from lsprotocol.types import MessageType
+
         from magy_server.lsp.announce import Announcer
         from magy_server.lsp.door import Door
 
@@ -83,6 +85,8 @@ class Front:
             if ignored := trust.ignored(root):
                 server.show(f"Magy: {root} is not trusted, so it may only narrow. Not used: "
                             f"{', '.join(ignored)}.")  # fmt: skip
+        for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
+            server.show(f"Magy: {problem}", MessageType.Warning)
         methods = dict(self._door.methods())
         for name in WARMING:
             methods[name] = self._warming_too(methods[name], engine, server)
@@ -154,7 +158,7 @@ async def _resume(engine: Engine, roots: Sequence[str]) -> None:
 
 async def _warm(engine: Engine) -> None:
     try:
-        provider, _ = engine.world.provider(engine.world.settings.model)
+        provider, _ = engine.world.provider(await engine.world.default_model())
         await asyncio.to_thread(provider.warm)
     except MagyError as error:
         LOG.info("%s", error)  # the first turn says it to the person

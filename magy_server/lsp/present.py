@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content, Embedded, Link, Text
+from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
 from magy_server.lsp import wire
+from magy_server.tools.pictures import picture
 
 
 def session_info(info: StreamInfo) -> wire.SessionInfo:
@@ -35,6 +37,8 @@ def summary(info: StreamInfo, choices: Mapping[str, Sequence[str]]) -> wire.Summ
         interactions=interactions(info),
         plan=about.get("plan", []),
         usage=about.get("usage", {}),
+        cost=about.get("cost", {}),
+        context=about.get("context", {}),
     )
 
 
@@ -69,9 +73,11 @@ def config_options(
     ]
 
 
-def content(blocks: Sequence[wire.Block]) -> list[Content]:
-    """Raises InvalidRequest when there is nothing to say."""
+def content(blocks: Sequence[wire.Block]) -> tuple[list[Content], dict[Hash, bytes]]:
+    """And the pictures in it. Raises InvalidRequest when there is nothing to say, or a picture is
+    none."""
     found: list[Content] = []
+    blobs: dict[Hash, bytes] = {}
     for block in blocks:
         match block:
             case wire.TextBlock():
@@ -80,9 +86,21 @@ def content(blocks: Sequence[wire.Block]) -> list[Content]:
                 found.append(Link(uri=block.uri, name=block.name))
             case wire.ResourceBlock():
                 found.append(Embedded(uri=block.resource.uri, text=block.resource.text))
+            case wire.ImageBlock():
+                data = _decoded(block.data)
+                image = picture(data, (block.uri or "").rpartition("/")[2])
+                found.append(image)
+                blobs[image.hash] = data
     if not any(not isinstance(block, Text) or block.text.strip() for block in found):
         raise InvalidRequest("The prompt is empty: say something, or mention a file.")
-    return found
+    return found, blobs
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError as error:
+        raise InvalidRequest(f"The picture's data is not base64: {error}.") from None
 
 
 def stamp(at: float) -> str:

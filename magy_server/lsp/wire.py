@@ -1,5 +1,6 @@
-"""The `magy/*` wire, defined once. `docs/protocol.md` and the clients' method lists are generated
-from here (`make docs`).
+"""The shapes of the `magy/*` wire, defined once; `methods.py` has the methods.
+
+`docs/protocol.md` is generated from both (`make docs`).
 
 Where the Agent Client Protocol has the method, name and shapes are its own (`session/prompt` is
 `magy/session/prompt`). Clients make session and message ids, so nothing depends on message order;
@@ -8,7 +9,6 @@ a mutating request whose id was seen before changes nothing and may be retried.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -66,7 +66,14 @@ class ResourceBlock(Wire):
     resource: TextResource
 
 
-Block = Annotated[TextBlock | LinkBlock | ResourceBlock, Field(discriminator="type")]
+class ImageBlock(Wire):
+    type: Literal["image"]
+    mime_type: str = ""
+    data: str = Field(description="Base64 of a PNG, JPEG, GIF or WebP picture, 3.75 MB at most")
+    uri: Prose | None = Field(default=None, description="Where it comes from, for people")
+
+
+Block = Annotated[TextBlock | LinkBlock | ResourceBlock | ImageBlock, Field(discriminator="type")]
 
 
 class ConfigOption(Wire):
@@ -116,6 +123,15 @@ class Summary(Wire):
     interactions: list[Interaction] = []
     plan: list[dict[str, str]] = []
     usage: dict[str, int] = {}
+    cost: dict[str, Any] = Field(
+        default={},
+        description="{amount, currency, unpriced}: US dollars; `unpriced` counts the requests "
+        "whose price is not known",
+    )
+    context: dict[str, int] = Field(
+        default={},
+        description="{tokens, window}: how full the model is, roughly; window 0: unknown",
+    )
 
 
 class Update(Wire):
@@ -238,6 +254,18 @@ class QueueResult(Wire):
     waiting: list[Waiting]
 
 
+class CompactParams(SessionParams):
+    focus: Prose = Field(default="", max_length=10_000, description="What the summary must keep")
+
+
+class SummaryResult(Wire):
+    text: str = Field(description="Markdown")
+
+
+class AgentsParams(Wire):
+    cwd: str | None = Field(default=None, description="Whose project's agents; null: the first")
+
+
 class AgentInfo(Wire):
     name: str
     description: str
@@ -330,56 +358,3 @@ class SaveParams(Wire):
 
 class SaveResult(Wire):
     saved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One line of the wire. `result` None: a notification."""
-
-    name: str
-    params: type[Wire]
-    result: type[Wire] | None
-    about: str
-
-
-CLIENT_TO_SERVER = (
-    Method("magy/session/new", NewParams, NewResult, "Make a session."),
-    Method("magy/session/list", ListParams, ListResult,
-           "Sessions, the given project's first, newest first."),
-    Method("magy/session/resume", SubscribeParams, SubscribeResult,
-           "Subscribe, and go on with a turn that a crash or a closed editor left open."),
-    Method("magy/session/subscribe", SubscribeParams, SubscribeResult,
-           "Attach: a bounded page of the log, then live updates."),
-    Method("magy/session/unsubscribe", SessionParams, Empty, "No more updates."),
-    Method("magy/session/events", EventsParams, EventsResult, "Another page of the log."),
-    Method("magy/session/prompt", PromptParams, PromptResult,
-           "Accepts a prompt and answers at once; what comes of it follows as updates."),
-    Method("magy/session/cancel", CancelParams, CancelResult, "Stop the running turn."),
-    Method("magy/session/close", SessionParams, Empty,
-           "Cancel what runs, end background commands, and unsubscribe; the log stays."),
-    Method("magy/session/delete", SessionParams, DeleteResult, "Remove a session for good."),
-    Method("magy/session/fork", ForkParams, NewResult,
-           "A new session that shares this one's history up to an entry."),
-    Method("magy/session/set_config_option", ConfigParams, ConfigResult,
-           "Agent, model, title, or `bypass` (on | off: answer questions with yes)."),
-    Method("magy/queue/reorder", ReorderParams, QueueResult, "Reorder waiting prompts."),
-    Method("magy/queue/drop", DropParams, QueueResult, "Drop waiting prompts."),
-    Method("magy/agent/list", Empty, AgentsResult, "The agents a person may choose."),
-    Method("magy/interaction/list", InteractionsParams, InteractionsResult, "Open questions."),
-    Method("magy/interaction/respond", RespondParams, RespondResult,
-           "Answer a question; the first answer wins."),
-    Method("magy/permission/list", GrantsParams, GrantsResult,
-           "Remembered permissions of a session and its project."),
-    Method("magy/permission/withdraw", WithdrawParams, WithdrawResult, "Forget one of them."),
-    Method("magy/workspace/trust", TrustParams, TrustResult,
-           "Whether a project's own configuration may do more than narrow; sets it if asked."),
-)  # fmt: skip
-
-SERVER_TO_CLIENT = (
-    Method("magy/session/update", SessionUpdate, None, "An event or a delta of a subscription."),
-    Method("magy/interaction/changed", InteractionChanged, None,
-           "Questions were opened or resolved, in any session of this workspace."),
-    Method("magy/session/listChanged", ListChanged, None, "A session's row changed."),
-    Method("magy/editor/save", SaveParams, SaveResult,
-           "Save a buffer. Only sent if the client announced `editor.save`."),
-)  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from magy_server.lsp.wire import Method, Wire
+from magy_server.lsp.methods import Method
+from magy_server.lsp.wire import Wire
 
 
 def describe(methods: Iterable[Method]) -> Iterable[str]:

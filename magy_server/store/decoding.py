@@ -6,8 +6,9 @@ from itertools import pairwise
 
 from pydantic import ValidationError
 
+from magy_server.core.codec import decode
 from magy_server.core.errors import StoreCorrupt, StoreError, StoreNewer
-from magy_server.core.events import Entry, decode
+from magy_server.core.events import Entry
 
 _NEWER = frozenset({"union_tag_invalid", "extra_forbidden", "literal_error"})
 """An event kind, field or word that this Magy does not know: well-formed, so not damage."""

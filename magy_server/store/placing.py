@@ -13,15 +13,13 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
+from magy_server.core.codec import blobs, encode, opens_turn
 from magy_server.core.errors import Conflict, InvalidRequest
 from magy_server.core.events import (
     Entry,
     Event,
     Hash,
     Opened,
-    blobs,
-    encode,
-    opens_turn,
 )
 from magy_server.core.ports import Batch, Lease, StreamInfo
 

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from magy_server.core.errors import ToolError
+from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Effect, Evidence, Facts, Hash
 from magy_server.core.ports import TextChange
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
-from magy_server.tools import change, disk, lines
+from magy_server.tools import change, disk, lines, pictures
 from magy_server.tools.change import Base, Plan
 from magy_server.tools.match import find_once
 from magy_server.tools.pages import Page
@@ -53,7 +53,7 @@ def _place(ctx: ToolContext) -> Place:
     return Place(ctx.root, found.subject, found.relative)
 
 
-@tool(effect="read", key="read", kind="read", facts=_read_facts)
+@tool(effect="read", key="read", kind="read", facts=_read_facts, fresh=30.0)
 async def read_file(
     ctx: ToolContext,
     path: Path,
@@ -62,9 +62,12 @@ async def read_file(
 ) -> Result:
     """Read a text file, or a page of it. Each line comes with its number and a tab before it; these
     are not part of the file. A file that is open in the editor is read from there, with the user's
-    unsaved changes. Long lines are cut, and long files end with a note on how to read on."""
+    unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
+    (PNG, JPEG, GIF, WebP) is shown to you."""
     place = _place(ctx)
     buffer = ctx.editor.buffer(place.path) if ctx.editor else None
+    if buffer is None and (shown := await asyncio.to_thread(_picture, place)):
+        return shown
     if buffer is not None:
         text = plain(buffer.text)
         page = Page([text], offset, min(limit, LINES))
@@ -79,8 +82,21 @@ async def read_file(
         last = offset + len(page.lines) - 1
         on = f"; continue with offset={page.next}" if page.next else ""
         note += f"\n[lines {offset}-{last} of {page.total}{on}]"
-    shown = f"{place.name}: {len(page.lines)} of {page.total} lines"
-    return Result(for_model=f"{body}{note}", for_user=shown)
+    count = f"{place.name}: {len(page.lines)} of {page.total} lines"
+    return Result(for_model=f"{body}{note}", for_user=count)
+
+
+def _picture(place: Place) -> Result | None:
+    try:
+        data = pictures.load(place)
+        if data is None:
+            return None
+        image = pictures.picture(data, place.name)
+    except InvalidRequest as error:
+        raise ToolError(error.message) from None
+    width, height = pictures.size(data)
+    text = f"(picture {place.name}, {width}x{height})"
+    return Result(text, text[1:-1], images=(image,), blobs={image.hash: data})
 
 
 def _unsaved(place: Place, text: str) -> str:

@@ -1,14 +1,46 @@
-"""All built-in tools that need no more than files and processes."""
+"""All built-in tools."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from magy_server.core.tool import Tool
 from magy_server.tools.files import edit_file, read_file, write_file
+from magy_server.tools.git import git_tools
+from magy_server.tools.listing import list_dir
 from magy_server.tools.plan import update_plan
 from magy_server.tools.process import Processes
+from magy_server.tools.search import search_tools
 from magy_server.tools.shell import shell_tools
+from magy_server.tools.web import web_tools
 
 
-def make_tools(processes: Processes) -> list[Tool]:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person may configure of the tools: the `[tools]` table of `magy.toml`."""
+
+    bash_timeout: float = 30.0
+    """Seconds for a command that names no limit of its own."""
+    grep_program: str = "rg"
+    grep_matches: int = 100
+    glob_results: int = 500
+    search_url: str = "https://html.duckduckgo.com/html/"
+    """Where `web_search` asks, in DuckDuckGo's HTML form."""
+
+
+USUAL = Options()
+
+
+def make_tools(processes: Processes, options: Options = USUAL) -> list[Tool]:
     """`processes` belongs to the server, which closes it at its end."""
-    return [read_file, edit_file, write_file, *shell_tools(processes), update_plan]
+    return [
+        read_file,
+        edit_file,
+        write_file,
+        list_dir,
+        *search_tools(options.grep_program, options.grep_matches, options.glob_results),
+        *shell_tools(processes, options.bash_timeout),
+        *git_tools(processes),
+        *web_tools(options.search_url),
+        update_plan,
+    ]

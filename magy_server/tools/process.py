@@ -201,10 +201,14 @@ class Processes:
         """A command behind its gate. Raises ToolError."""
         if self._closing:
             raise ToolError("The server is shutting down; the command was not started.")
-        base = os.environ if self._base is None else self._base
         marked = groups.mark(session, call)
-        env = environment(base, cwd, marked, self._hidden)
+        env = self.environment(cwd, session, call)
         return await Command.open(command, cwd, marked, env)
+
+    def environment(self, cwd: str, session: str, call: str) -> dict[str, str]:
+        """What the processes of a call get: no keys, and the mark they are known by."""
+        base = os.environ if self._base is None else self._base
+        return environment(base, cwd, groups.mark(session, call), self._hidden)
 
     def home(self) -> str | None:
         """What `~` is in a command."""

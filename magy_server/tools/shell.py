@@ -20,11 +20,12 @@ CallId = Annotated[str, "The id that bash gave for the command"]
 PAGE = 8_000
 
 
-def shell_tools(processes: Processes) -> list[Tool]:
-    return [_bash(processes), _bash_output(processes), _bash_stop(processes)]
+def shell_tools(processes: Processes, usual_timeout: float = 30.0) -> list[Tool]:
+    """`usual_timeout`: seconds for a command that names no limit of its own."""
+    return [_bash(processes, usual_timeout), _bash_output(processes), _bash_stop(processes)]
 
 
-def _bash(processes: Processes) -> Tool:
+def _bash(processes: Processes, usual_timeout: float) -> Tool:
     async def facts(ctx: FactContext, command: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
         return await shell_facts.facts(ctx, command, processes.home())
 
@@ -32,7 +33,7 @@ def _bash(processes: Processes) -> Tool:
     async def bash(
         ctx: ToolContext,
         command: Annotated[str, "A bash command line"],
-        timeout: Annotated[float, "Seconds until it is ended", Field(gt=0, le=600)] = 30,
+        timeout: Annotated[float, "Seconds until it is ended", Field(gt=0, le=600)] = usual_timeout,
         background: Annotated[bool, "Do not wait for its end (servers, watchers)"] = False,
     ) -> Result:
         """Run a command with bash in the workspace root. Each call is a shell of its own: cd and

@@ -57,7 +57,7 @@ class Log:
     def reply(self, *parts: Part, stop: Any = None, tokens: int = 10) -> Log:
         kind = "tool_use" if any(isinstance(p, Call) for p in parts) else "end_turn"
         usage = Usage(input=tokens, output=tokens)
-        return self.add(Replied(request=str(len(self.entries)), model="m", content=parts,
+        return self.add(Replied(request=str(len(self.entries)), model="scripted/x", content=parts,
                                 stop=stop or kind, usage=usage))  # fmt: skip
 
 

@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.errors import InvalidConfig
-from magy_server.core.events import Decision, Facts, Resource
-from magy_server.core.permit import Rule, Ruleset, decide, withholds
-from magy_server.core.specs import AgentSpec, parse_agent
-
-from .rules import EFFECTS, facts
-
-AGENTS = Path(__file__).parents[2] / "agents"
+from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
+from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
 
 FULL = """\
 ---
@@ -95,7 +90,12 @@ def test_permissions_keep_their_order(tmp_path: Path) -> None:
 def test_what_may_be_left_out(tmp_path: Path) -> None:
     spec = from_file(tmp_path / "a.md", "---\ndescription: x\n---\nprompt")
     expected = AgentSpec(
-        name="a", description="x", mode="all", rules=Ruleset(source="agent a"), prompt="prompt"
+        name="a",
+        description="x",
+        mode="all",
+        rules=Ruleset(source="agent a"),
+        prompt="prompt",
+        where=str(tmp_path / "a.md"),
     )
     assert spec == expected
 
@@ -246,94 +246,110 @@ def test_no_text_fails_in_another_way(front: str) -> None:
         assert error.message.startswith("helper.md:")
 
 
-# --- the built-in agents --------------------------------------------------------------------------
+# --- agents that extend others --------------------------------------------------------------------
+
+BASE = parse_agent("base", FULL, "base.md")
 
 
-def built_in(name: str) -> AgentSpec:
-    path = AGENTS / f"{name}.md"
-    spec = parse_agent(name, path.read_text(), f"agents/{name}.md")
-    return spec.model_copy(update={"rules": spec.rules.at_home("/home/someone")})
+def extending(front: str, prompt: str = "") -> AgentSpec:
+    text = f"---\nextends: base\n{front}\n---\n{prompt}"
+    return parse_agent("own", text, "own.md", {"base": BASE})
 
 
-def judged(key: str, subject: str, bypass: bool = False) -> Decision:
-    spec = built_in("build")
-    return decide(facts(key, subject), key, EFFECTS[key], [spec.rules], (), bypass)
+def kept(spec: AgentSpec, key: str) -> list[tuple[str, str, bool]]:
+    return [(rule.pattern, rule.action, rule.bare) for rule in spec.rules.keys[key]]
 
 
-def test_every_agent_file_can_be_read() -> None:
-    names = [path.stem for path in AGENTS.glob("*.md")]
-    assert "build" in names
-    assert all(built_in(name).prompt for name in names)
+def test_what_is_not_said_is_as_in_the_agent_it_extends() -> None:
+    spec = extending("model: other/one")
+    rules = Ruleset(source="agent own", keys=BASE.rules.keys)
+    changed = {"name": "own", "where": "own.md", "model": "other/one", "rules": rules}
+    assert spec == BASE.model_copy(update=changed)
 
 
-@pytest.mark.req("E083")
-def test_build_has_every_tool() -> None:
-    spec = built_in("build")
-    assert (spec.mode, spec.hidden, spec.tools) == ("primary", False, None)
-    assert not [key for key in EFFECTS if withholds([spec.rules], key)]
+def test_what_is_said_counts() -> None:
+    front = "description: y\nmode: primary\nhidden: false\ntemperature: 0\ntools: grep"
+    spec = extending(front, "Own prompt.")
+    assert (spec.description, spec.mode, spec.hidden) == ("y", "primary", False)
+    assert (spec.temperature, spec.tools, spec.prompt) == (0.0, ("grep",), "Own prompt.")
 
 
 @pytest.mark.parametrize(
-    ("key", "action", "subjects"),
+    ("front", "key", "rules"),
     [
-        ("read", "allow", ["a.py", ".env.example", "x/prod.env.example", ".git/HEAD", "id_rsa.pub",
-                           "environment.py", "keys.py"]),
-        ("read", "deny", [".env", ".env.local", "x/.ENV", "prod.env", "tls/server.key", "a.pem",
-                          "id_rsa", "id_ed25519", ".netrc", ".envrc", "/etc/hosts"]),
-        ("read", "ask", [".git/config"]),
-        ("edit", "ask", ["a.py", ".env.example", ".github/x.yml", ".gitignore", "new/file"]),
-        ("edit", "deny", [".env", "x/.env.local", ".git/config", ".git/hooks/pre-commit",
-                          "sub/.git/config", ".git", "server.KEY"]),
-        ("write", "ask", ["a.py"]),
-        ("write", "deny", [".env", ".git/config"]),
-        ("bash", "allow", [
-            "ls", "ls -la src", "pwd", "git status", "git diff HEAD~1 -- a.py", "git log --oneline",
-            "git show HEAD", "git --no-pager diff", "cd src && ls", "cat a.py | head -20",
-            "find . -name '*.py'", "rg TODO src", "grep foo a.py", "sed -n 1,20p a.py",
-            "wc -l a.py && echo done", "timeout 5 git status", "git log 2>/dev/null | head",
-            "command -v git", "[ -f a.py ] && echo yes",
-        ]),
-        ("bash", "ask", [
-            "make", "pytest", "git push", "git commit -m x", "git branch x", "git checkout .",
-            "rm a.py", "python x.py", "python -c 1", "echo $(id)", "ls $x", "sudo ls", "bash -c ls",
-            "echo hi > a.py", "ls > a.py", "find . -delete", "find . -exec id +", "rg --pre id x",
-            "rg -uu KEY", "rg x -uu", "grep -r KEY .", "git diff --output=a.py", "git -c a=b diff",
-            "git diff --ext-diff", "git show HEAD:a.py", "git --no-pager show HEAD:a.py",
-            "sed -i s/a/b/ a.py", "sed -n '1w x' a", "sort -o a.py b", "uniq a b", "tee a.py",
-            "PATH=/tmp git status", "timeout 5 rm a.py", "ls && rm a.py", "cat /etc/hosts",
-            "cd .. && ls", "curl x.org", "git log | sh", "cat a.py | xargs rm", "env", "date -s x",
-            "command rm a.py", "nice rm a.py", "git status; rm a.py", "git status\nrm a.py",
-        ]),
-        ("bash", "deny", [
-            "cat .env", "head -5 prod.env", "cat < .env", "cat a.py .env", "ls && cat .env",
-            "echo x > .env", "git log > .git/config", "cat server.key | wc", "timeout 5 cat .env",
-            "echo $(cat .env)", "cat ~/.ssh/id_rsa", "cat ~/.aws/credentials", "cat ./x/../.env",
-        ]),
+        # first the file's own, then the others
+        ("edit: {a.md: ask}", "edit",
+         [("a.md", "ask", False), ("*.md", "allow", False), ("*", "deny", False)]),
+        # in the place of one with the same pattern
+        ("bash: {'*': deny}", "bash", [("*", "deny", False), ("git diff *", "allow", False)]),
+        # beside a rule without a pattern, which is then for the rest
+        ("read: {'*.env': deny}", "read", [("*.env", "deny", False), ("*", "allow", False)]),
+        ("read: {'*': ask}", "read", [("*", "ask", False)]),
+        # a rule without a pattern is for everything
+        ("bash: deny", "bash", [("*", "deny", True)]),
+        ("net: ask", "net", [("*", "ask", True)]),
+        ("net: ask", "read", [("*", "allow", True)]),
     ],
 )  # fmt: skip
-def test_build_allows_looking_asks_for_doing_and_keeps_secrets(
-    key: str, action: str, subjects: list[str]
+def test_rules_are_joined_key_by_key(
+    front: str, key: str, rules: list[tuple[str, str, bool]]
 ) -> None:
-    for subject in subjects:
-        decision = judged(key, subject)
-        assert decision.action == action, (subject, decision.rule)
-        assert not decision.firm
+    spec = extending(f"permissions:\n  {front}")
+    assert kept(spec, key) == rules
+    assert spec.rules.source == "agent own"
 
 
-def test_bypass_answers_every_question_of_build_and_no_deny() -> None:
-    for line in ("make", "echo $(id)", "bash -c ls", "git push"):
-        assert judged("bash", line, bypass=True).action == "allow"
-    for line in ("cat .env", "echo $(cat .env)"):
-        assert judged("bash", line, bypass=True).action == "deny"
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("bsae", "unknown built-in agent 'bsae'. Did you mean 'base'?"),
+        ("own", "Known are: base"),
+        ("[base]", "expected one value"),
+        ("", "expected a text"),
+    ],
+)
+def test_a_wrong_base_is_said_with_its_line(value: str, words: str) -> None:
+    text = f"---\ndescription: x\nextends: {value}\n---\nprompt"
+    with pytest.raises(InvalidConfig) as caught:
+        parse_agent("own", text, "own.md", {"base": BASE})
+    assert caught.value.message.startswith("own.md:3: ")
+    assert words in caught.value.message
 
 
-def test_build_may_stop_what_it_started() -> None:
-    stop = Facts(resources=(Resource(kind="exec", subject="7.0"),))
-    assert decide(stop, "bash_stop", "exec", [built_in("build").rules]).action == "allow"
+def test_rules_alone() -> None:
+    rules = parse_rules("house rules", "read:\n  '*.env': deny\nbash: ask\n", "rules.yaml")
+    assert rules == Ruleset(
+        source="house rules",
+        keys={
+            "read": (Rule(pattern="*.env", action="deny"),),
+            "bash": (Rule(pattern="*", action="ask", bare=True),),
+        },
+    )
+    assert parse_rules("none", "# nothing\n", "rules.yaml").keys == {}
 
 
-def test_the_prompt_of_build_names_its_tools() -> None:
-    prompt = built_in("build").prompt
-    for tool in ("read_file", "edit_file", "write_file", "bash", "bash_output", "bash_stop",
-                 "update_plan"):  # fmt: skip
-        assert f"`{tool}`" in prompt
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("read:\n  '*.env': dney\n", "rules.yaml:2: an action is allow, ask or deny"),
+        ("raed: deny\n", "rules.yaml:1: unknown permission 'raed'. Did you mean 'read'?"),
+        ("read: [", "rules.yaml:1: not valid YAML"),
+        ("\x00", "rules.yaml:1: not valid YAML"),
+    ],
+)
+def test_rules_alone_are_checked(text: str, words: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        parse_rules("none", text, "rules.yaml")
+    assert caught.value.message.startswith(words)
+
+
+def test_agents_are_a_mapping_that_knows_who_is_missing_and_why() -> None:
+    agents = Agents({"base": BASE}, {"bad": "bad.md:3: no."}, {"theirs": "/p/theirs.md"})
+    assert dict(agents) == {"base": BASE} and len(agents) == 1 and agents.named("base") is BASE
+    assert agents.get("bad") is None
+    with pytest.raises(InvalidConfig, match=r"bad\.md:3: no\."):
+        agents.named("bad")
+    with pytest.raises(NotTrusted, match=r"/p/theirs\.md is in a project that is not trusted"):
+        agents.named("theirs")
+    with pytest.raises(NotFound, match=r"There is no agent 'x'\. Agents are: \."):
+        agents.named("x")  # `base` is hidden

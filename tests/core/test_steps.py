@@ -21,7 +21,8 @@ from magy_server.core.events import (
     Task,
     Text,
 )
-from magy_server.core.state import State, fold, repeats
+from magy_server.core.loops import repeats
+from magy_server.core.state import State, fold
 from magy_server.core.steps import (
     Admit,
     CallModel,

@@ -25,7 +25,8 @@ class Person:
 
     async def start(self, *, knows_magy: bool = True, settings: Any = None, **options: Any) -> None:
         offers = {"interactions": knows_magy, "editor": {"save": True}}
-        magy = {"client": {"name": "test"}, "capabilities": offers, "settings": settings or {}}
+        given = {"titles": False, **(settings or {})}
+        magy = {"client": {"name": "test"}, "capabilities": offers, "settings": given}
         await self.client.initialize(root=self.root, options={"magy": magy}, **options)
 
     async def new(self, session: str = SESSION, **params: Any) -> None:

@@ -45,7 +45,7 @@ async def test_an_interrupt_stops_the_turn_and_goes_first(root: Path, state: Pat
         assert (await one.end())["stopReason"] == "cancelled"
         await one.end()
         await one.end()
-        assert one.said() == "The second answer.\nThe third answer."
+        assert one.said() == "Thinking about it.\nThe second answer.\nThe third answer."
 
 
 async def test_a_cancel_right_after_the_prompt_is_not_too_early(root: Path, state: Path) -> None:

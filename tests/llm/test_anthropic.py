@@ -69,9 +69,11 @@ async def test_a_reply_streams_piece_by_piece(
     assert [d.text for d in deltas if d.kind == "text"] == ["I ", "read ", "it."]
     assert joined(deltas, "thinking") == "Let me see."
     assert json.loads(joined(deltas, "call")) == {"path": "ä.py", "lines": [1, 2]}
-    assert [(d.name, d.text) for d in deltas if d.kind == "call" and d.index == 1] == [
-        ("list_files", "")
+    assert [d for d in deltas if d.index == 1] == [
+        Delta("call", "", 1, "list_files"),
+        Delta("call", "", 1, "list_files", done=True),
     ]
+    assert [d.index for d in deltas if d.done] == [0, 1]
 
 
 @pytest.mark.req("A011")

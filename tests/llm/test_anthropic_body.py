@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from magy_server.llm.anthropic_wire import body
 from tests.loopback.anthropic_checks import problems
 
 from .conversations import assistant, calling, output, request, user
+from .growing import PNG
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
@@ -117,6 +119,35 @@ def test_the_model_sees_the_arguments_it_garbled() -> None:
     call = Call(id="3.0", name="read_file", arguments={}, invalid='{"path": "a')
     sent = body(request("a", assistant(call), user(output(call, "not JSON", error=True))))
     assert sent["messages"][1]["content"][0]["input"] == {"INVALID_JSON": '{"path": "a'}
+
+
+def test_names_that_the_api_would_refuse() -> None:
+    call = Call(id="3.0", name="functions.read file", arguments={})
+    sent = body(request("a", assistant(call), user(output(call))))
+    assert sent["messages"][1]["content"][0]["name"] == "functions_read_file"
+
+
+def test_pictures_of_people_and_of_tools() -> None:
+    call = calling("3.0", "toolu_a")
+    shown = replace(output(call, "a picture"), pictures=(PNG,))
+    silent = replace(output(call, " "), pictures=(PNG,))
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAAAAAAAAA=="},
+    }
+    for result, content in (
+        (shown, [{"type": "text", "text": "a picture"}, image]),
+        (silent, [image]),
+    ):
+        sent = body(request(user("Look", PNG), assistant(call), user(result, "See?")))
+        assert sent["messages"][0]["content"][1] == image | CACHED
+        assert sent["messages"][2]["content"][0]["content"] == content
+        assert not problems(sent)
+
+
+def test_a_reply_that_is_not_limited_has_a_usual_limit() -> None:
+    assert body(request(max_tokens=0))["max_tokens"] == 32_000
+    assert body(request(max_tokens=0, thinking_tokens=40_000))["max_tokens"] == 72_000
 
 
 def test_a_part_without_a_place_on_this_wire_is_an_error() -> None:

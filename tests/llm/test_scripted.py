@@ -63,6 +63,8 @@ async def test_a_reply_has_all_parts_in_order() -> None:
     assert [d.text for d in deltas if d.kind == "text"] == ["a ", "b"]
     assert joined(deltas, "call", 0) == '{"path": "a"}'
     assert {d.name for d in deltas if d.kind == "call" and d.index == 1} == {"list_files"}
+    assert [d.index for d in deltas if d.done] == [0, 1]
+    assert await provider.models() == ["script"]
 
 
 async def test_the_reply_follows_from_the_conversation() -> None:

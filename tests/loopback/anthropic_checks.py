@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
+
+from .images import MAGIC
 
 
 def problems(body: dict[str, Any]) -> list[str]:
@@ -32,7 +36,10 @@ def _problems(body: dict[str, Any]) -> Iterator[str]:
             yield "`max_tokens` must be greater than `thinking.budget_tokens`"
         if body.get("temperature", 1) != 1:
             yield "`temperature` may only be set to 1 when thinking is enabled"
-    for block in blocks:
+    results = (b["content"] for b in blocks if isinstance(b.get("content"), list))
+    for block in [*blocks, *chain.from_iterable(results)]:
+        if block["type"] == "image":
+            yield from _image(block)
         if block["type"] == "text" and not block["text"].strip():
             yield "messages: text content blocks must contain non-whitespace text"
         if block["type"] == "thinking" and not block.get("signature"):
@@ -64,6 +71,20 @@ def _tool_rounds(messages: list[dict[str, Any]], contents: list[list[Any]]) -> I
             yield f"messages.{index}: `tool_use` ids must be unique"
         seen |= set(calls)
         open_calls = set(calls)
+
+
+def _image(block: dict[str, Any]) -> Iterator[str]:
+    source = block.get("source", {})
+    if source.get("type") != "base64" or source.get("media_type") not in MAGIC:
+        yield "messages: image.source: Input should be base64 of 'image/jpeg', 'image/png', ..."
+        return
+    try:
+        data = base64.b64decode(source["data"], validate=True)
+    except (KeyError, binascii.Error):
+        yield "messages: image.source.base64: invalid base64 data"
+        return
+    if not data.startswith(MAGIC[source["media_type"]]):
+        yield "messages: Could not process image"
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:

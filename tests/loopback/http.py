@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +16,16 @@ from typing import Any
 
 @dataclass
 class Request:
-    """A request as it came. Header names are lower-case."""
+    """A request as it came. Header names are lower-case; `path` is without the query. `at` is when
+    it had come, in seconds of `time.monotonic`. `refused`: its body is wrong."""
 
     method: str
     path: str
     headers: dict[str, str]
     raw: bytes
+    query: str = ""
+    at: float = field(default_factory=time.monotonic)
+    refused: bool = False
     disconnected: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the client went away before its answer was finished."""
 
@@ -80,18 +86,21 @@ class Exchange:
 
 
 class HttpServer:
-    """Override `respond`. Use as `async with`, or with `start` and `stop`."""
+    """Override `respond`. Use as `async with`, or with `start` and `stop`. `tls`: speak HTTPS."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, *, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
         self.connections = 0
         self._port = port
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Condition()
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        self._server = await asyncio.start_server(
+            self._serve, "127.0.0.1", self._port, ssl=self._tls
+        )
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -111,7 +120,7 @@ class HttpServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._port}"
 
     async def wait_for(self, count: int) -> None:
         """Returns once `count` requests have come in all."""
@@ -170,7 +179,8 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     except asyncio.IncompleteReadError:
         return None
     first, *lines = head.strip().split("\r\n")
-    method, path, _ = first.split(" ", 2)
+    method, target, _ = first.split(" ", 2)
+    path, _, query = target.partition("?")
     headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
     raw = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Request(method, path, headers, raw)
+    return Request(method, path, headers, raw, query)

@@ -11,17 +11,21 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Said:
-    """`speed` in characters per second; 0: at once. `pieces`: exactly these deltas."""
+    """`speed` in characters per second; 0: at once. `pieces`: exactly these deltas. `summaries`:
+    thinking that OpenAI sums up in several parts, of which `text` is what they make together."""
 
     kind: Literal["text", "thinking"]
     text: str
     signature: str = ""
     speed: float = 0.0
     pieces: tuple[str, ...] | None = None
+    summaries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Redacted:
+    """Thinking of which nothing is shown."""
+
     data: str
 
 
@@ -44,6 +48,13 @@ class Counted:
 @dataclass(frozen=True)
 class Stopped:
     reason: str | None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The model's words for why it will not."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,18 @@ class Hang:
 
 @dataclass(frozen=True)
 class ErrorEvent:
+    """The provider breaks off the reply. `type` in its own words: on Anthropic's wire `error.type`,
+    on OpenAI's `code`."""
+
     type: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Responses only: the reply ends with status `failed`."""
+
+    code: str
     message: str
 
 
@@ -94,7 +116,8 @@ class Fault:
 
 
 Part = (
-    Said | Redacted | Called | Counted | Stopped | Pause | Ping | Cut | Hang | ErrorEvent | Raw
+    Said | Redacted | Called | Counted | Stopped | Refusal | Pause | Ping | Cut | Hang | ErrorEvent
+    | Failed | Raw
 )  # fmt: skip
 
 
@@ -104,6 +127,10 @@ def text(text: str, *, speed: float = 0.0, pieces: tuple[str, ...] | None = None
 
 def thinking(text: str, signature: str = "sig-loopback") -> Said:
     return Said("thinking", text, signature)
+
+
+def summaries(*texts: str, signature: str = "sig-loopback") -> Said:
+    return Said("thinking", "\n\n".join(texts), signature, summaries=texts)
 
 
 def redacted(data: str) -> Redacted:
@@ -132,6 +159,10 @@ def stop(reason: str | None) -> Stopped:
     return Stopped(reason)
 
 
+def refusal(text: str) -> Refusal:
+    return Refusal(text)
+
+
 def pause(seconds: float) -> Pause:
     return Pause(seconds)
 
@@ -150,6 +181,10 @@ def hang() -> Hang:
 
 def error(type: str, message: str = "") -> ErrorEvent:
     return ErrorEvent(type, message)
+
+
+def failed(code: str, message: str = "") -> Failed:
+    return Failed(code, message)
 
 
 def raw(data: bytes | str) -> Raw:

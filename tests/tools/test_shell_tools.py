@@ -349,7 +349,7 @@ def test_a_server_that_dies_before_the_gate_opens_runs_nothing(workspace: Worksp
 
         async def main():
             workspace = Workspace(Path({str(workspace.root)!r}))
-            bash = make_tools(Processes())[3]
+            bash = next(tool for tool in make_tools(Processes()) if tool.name == "bash")
             context = await workspace.prepare(bash, command="touch ran")
 
             def die():

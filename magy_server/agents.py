@@ -1,0 +1,152 @@
+"""Agents from files: those that Magy ships, the user's, and those of a trusted project.
+
+Of two files for the same name the one nearer to the project counts. A file that is wrong is said,
+does not stop the others, and leaves its agent unusable: none from further away stands in for it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from magy_server import config
+from magy_server.core.errors import InvalidConfig
+from magy_server.core.permit import Ruleset
+from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
+from magy_server.resources import resource
+
+COMMON = "common.yaml"
+"""Rules that hold for every agent. The user's file of this name replaces the shipped one."""
+PROJECT = ((".magent", "agent"), (".magy", "agent"))
+"""Where a project has its agents; the last counts most."""
+MOST_FILES = 200
+MOST_BYTES = 256 * 1024
+
+
+def user_directory() -> Path:
+    return config.config_dir() / "agent"
+
+
+def project_directories(root: str) -> list[Path]:
+    return [Path(root, *parts) for parts in PROJECT]
+
+
+def built_in_agents() -> Mapping[str, AgentSpec]:
+    """By name, `~` being the home directory of now."""
+    return {name: _at_home(spec) for name, spec in _shipped().items()}
+
+
+@cache
+def _shipped() -> Mapping[str, AgentSpec]:
+    """Shipped agents extend only such as come before them in the alphabet."""
+    agents: dict[str, AgentSpec] = {}
+    for file in sorted(resource("agents").glob("*.md")):
+        agents[file.stem] = parse_agent(file.stem, file.read_text("utf-8"), str(file), agents)
+    return agents
+
+
+def common_rules() -> Ruleset:
+    """Raises InvalidConfig: without these rules nothing should run."""
+    own = user_directory() / COMMON
+    file = own if os.path.lexists(own) else resource("agents", COMMON)
+    rules = parse_rules("common rules", _text(str(file)), str(file))
+    return rules.at_home(os.path.expanduser("~"))
+
+
+def find_agents(root: str | None, *, trusted: bool, custom: bool = True) -> Agents:
+    """The agents of a workspace root; without `custom` only those that Magy ships."""
+    shipped = built_in_agents()
+    if not custom:
+        return Agents(shipped)
+    found = _Found(shipped)
+    found.read(user_directory())
+    untrusted: dict[str, str] = {}
+    for directory in project_directories(root) if root else ():
+        if trusted:
+            found.read(directory)
+        else:
+            untrusted |= {Path(path).stem: path for path in _listed(directory)[0]}
+    return Agents(found.specs, found.broken, untrusted, tuple(found.problems))
+
+
+class _Found:
+    """What was read so far. Every agent may extend the shipped ones."""
+
+    def __init__(self, shipped: Mapping[str, AgentSpec]) -> None:
+        self._shipped = shipped
+        self.specs = dict(shipped)
+        self.broken: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    def read(self, directory: Path) -> None:
+        paths, problem = _listed(directory)
+        if problem:
+            self.problems.append(problem)
+        for path in paths:
+            name = Path(path).stem
+            try:
+                spec = parse_agent(name, _text(path, within=directory), path, self._shipped)
+                self.specs[name] = _at_home(spec)
+                self.broken.pop(name, None)
+            except InvalidConfig as error:
+                self.specs.pop(name, None)
+                self.broken[name] = error.message
+                self.problems.append(error.message)
+
+
+def _at_home(spec: AgentSpec) -> AgentSpec:
+    return spec.model_copy(update={"rules": spec.rules.at_home(os.path.expanduser("~"))})
+
+
+def agent_files(directory: Path) -> list[str]:
+    """What is read of a directory of agents, for finding out whether it changed."""
+    return [*_listed(directory)[0], str(directory / COMMON)]
+
+
+def _listed(directory: Path) -> tuple[list[str], str | None]:
+    """The agents' files by name, and what is wrong with the directory as a whole."""
+    try:
+        paths = heapq.nsmallest(MOST_FILES + 1, _markdown(directory))
+    except FileNotFoundError:
+        return [], None
+    except OSError as error:
+        return [], f"{directory} cannot be read: {error.strerror}."
+    if len(paths) > MOST_FILES:
+        last = os.path.basename(paths[MOST_FILES - 1])
+        said = f"{directory} has more than {MOST_FILES} agents; those after {last} are left out."
+        return paths[:MOST_FILES], said
+    return paths, None
+
+
+def _markdown(directory: Path) -> Iterator[str]:
+    """Not what editors leave beside a file (`.#a.md`), nor a README."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            plain = not entry.name.startswith(".") and entry.name.lower() != "readme.md"
+            if plain and entry.name.endswith(".md"):
+                yield entry.path
+
+
+def _text(path: str, within: Path | None = None) -> str:
+    """The text of a regular file, which is not a link that leads out of `within`. Raises
+    InvalidConfig."""
+    if within and not os.path.realpath(path).startswith(os.path.realpath(within) + os.sep):
+        raise InvalidConfig(f"{path} is a link out of its directory; put the file itself there.")
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InvalidConfig(f"{path} is not a file.")
+        with open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read: {error.strerror}.") from None
+    if len(data) > MOST_BYTES:
+        raise InvalidConfig(f"{path} is larger than {MOST_BYTES // 1024} KiB; shorten it.")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidConfig(f"{path}:{line}: not UTF-8 text; save it as UTF-8.") from None

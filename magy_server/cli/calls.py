@@ -1,0 +1,194 @@
+"""One tool call as lines: what it was asked, what came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from magy_server.cli.text import (
+    Marks,
+    Span,
+    amount,
+    counted,
+    harmless,
+    one_line,
+    shortened,
+    width_of,
+)
+
+TAIL = 10
+"""Lines of a command's output that stay on the screen."""
+DIFF = 120
+"""Lines of a diff that are shown; `magy sessions show` has all of them."""
+SAID = 6
+"""Lines of what a failed call said."""
+INDENT = "    "
+
+_STATUS_LINE = re.compile(r"\A\[((?:exit code|ended by|timed out|stopped)[^\n]*)\](?:\n|\Z)")
+WORDS = {
+    "failed": "failed", "denied": "not allowed", "cancelled": "cancelled",
+    "unknown": "outcome unknown", "not_run": "not run",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Call:
+    """What the updates have said of a call so far."""
+
+    id: str
+    name: str = ""
+    title: str = ""
+    kind: str = ""
+    raw: Any = None
+    patch: str = ""
+    text: str = ""
+    status: str = ""
+    """How it ended, in the words of the log; "" while it goes on."""
+    duration: float = 0.0
+    asked: bool = False
+    """What it would do was shown with a question."""
+    last: str = ""
+    """The newest line of its output that has something on it."""
+    lines: int = 0
+    _rest: str = field(default="", repr=False)
+
+    def merge(self, update: Mapping[str, Any]) -> None:
+        self.name = update.get("name", self.name)
+        if update.get("title") and update.get("title") != self.name:
+            self.title = update["title"]
+        self.kind = update.get("kind", self.kind)
+        self.raw = update.get("rawInput", self.raw)
+        about = update.get("_meta", {}).get("magy", {})
+        self.status = about.get("status", self.status)
+        self.duration = about.get("duration", self.duration)
+        for block in update.get("content", ()):
+            if block["type"] == "diff":
+                self.patch = block["patch"]["text"]
+            elif block["type"] == "content" and block["content"]["type"] == "text":
+                self.text = block["content"]["text"]
+
+    def stream(self, text: str) -> None:
+        """More of its output."""
+        *whole, self._rest = (self._rest + harmless(text)).split("\n")
+        self._rest = self._rest[-4096:]
+        self.lines += len(whole)
+        for line in (*whole, self._rest):
+            self.last = line.strip() or self.last
+
+    @property
+    def headline(self) -> str:
+        if self.title:
+            return one_line(self.title)
+        given = self.raw if isinstance(self.raw, str) else json.dumps(self.raw, ensure_ascii=False)
+        return one_line(f"{self.name} {given}" if self.raw else self.name)
+
+    @property
+    def command(self) -> str:
+        """The whole command of a shell call."""
+        given = self.raw.get("command") if isinstance(self.raw, dict) else None
+        return harmless(given) if isinstance(given, str) else ""
+
+
+def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False) -> list[Span]:
+    """A finished call: one line, and below it its diff, the end of its output or why it failed.
+    `whole`: nothing is left out."""
+    body = harmless(call.text)
+    said: list[str] = []
+    good = call.status == "completed"
+    if call.kind == "execute" and (ending := _STATUS_LINE.match(body)):
+        said.append(ending.group(1))
+        body = body[ending.end() :]
+        good = good and ending.group(1).startswith("exit code 0")
+    elif not good:
+        said.append(WORDS.get(call.status, call.status))
+    if call.patch:
+        said.append(counts(call.patch))
+    if call.duration >= 1 and not any(" s" in word for word in said):
+        said.append(f"{call.duration:.1f} s")
+    mark, style = (marks.done, "green") if good else (marks.failed, "red")
+    if call.status in ("cancelled", "not_run"):
+        mark, style = marks.skipped, "yellow"
+    spans = _line(mark, style, call.headline, f" {marks.dot} ".join(said), marks, width)
+    if call.asked and call.status == "denied":
+        return spans  # question and answer stand right above
+    if call.patch and not (call.asked and good):
+        spans += diff(call.patch, marks, None if whole else DIFF)
+    if call.kind == "execute":
+        spans += _tail(body, marks, whole)
+    elif call.status not in ("completed", "not_run") or whole:
+        spans += _said(body, marks, whole)
+    return spans
+
+
+def _line(
+    mark: str, style: str, headline: str, detail: str, marks: Marks, width: int | None
+) -> list[Span]:
+    detail = f"  {detail}" if detail else ""
+    if width is not None:
+        room = max(12, width - width_of(mark) - 1 - width_of(detail))
+        headline = shortened(headline, room, marks.cut)
+    return [(mark, style), (f" {headline}", ""), (detail, "dim"), ("\n", "")]
+
+
+def counts(patch: str) -> str:
+    """Lines added and removed."""
+    lines = [line for line in patch.split("\n") if not line.startswith(("+++", "---"))]
+    added = sum(line.startswith("+") for line in lines)
+    return f"+{added} -{sum(line.startswith('-') for line in lines)}"
+
+
+def diff(patch: str, marks: Marks, limit: int | None = DIFF) -> list[Span]:
+    """A unified diff, coloured. `limit` lines at most."""
+    lines = harmless(patch).rstrip("\n").split("\n")
+    spans: list[Span] = []
+    for line in lines[:limit]:
+        head = line.startswith(("+++", "---"))
+        style = "dim" if head else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        spans += [(f"{INDENT}{line}", style), ("\n", "")]
+    if limit is not None and len(lines) > limit:
+        more = counted(len(lines) - limit, "more line")
+        spans.append((f"{INDENT}{marks.cut} {more} of the diff\n", "dim"))
+    return spans
+
+
+def _tail(body: str, marks: Marks, whole: bool) -> list[Span]:
+    if body.strip() in ("", "(no output)"):
+        return []
+    lines = body.rstrip("\n").split("\n")
+    shown = lines if whole else lines[-TAIL:]
+    bar = f"{INDENT}{marks.bar} "
+    spans: list[Span] = []
+    if left := len(lines) - len(shown):
+        earlier = f"{amount(left)} earlier {'line' if left == 1 else 'lines'}"
+        spans.append((f"{bar}{marks.cut} {earlier}\n", "dim"))
+    return spans + [(f"{bar}{line}\n", "dim") for line in shown]
+
+
+def _said(body: str, marks: Marks, whole: bool) -> list[Span]:
+    lines = body.strip("\n").split("\n") if body.strip() else []
+    spans: list[Span] = [(f"{INDENT}{line}\n", "dim") for line in lines[: None if whole else SAID]]
+    if not whole and len(lines) > SAID:
+        more = counted(len(lines) - SAID, "more line")
+        spans.append((f"{INDENT}{marks.cut} {more}\n", "dim"))
+    return spans
+
+
+def question(asked: Mapping[str, Any], call: Call | None, marks: Marks) -> list[Span]:
+    """What is asked, what it would do, and why it is asked."""
+    if call:
+        call.asked = True
+    spans: list[Span] = [(f"{marks.asked} {one_line(asked['title'])}\n", "question")]
+    if call and (command := call.command) and one_line(command) not in one_line(asked["title"]):
+        spans += [(f"{INDENT}{line}\n", "cyan") for line in command.rstrip("\n").split("\n")]
+    elif call and "\n" in call.command.strip():
+        spans += [(f"{INDENT}{line}\n", "cyan") for line in call.command.strip().split("\n")]
+    if call and call.patch:
+        spans += diff(call.patch, marks)
+    spans.append((f"{INDENT}asked because: {one_line(asked['rule'])}\n", "dim"))
+    for grant in asked["remember"]:
+        pattern = f"{one_line(grant['key'])} `{one_line(grant['pattern'])}`"
+        spans.append((f"{INDENT}always would allow: {pattern}\n", "dim"))
+    return spans

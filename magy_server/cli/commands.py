@@ -1,0 +1,80 @@
+"""Runs a command of the terminal; whatever goes wrong becomes a sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from magy_server.cli.door import Composition
+
+
+def perform(
+    parser: argparse.ArgumentParser,
+    chosen: argparse.Namespace,
+    composition: Callable[[], Composition],
+) -> int:
+    """The exit code, as `parser.EXIT_CODES` says."""
+    from magy_server.cli import ending
+    from magy_server.cli.run import complain
+    from magy_server.cli.terminal import OutputError
+    from magy_server.core.errors import (
+        InvalidConfig,
+        InvalidRequest,
+        MagyError,
+        NotFound,
+        ProviderError,
+    )
+
+    try:
+        return _perform(parser, chosen, composition)
+    except OutputError as error:
+        if error.quiet:
+            _drop_output()
+            return ending.PIPE
+        complain(error.message)
+        return ending.ERROR
+    except (InvalidConfig, InvalidRequest, NotFound) as error:
+        complain(error.message)
+        return ending.USAGE
+    except MagyError as error:
+        complain(error.message)
+        unset = isinstance(error, ProviderError) and error.fault in ("no_key", "not_found")
+        return ending.USAGE if unset else ending.ERROR
+    except KeyboardInterrupt:
+        return ending.CANCELLED
+
+
+def _perform(
+    parser: argparse.ArgumentParser,
+    chosen: argparse.Namespace,
+    composition: Callable[[], Composition],
+) -> int:
+    match chosen.command:
+        case "run":
+            from magy_server.cli.run import run
+
+            return run(chosen, composition())
+        case "sessions":
+            from magy_server.cli.sessions import sessions
+
+            return sessions(chosen, composition())
+        case "config":
+            from magy_server.cli.settings import settings
+
+            return settings(chosen, composition())
+    from magy_server.cli.completion import completion
+    from magy_server.cli.terminal import standard_output, write_text
+
+    write_text(standard_output(), completion(parser, chosen.shell))
+    return 0
+
+
+def _drop_output() -> None:
+    """Python would say something about the broken pipe when it flushes on leaving."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

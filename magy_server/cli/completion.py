@@ -1,0 +1,36 @@
+"""`magy completion`: what a shell needs to complete the command line, made from the parser."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+SESSIONS = "magy sessions list --ids --all 2>/dev/null"
+"""What a shell runs for the ids of sessions; they are not known beforehand."""
+DIRECTORIES = {"root", "cwd"}
+FILES = {"output", "file"}
+IDS = {"session", "resume", "fork"}
+
+
+def completion(parser: argparse.ArgumentParser, shell: str) -> str:
+    """The script for `bash`, `zsh` or `fish`."""
+    import shtab
+
+    kinds: dict[str, Any] = {
+        **dict.fromkeys(DIRECTORIES, shtab.DIRECTORY),
+        **dict.fromkeys(FILES, shtab.FILE),
+        **dict.fromkeys(IDS, shtab.cmd(SESSIONS)),
+    }
+    for action in _actions(parser):
+        if kind := kinds.get(action.dest):
+            action.complete = kind  # type: ignore[attr-defined]
+    return shtab.complete(parser, shell)
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)

@@ -1,0 +1,152 @@
+"""How a turn ended, from its entries: the sums, the last line, the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from magy_server.cli.text import Marks, Span, amount, counted
+from magy_server.core.events import (
+    Compacted,
+    Consulted,
+    Ended,
+    Entry,
+    FileChange,
+    Finished,
+    Replied,
+    Stop,
+    Text,
+    Usage,
+)
+from magy_server.core.updates import usage
+
+DONE, ERROR, USAGE, UNASKED, LIMIT, CANCELLED, PIPE = 0, 1, 2, 3, 4, 130, 141
+"""Exit codes; `parser.EXIT_CODES` says them to people."""
+LIMITS = ("max_tokens", "max_requests", "max_turn_tokens", "max_time", "loop")
+STOPS = {
+    "end_turn": "done", "cancelled": "cancelled", "error": "failed",
+    "refusal": "the model refused", "max_tokens": "stopped: the reply became too long",
+    "max_requests": "stopped: too many requests", "max_turn_tokens": "stopped: too many tokens",
+    "max_time": "stopped: out of time", "loop": "stopped: a loop",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Totals:
+    """What some entries amount to."""
+
+    stop: Stop | None = None
+    message: str = ""
+    text: str = ""
+    """The agent's latest reply that says something."""
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    """US dollars, of the requests whose price is known."""
+    unpriced: int = 0
+    changes: dict[str, FileChange] = field(default_factory=dict)
+    """By path, from before the first change to after the last."""
+
+    @property
+    def cached(self) -> int | None:
+        """Per cent of the prompts that came from the provider's cache."""
+        prompt = self.usage.total - self.usage.output
+        return 100 * self.usage.cache_read // prompt if prompt else None
+
+
+def totals(entries: Iterable[Entry]) -> Totals:
+    found = Totals()
+    for entry in entries:
+        match entry.event:
+            case Replied() | Consulted() | Compacted() as event:
+                found.requests += 1
+                found.usage += event.usage
+                found.cost += event.cost or 0.0
+                found.unpriced += event.cost is None
+                if isinstance(event, Replied):
+                    found.text = _spoken(event) or found.text
+            case Finished(changes=changes):
+                for change in changes:
+                    _change(found.changes, change)
+            case Ended(stop=stop, message=message):
+                found.stop, found.message = stop, message
+    return found
+
+
+def _spoken(event: Replied) -> str:
+    return "\n\n".join(part.text for part in event.content if isinstance(part, Text))
+
+
+def _change(changes: dict[str, FileChange], new: FileChange) -> None:
+    if first := changes.get(new.path):
+        new = new.model_copy(update={"before": first.before})
+    if new.before == new.after:
+        changes.pop(new.path, None)
+    else:
+        changes[new.path] = new
+
+
+def exit_code(stop: Stop | None, *, unasked: bool) -> int:
+    """`unasked`: a question was refused because nobody could be asked."""
+    if stop == "cancelled":
+        return CANCELLED
+    if stop in LIMITS:
+        return LIMIT
+    if stop != "end_turn":
+        return ERROR
+    return UNASKED if unasked else DONE
+
+
+def cost_of(found: Totals) -> str:
+    if not found.requests:
+        return ""
+    if found.unpriced == found.requests:
+        return "cost unknown"
+    dollars = f"${found.cost:.4f}" if found.cost < 0.1 else f"${found.cost:,.2f}"
+    if found.unpriced:
+        return f"{dollars} and {counted(found.unpriced, 'request')} of unknown cost"
+    return dollars
+
+
+def last_line(found: Totals, session_id: str, marks: Marks) -> list[Span]:
+    said = [STOPS.get(found.stop or "", "left open")]
+    if found.requests:
+        said.append(counted(found.requests, "request"))
+        cached = "" if found.cached is None else f", {found.cached} % of the prompt cached"
+        said.append(f"{amount(found.usage.total)} tokens{cached}")
+        said.append(cost_of(found))
+    if found.changes:
+        said.append(f"{counted(len(found.changes), 'file')} changed")
+    style = "green" if found.stop == "end_turn" else "yellow"
+    return [
+        (said[0], style),
+        ("".join(f" {marks.dot} {part}" for part in said[1:]), "dim"),
+        (f" {marks.dot} go on: magy run --resume {session_id}\n", "dim"),
+    ]
+
+
+def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:
+    """The last line of `magy run --json`."""
+    return {
+        "type": "result",
+        "sessionId": session_id,
+        "stop": found.stop,
+        "message": found.message,
+        "exitCode": code,
+        "text": found.text,
+        "requests": found.requests,
+        "usage": usage(found.usage),
+        "cost": {"amount": round(found.cost, 6), "currency": "USD", "unpriced": found.unpriced},
+        "changes": [
+            {"path": path, "operation": _operation(change)}
+            for path, change in found.changes.items()
+        ],
+        "refused": refused,
+    }
+
+
+def _operation(change: FileChange) -> str:
+    if change.before is None:
+        return "add"
+    return "delete" if change.after is None else "modify"

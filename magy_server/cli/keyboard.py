@@ -1,0 +1,119 @@
+"""Keys and typed lines of the terminal, without waiting for them in the loop.
+
+The terminal is changed only while a key is awaited, and put back as it was found; Ctrl-C and Ctrl-Z
+keep their meaning all the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+
+class Keyboard:
+    """`wake` is called when something was typed. Use as a context manager."""
+
+    def __init__(self, descriptor: int, *, owned: bool) -> None:
+        self.gone = False
+        """The terminal was closed."""
+        self.wake: Callable[[], None] = lambda: None
+        self._descriptor = descriptor
+        self._owned = owned
+        self._found: list[Any] = termios.tcgetattr(descriptor)
+        self._mode = ""
+        self._typed = b""
+
+    @classmethod
+    def open(cls) -> Keyboard | None:
+        """Standard input, or when that is a pipe the terminal of the output; None: there is none,
+        or this process may not read from it."""
+        if sys.stdin is None or sys.stdout is None or not os.isatty(sys.stdout.fileno()):
+            return None
+        try:
+            if os.isatty(sys.stdin.fileno()):
+                return cls(sys.stdin.fileno(), owned=False)
+            # By its own name: polling `/dev/tty` does not work everywhere.
+            name = os.ttyname(sys.stdout.fileno())
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+        except (OSError, termios.error):
+            return None
+        return cls(descriptor, owned=True)
+
+    def __enter__(self) -> Keyboard:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.rest()
+        if self._owned:
+            os.close(self._descriptor)
+
+    def listen(self, mode: str) -> None:
+        """From now on: "key" by key, or a whole "line" that the terminal lets people edit. What
+        was typed before nobody asked for is forgotten."""
+        if self._mode == mode or self.gone:
+            return
+        fresh = not self._mode
+        if fresh:
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self._descriptor, self._read)
+            loop.add_signal_handler(signal.SIGCONT, self._set)
+        self._mode = mode
+        self._set(flush=fresh)
+
+    def rest(self) -> None:
+        """The terminal as it was found."""
+        if self._mode:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._descriptor)
+            loop.remove_signal_handler(signal.SIGCONT)
+        self._mode, self._typed = "", b""
+        self.restore()
+
+    def restore(self) -> None:
+        """Only the terminal's mode; may be called at any time."""
+        with suppress(termios.error):
+            termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
+
+    def _set(self, *, flush: bool = False) -> None:
+        """Also after the process was stopped and goes on: the shell has put back its own mode."""
+        with suppress(termios.error):
+            if flush:
+                self._typed = b""
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
+            termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
+            if self._mode == "key":
+                tty.setcbreak(self._descriptor, termios.TCSANOW)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, 4096)
+        except OSError:
+            data = b""
+        if not data and self._mode == "key":
+            self.gone = True
+        if data.startswith(b"\x1b") and len(data) > 1 and self._mode == "key":
+            return  # an arrow or a function key
+        self._typed += data or b"\n"  # Ctrl-D on an empty line: nothing to say
+        if self.gone:
+            self.rest()
+        self.wake()
+
+    def key(self) -> str:
+        """The next key, in lower case; "" when none was pressed."""
+        first, self._typed = self._typed[:1], self._typed[1:]
+        return first.decode("latin-1").lower()
+
+    def line(self) -> str | None:
+        """The line, when it was ended."""
+        text, end, rest = self._typed.partition(b"\n")
+        if not end:
+            return None
+        self._typed = rest
+        return text.decode("utf-8", "replace").strip()

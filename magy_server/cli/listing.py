@@ -1,0 +1,110 @@
+"""The list of sessions: grouped by project, this one's first, the newest first in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from magy_server.cli.text import Marks, Span, counted, one_line, shortened
+from magy_server.core.ports import Store, StreamInfo
+
+LIMIT = 30
+PAGE = 200
+STATES = {"running": "open", "requires_action": "asks"}
+WORDS = {"running": "yellow", "requires_action": "question"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    items: Sequence[StreamInfo]
+    cursor: str | None
+
+
+async def read(
+    store: Store, root: str, *, only: bool, cursor: str | None, limit: int, whole: bool
+) -> Listed:
+    """Raises InvalidRequest for a cursor that is none."""
+    items: list[StreamInfo] = []
+    while True:
+        page = await store.streams(
+            "session/",
+            first_root=root,
+            root=root if only else None,
+            cursor=cursor,
+            limit=PAGE if whole else limit,
+        )
+        items += page.items
+        cursor = page.cursor
+        if not whole or cursor is None:
+            return Listed(items, cursor)
+
+
+def title_of(info: StreamInfo) -> str:
+    return one_line(str(info.summary.get("title") or "no prompt yet"))
+
+
+def as_json(found: Listed) -> dict[str, Any]:
+    return {
+        "sessions": [
+            {
+                "sessionId": info.stream.removeprefix("session/"),
+                "root": info.root,
+                "cwd": info.summary.get("cwd", ""),
+                "title": info.summary.get("title") or None,
+                "state": info.summary.get("state", "idle"),
+                "turns": info.summary.get("turns", 0),
+                "entries": info.head,
+                "usage": info.summary.get("usage", {}),
+                "cost": info.summary.get("cost"),
+                "createdAt": _stamp(info.created),
+                "updatedAt": _stamp(info.updated),
+            }
+            for info in found.items
+        ],
+        "nextCursor": found.cursor,
+    }
+
+
+def _stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def lines(found: Listed, root: str, marks: Marks, width: int | None) -> list[Span]:
+    if not found.items:
+        return [("There are no sessions yet. `magy run` begins one.\n", "dim")]
+    spans: list[Span] = []
+    for place, group in _grouped(found.items, root):
+        here = " (here)" if place == root else ""
+        gap = "\n" if spans else ""
+        spans.append((f"{gap}{one_line(place or 'no project')}{here}\n", "bold"))
+        for info in group:
+            spans += _line(info, marks, width)
+    if found.cursor:
+        spans.append((f"more: magy sessions list --cursor {found.cursor}\n", "dim"))
+    return spans
+
+
+def _grouped(items: Sequence[StreamInfo], root: str) -> list[tuple[str | None, list[StreamInfo]]]:
+    """This project first, then each by its newest session; those of no project last (E072)."""
+    groups: dict[str | None, list[StreamInfo]] = {}
+    for info in items:
+        groups.setdefault(info.root, []).append(info)
+    last = groups.pop(None, None)
+    ordered = sorted(groups.items(), key=lambda group: group[0] != root)
+    return [*ordered, (None, last)] if last else list(ordered)
+
+
+def _line(info: StreamInfo, marks: Marks, width: int | None) -> list[Span]:
+    id = info.stream.removeprefix("session/")
+    when = f"{datetime.fromtimestamp(info.updated).astimezone():%Y-%m-%d %H:%M}"
+    turns = counted(info.summary.get("turns", 0), "turn")
+    state = str(info.summary.get("state", "idle"))
+    head = f"  {one_line(id):<10}  {when}  "
+    tail = f"  {turns}"
+    mark = f"  {STATES[state]}" if state in STATES else ""
+    title = title_of(info)
+    if width is not None:
+        title = shortened(title, max(10, width - len(head + tail + mark)), marks.cut)
+    return [(head, "cyan"), (title, ""), (tail, "dim"), (mark, WORDS.get(state, "")), ("\n", "")]

@@ -1,0 +1,189 @@
+"""The words of the command line. Imports nothing but argparse: `magy --help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from magy_server import __version__
+
+EXIT_CODES = (
+    (0, "done"),
+    (1, "an error: the model, the log or the output failed, or the model refused"),
+    (2, "the command line or the configuration is wrong"),
+    (3, "done, but a permission question was refused because there was nobody to ask"),
+    (4, "stopped at a limit (requests, tokens, time, length of a reply) or in a loop"),
+    (130, "cancelled, or left, with Ctrl-C"),
+    (141, "who read the output went away"),
+)
+
+SESSION = "session id, or a beginning of it that no other has"
+
+
+class Parser(argparse.ArgumentParser):
+    """Subcommands in full only: an abbreviation would change its meaning with the next version."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**options)
+
+
+def build() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="magy", description="An agent backend for editors, and an agent in a terminal."
+    )
+    parser.add_argument("--version", action="version", version=f"magy {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    _run(commands)
+    _sessions(commands)
+    _config(commands)
+    doctor = commands.add_parser(
+        "doctor", help="say what is wrong with this installation, and how to mend it"
+    )
+    doctor.add_argument("--json", action="store_true", help="the findings as one JSON object")
+    commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
+    demo = commands.add_parser("demo", help="watch a whole task, in a project made for it")
+    demo.add_argument("--fast", action="store_true", help="do not pause for the reader")
+    demo.add_argument("--real", action="store_true", help="use the configured model")
+    replay = commands.add_parser("replay", help="print every model request of a session, exactly")
+    replay.add_argument("session", metavar="ID", help="session id")
+    replay.add_argument("--to", type=int, metavar="SEQ", help="up to this entry of the log")
+    completion = commands.add_parser("completion", help="print completions for a shell")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
+    return parser
+
+
+Commands = Any
+"""What `add_subparsers` gives; argparse keeps the name of its class to itself."""
+
+
+def _session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help=SESSION)
+
+
+def _json(parser: argparse._ActionsContainer, help: str) -> None:
+    parser.add_argument("--json", action="store_true", help=help)
+
+
+def _root(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--root", metavar="DIR", help="the project; else the git work tree around here"
+    )
+
+
+def _showing(parser: argparse.ArgumentParser) -> None:
+    """How a turn is shown."""
+    parser.add_argument("--thinking", action="store_true", help="show what the model thinks")
+    form = parser.add_mutually_exclusive_group()
+    _json(form, "JSON lines: each session update, and at the end the result")
+    form.add_argument("-q", "--quiet", action="store_true", help="print only the final text")
+    parser.add_argument(
+        "--bypass", action="store_true",
+        help="answer permission questions with yes; what the rules deny stays denied",
+    )  # fmt: skip
+
+
+def _run(commands: Commands) -> None:
+    run = commands.add_parser(
+        "run",
+        help="give an agent a task, here and now",
+        description=(
+            "Give an agent a task in the project around the current directory. What is piped in\n"
+            "is attached to the prompt. On a terminal it asks for permission; elsewhere nobody\n"
+            "can be asked, and what needs permission is refused."
+        ),
+        epilog="exit codes:\n" + "\n".join(f"  {code:<4} {what}" for code, what in EXIT_CODES),
+    )
+    run.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from standard input")
+    which = run.add_mutually_exclusive_group()
+    which.add_argument("-r", "--resume", metavar="ID", help="go on with this session")
+    which.add_argument(
+        "-c", "--continue", dest="newest", action="store_true",
+        help="go on with the newest session of this project",
+    )  # fmt: skip
+    which.add_argument("--fork", metavar="ID", help="begin with a copy of this session")
+    run.add_argument("--agent", metavar="NAME", help="the agent; else the configured one")
+    run.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; else the agent's")
+    run.add_argument("--cwd", metavar="DIR", help="work there instead of here")
+    _root(run)
+    _showing(run)
+
+
+def _sessions(commands: Commands) -> None:
+    sessions = commands.add_parser("sessions", help="list, show, resume, export sessions")
+    verbs = sessions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    listed = verbs.add_parser("list", help="this project's first (what is done without a verb)")
+    for parser in (sessions, listed):
+        _listing(parser)
+    show = _verb(verbs, "show", "print the transcript")
+    show.add_argument("--thinking", action="store_true", help="show what the model thought")
+    _json(show, "JSON lines: each session update")
+    resume = _verb(verbs, "resume", "go on with a turn that was left open")
+    _showing(resume)
+    fork = _verb(verbs, "fork", "copy a session; prints the id of the copy")
+    fork.add_argument("--at", type=int, metavar="SEQ", help="only up to this entry of its log")
+    export = _verb(verbs, "export", "write a session to a file")
+    export.add_argument(
+        "--format", choices=("jsonl", "markdown"), default="markdown",
+        help="jsonl: the whole log, nothing lost; markdown: to be read (the default)",
+    )  # fmt: skip
+    export.add_argument("-o", "--output", metavar="FILE", help="else standard output")
+    delete = _verb(verbs, "delete", "remove a session for good")
+    delete.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    compact = _verb(verbs, "compact", "sum the conversation up, to make room")
+    compact.add_argument("focus", nargs="?", default="", help="what matters most")
+    _verb(verbs, "summary", "print a summary, made by the model")
+    title = _verb(verbs, "title", "give a session a title")
+    title.add_argument("title", help="the title")
+
+
+def _verb(verbs: Commands, name: str, help: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=help, description=sentence(help))
+    _session(parser)
+    return parser
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _listing(parser: argparse.ArgumentParser) -> None:
+    """Both on `sessions` and on `sessions list`; what is not given leaves the other's alone."""
+    silent = argparse.SUPPRESS
+    _root(parser)
+    parser.add_argument(
+        "--here", action="store_true", default=silent, help="only this project's sessions"
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", default=silent, help="so many (30)")
+    parser.add_argument(
+        "--cursor", metavar="PLACE", default=silent, help="go on where a page before ended"
+    )
+    parser.add_argument("--all", action="store_true", default=silent, help="all of them, in one go")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", default=silent, help="one JSON object")
+    form.add_argument("--ids", action="store_true", default=silent, help="only the ids")
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if not 1 <= number <= 500:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 500")
+    return number
+
+
+def _config(commands: Commands) -> None:
+    config = commands.add_parser(
+        "config",
+        help="print the settings that hold here, and where each comes from",
+    )
+    _root(config)
+    form = config.add_mutually_exclusive_group()
+    _json(form, "one JSON object")
+    form.add_argument("--schema", action="store_true", help="the JSON Schema of magy.toml")
+    verbs = config.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    verbs.add_parser("path", help="print where configuration and sessions are kept")
+    check = verbs.add_parser("check", help="say what is wrong in a magy.toml")
+    check.add_argument("file", nargs="?", metavar="FILE", help="else the user's and the project's")
+    verbs.add_parser("trust", help="let this project's own configuration count")
+    verbs.add_parser("untrust", help="let it only narrow, as before it was trusted")

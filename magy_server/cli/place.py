@@ -1,0 +1,86 @@
+"""Where a command works, and which session is meant."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.ports import Store, StreamInfo
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's base 32: sorts as it counts, and no letter looks like a digit."""
+_EPOCH = 1_704_067_200
+"""The year 2024 begins: six digits of seconds last for 34 years from there."""
+NAMED = 3
+"""Sessions named when an abbreviation is not enough."""
+
+
+def directory(path: str) -> str:
+    """Canonical. Raises InvalidRequest."""
+    try:
+        real = os.path.realpath(path)
+    except ValueError:
+        raise InvalidRequest(f"{path!r} is not a directory.") from None
+    if not os.path.isdir(real):
+        raise InvalidRequest(f"{path!r} is not a directory.")
+    return real
+
+
+def project(root: str | None, cwd: str | None) -> tuple[str, str]:
+    """(workspace root, working directory), canonical. The root is the top of the git work tree
+    around `cwd` unless it is named; without either it is `cwd` itself. Raises InvalidRequest."""
+    try:
+        here = directory(cwd or os.getcwd())
+    except FileNotFoundError:
+        raise InvalidRequest("The current directory is not there any more.") from None
+    if root is None:
+        around = (here, *map(str, Path(here).parents))
+        # In a linked work tree or a submodule `.git` is a file.
+        top = next((path for path in around if os.path.lexists(os.path.join(path, ".git"))), here)
+        return top, here
+    top = directory(root)
+    inside = here == top or here.startswith(top.rstrip("/") + "/")
+    if cwd is not None and not inside:
+        raise InvalidRequest(f"{here} is not inside {top}: --cwd must lie below --root.")
+    return top, here if inside else top
+
+
+def session_id(now: float) -> str:
+    """Ten characters: when it was made, to the second, and chance. Sorts by time."""
+    seconds = max(0, int(now) - _EPOCH)
+    stamp = "".join(_DIGITS[seconds >> shift & 31] for shift in range(25, -1, -5))
+    return stamp + "".join(secrets.choice(_DIGITS) for _ in range(4))
+
+
+async def fresh_id(store: Store) -> str:
+    """One that no session has."""
+    while True:
+        id = session_id(time.time())
+        if not await store.head(f"session/{id}"):
+            return id
+
+
+async def resolve(store: Store, given: str) -> StreamInfo:
+    """The session with this id, or the only one whose id begins so. Raises NotFound."""
+    given = given.encode("utf-8", "replace").decode()
+    if exact := await store.info(f"session/{given}"):
+        return exact
+    found: list[StreamInfo] = []
+    cursor: str | None = None
+    while given:
+        page = await store.streams(f"session/{given}", cursor=cursor, limit=100)
+        # The sessions of child agents go by longer names; nobody means those by a beginning.
+        found += [i for i in page.items if "/" in given or "/" not in i.stream[len("session/") :]]
+        cursor = page.cursor
+        if cursor is None or len(found) > NAMED:
+            break
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotFound(f"There is no session {given!r}. `magy sessions` lists them.")
+    names = ", ".join(info.stream.removeprefix("session/") for info in found[:NAMED])
+    more = " and more" if len(found) > NAMED else ""
+    raise NotFound(f"{given!r} may be {names}{more}: type more of it.")

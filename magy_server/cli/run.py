@@ -1,0 +1,333 @@
+"""`magy run`: one prompt, shown until its turn is over."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+from magy_server.cli import ending, place
+from magy_server.cli.door import ONCE, Composition
+from magy_server.cli.keyboard import Keyboard
+from magy_server.cli.prompt import prompt_of
+from magy_server.cli.terminal import Output, Screen, standard_output
+from magy_server.cli.view import View
+from magy_server.cli.watch import Lines, Printer, Records, Silence, Watch, record
+from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.events import Content
+from magy_server.core.ports import StreamInfo
+from magy_server.core.state import State
+from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.session import Session
+from magy_server.engine.trust import Trust
+from magy_server.tools.groups import end_group, mark
+
+CLOSING = 5.0
+"""Seconds that a turn has to end when its output cannot be written any more."""
+SETTLING = 0.5
+"""Seconds that a cancelled turn whose commands were killed has to be closed."""
+WIPING = 0.3
+"""Seconds that a terminal which may be stopped has to take the last line."""
+
+
+class Interrupts:
+    """Ctrl-C once cancels the turn, twice leaves at once; being asked to end (SIGTERM), or having
+    lost the terminal, leaves too. What is left open can be resumed."""
+
+    def __init__(self) -> None:
+        self.cancel: Callable[[], None] | None = None
+        """Set while a turn runs that can be cancelled."""
+        self.restore: Callable[[], None] = lambda: None
+        """Puts the terminal back."""
+        self.left = 0
+        """The signal that made it leave."""
+        self.resting = False
+        """No turn was left open."""
+        self._asked = False
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._hear, number)
+
+    def _hear(self, number: int) -> None:
+        if self.left:  # closing takes too long for somebody who asks a third time
+            self.restore()
+            os._exit(128 + number)
+        if number == signal.SIGINT and self.cancel and not self._asked:
+            self._asked = True
+            self.cancel()
+            return
+        self.left = number
+        self.restore()
+        if self._task:
+            self._task.cancel()
+
+
+@dataclass(slots=True)
+class Shown:
+    """How a turn is shown, from the options that `run` and `resume` share."""
+
+    output: Output
+    screen: Screen
+    options: argparse.Namespace
+
+    @classmethod
+    def on(cls, options: argparse.Namespace) -> Shown:
+        output = standard_output()
+        return cls(output, Screen(output), options)
+
+    def keyboard(self) -> Keyboard | None:
+        return None if self.options.json else Keyboard.open()
+
+    def printer(self, session_id: str, asks: bool) -> Printer:
+        view = View(self.screen.marks, thinking=self.options.thinking)
+        if self.options.json:
+            return Records(self.output, session_id)
+        if self.options.quiet and not asks:
+            return Silence()
+        return Lines(self.screen, view, quiet=self.options.quiet)
+
+    async def end(self, session_id: str, found: ending.Totals, unasked: list[str]) -> int:
+        code = ending.exit_code(found.stop, unasked=bool(unasked))
+        if self.options.json:
+            await self.output.write(record(ending.result(found, session_id, code, unasked)))
+        elif self.options.quiet:
+            await self.screen.write([(f"{found.text}\n", "")] if found.text else [])
+        else:
+            line = ending.last_line(found, session_id, self.screen.marks)
+            await self.screen.write([("\n", ""), *line])
+        if self.options.quiet and found.stop != "end_turn":
+            complain(f"{ending.STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
+        for rule in dict.fromkeys(unasked):
+            complain(
+                f"refused, as nobody can be asked without a terminal: {rule}. Allow it in "
+                "magy.toml, or use --bypass if all that may be asked shall be allowed."
+            )
+        return code
+
+
+def complain(sentence: str) -> None:
+    """On standard error, if there is one."""
+    with suppress(OSError, AttributeError, ValueError):
+        print(f"magy: {sentence}", file=sys.stderr, flush=True)
+
+
+def run(options: argparse.Namespace, app: Composition) -> int:
+    """The exit code. Raises MagyError, and KeyboardInterrupt while standard input is read."""
+    shown = Shown.on(options)
+    content = prompt_of(options.prompt)
+    return asyncio.run(_interruptible(options, app, shown, content))
+
+
+async def _interruptible(
+    options: argparse.Namespace, app: Composition, shown: Shown, content: Sequence[Content]
+) -> int:
+    interrupts = Interrupts()
+    named: list[str] = []
+    try:
+        return await _run(options, app, interrupts, shown, content, named)
+    except asyncio.CancelledError:
+        return left(interrupts, named)
+
+
+async def _run(
+    options: argparse.Namespace,
+    app: Composition,
+    interrupts: Interrupts,
+    shown: Shown,
+    content: Sequence[Content],
+    named: list[str],
+) -> int:
+    root, cwd = place.project(options.root, options.cwd)
+    info = await _source(options, app, root)
+    root = info.root or root if info else root
+    async with app.compose([root], ONCE) as (engine, trust):
+        _say_ignored(trust, root)
+        session_id = await _session(options, engine, trust, info, root, cwd)
+        named.append(session_id)
+        turn = Turn(engine, interrupts, shown, session_id)
+        async with Bypass(engine, session_id, options.bypass):
+            return await turn.prompt(content)
+
+
+def left(interrupts: Interrupts, named: list[str]) -> int:
+    if named:
+        how = (
+            f'magy run --resume {named[0]} "..."'
+            if interrupts.resting
+            else (f"magy sessions resume {named[0]}")
+        )
+        complain(f"left; `{how}` goes on from there.")
+    else:
+        complain("left before anything was done.")
+    return 128 + (interrupts.left or signal.SIGINT)
+
+
+def _say_ignored(trust: Trust, root: str) -> None:
+    if ignored := trust.ignored(root):
+        complain(
+            f"{root} is not trusted, so this is ignored: {', '.join(ignored)}. "
+            "`magy config trust` lets it count."
+        )
+    for problem in dict.fromkeys([*trust.problems(root), *trust.problems(None)]):
+        complain(problem)
+
+
+async def _source(options: argparse.Namespace, app: Composition, root: str) -> StreamInfo | None:
+    """The session to go on with or to copy. Raises NotFound."""
+    given = options.resume or options.fork
+    if not given and not options.newest:
+        return None
+    store = await app.store()
+    try:
+        if given:
+            return await place.resolve(store, given)
+        newest = (await store.streams("session/", root=root, limit=1)).items
+    finally:
+        await store.close()
+    if not newest:
+        raise InvalidRequest(f"There is no session of {root} to go on with.")
+    return newest[0]
+
+
+async def _session(
+    options: argparse.Namespace,
+    engine: Engine,
+    trust: Trust,
+    info: StreamInfo | None,
+    root: str,
+    cwd: str,
+) -> str:
+    """Opens the session, or prepares the one to go on with; its id."""
+    store = engine.world.store
+    if info is None:
+        id = await place.fresh_id(store)
+        agent = options.agent or trust.settings(root).default_agent
+        await _check_model(engine, {"agent": agent, "model": options.model or ""}, root)
+        await engine.open(id, root, cwd, agent, options.model or "")
+        return id
+    id = info.stream.removeprefix("session/")
+    if options.fork:
+        source, id = id, await place.fresh_id(store)
+        await engine.fork(source, id, None)
+    if options.agent:
+        await engine.configure(id, "agent", options.agent)
+    if options.model:
+        await engine.configure(id, "model", options.model)
+    return id
+
+
+async def _check_model(engine: Engine, wanted: dict[str, str], root: str) -> None:
+    """Before there is a session. Raises ProviderError that says what to set."""
+    model = (await engine.options(wanted, root))["model"]
+    engine.world.provider(model or await engine.world.default_model())
+
+
+class Bypass:
+    """Answers questions with yes, as long as this lasts."""
+
+    def __init__(self, engine: Engine, session_id: str, wanted: bool) -> None:
+        self._engine = engine
+        self._id = session_id
+        self._wanted = wanted
+
+    async def __aenter__(self) -> None:
+        if (await self._engine.runner.session(stream_of(self._id))).state.bypass:
+            complain("bypass is on in this session: questions are answered with yes.")
+            self._wanted = False
+        if self._wanted:
+            await self._engine.configure(self._id, "bypass", "on")
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._wanted:
+            await self._engine.configure(self._id, "bypass", "off")
+
+
+class Turn:
+    """One turn on this terminal."""
+
+    def __init__(
+        self, engine: Engine, interrupts: Interrupts, shown: Shown, session_id: str
+    ) -> None:
+        self._engine = engine
+        self._interrupts = interrupts
+        self._shown = shown
+        self._id = session_id
+
+    async def prompt(self, content: Sequence[Content]) -> int:
+        message = f"run-{secrets.token_hex(8)}"
+        start = (await self._engine.info(self._id)).head
+        await self._engine.prompt(self._id, message, content, "steer")
+        return await self._watch(start, message)
+
+    async def resume(self, start: int) -> int:
+        await self._engine.resume(self._id)
+        return await self._watch(start, None)
+
+    async def _watch(self, start: int, awaited: str | None) -> int:
+        session = await self._engine.runner.session(stream_of(self._id))
+        with ExitStack() as closing:
+            keyboard = self._shown.keyboard()
+            if keyboard:
+                closing.enter_context(keyboard)
+                self._interrupts.restore = keyboard.restore
+            printer = self._shown.printer(self._id, keyboard is not None)
+            watch = Watch(self._engine, session, start, printer, keyboard, awaited)
+            self._interrupts.cancel = watch.cancel
+            try:
+                await watch.run()
+            except asyncio.CancelledError:
+                with suppress(MagyError, TimeoutError):
+                    async with asyncio.timeout(WIPING):
+                        await printer.say([])
+                await self._kill(session)
+                self._interrupts.resting = session.state.turn is None
+                raise
+            except MagyError:
+                # Nobody sees what it does any more, so it shall not go on doing it.
+                with suppress(MagyError, TimeoutError):
+                    await self._engine.cancel(self._id, None)
+                    async with asyncio.timeout(CLOSING):
+                        await settled(session, lambda now: now.turn is None)
+                raise
+            self._interrupts.cancel = None
+        entries = await self._engine.world.store.read(session.stream, after=start)
+        return await self._shown.end(self._id, ending.totals(entries), watch.unasked)
+
+    async def _kill(self, session: Session) -> None:
+        """Ends what runs, without the time that a command has to end by itself: somebody is in a
+        hurry, and what would be left running is nobody's. A cancelled turn then ends at once."""
+        state = session.state
+        await asyncio.gather(
+            *(end_group(group, mark(self._id, call), 0.0) for call, group in _groups(state))
+        )
+        if state.turn and state.turn.cancel:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLING):
+                    await settled(session, lambda now: now.turn is None)
+
+
+def _groups(state: State) -> Iterator[tuple[str, int]]:
+    """(call, process group) of every command that runs."""
+    yield from state.background.items()
+    for call in state.turn.open_calls if state.turn else ():
+        if call.started and call.started.group is not None:
+            yield call.call.id, call.started.group
+
+
+async def settled(session: Session, reached: Callable[[State], bool]) -> None:
+    """Waits until the state is such."""
+    moved = asyncio.Event()
+    unwatch = session.watch(moved.set)
+    try:
+        while not reached(session.state):
+            moved.clear()
+            await moved.wait()
+    finally:
+        unwatch()

@@ -1,0 +1,310 @@
+"""`magy sessions`: what only reads needs the store alone; what acts, the engine."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from magy_server.cli import ending, listing, place
+from magy_server.cli import run as running
+from magy_server.cli.door import ONCE, Composition
+from magy_server.cli.terminal import Output, OutputError, Screen, standard_output, write_all
+from magy_server.cli.text import harmless
+from magy_server.cli.transcript import Markdown, header, line, shown_blobs
+from magy_server.cli.view import View
+from magy_server.cli.watch import record
+from magy_server.core import codec, updates
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import Compacted, Entry, Hash
+from magy_server.core.ports import Store, StreamInfo
+from magy_server.engine.engine import Engine
+from magy_server.engine.follow import page, stamped
+
+PAGE = 200
+"""Entries read at once."""
+
+Options = argparse.Namespace
+
+
+def sessions(options: Options, app: Composition) -> int:
+    """The exit code. Raises MagyError."""
+    verbs: dict[str, Callable[[Options, Composition], Awaitable[int]]] = {
+        "list": listed, "show": show, "resume": resume, "fork": fork, "export": export,
+        "delete": delete, "compact": compact, "summary": summary, "title": title,
+    }  # fmt: skip
+    return asyncio.run(_interruptible(verbs[options.verb or "list"], options, app))
+
+
+async def _interruptible(
+    verb: Callable[[Options, Composition], Awaitable[int]], options: Options, app: Composition
+) -> int:
+    if verb is resume:
+        return await resume(options, app)
+    try:
+        return await verb(options, app)
+    except asyncio.CancelledError:
+        return ending.CANCELLED
+
+
+@asynccontextmanager
+async def _reading(app: Composition) -> AsyncIterator[Store]:
+    store = await app.store()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def _acting(app: Composition, given: str) -> AsyncIterator[tuple[Engine, StreamInfo]]:
+    """The engine for the project of the session that is meant."""
+    async with _reading(app) as store:
+        info = await place.resolve(store, given)
+    async with app.compose([info.root] if info.root else [], ONCE) as (engine, _):
+        yield engine, info
+
+
+def id_of(info: StreamInfo) -> str:
+    return info.stream.removeprefix("session/")
+
+
+async def _entries(store: Store, stream: str, after: int = 0) -> AsyncIterator[list[Entry]]:
+    """The log, a page at a time."""
+    while entries := await store.read(stream, after=after, limit=PAGE):
+        yield entries
+        after = entries[-1].seq
+
+
+# --- looking ------------------------------------------------------------------------------------
+
+
+async def listed(options: Options, app: Composition) -> int:
+    root, _ = place.project(options.root, None)
+    asked = vars(options)
+    output = standard_output()
+    screen = Screen(output)
+    async with _reading(app) as store:
+        found = await listing.read(
+            store,
+            root,
+            only=asked.get("here", False),
+            cursor=asked.get("cursor"),
+            limit=asked.get("limit", listing.LIMIT),
+            whole=asked.get("all", False),
+        )
+    if asked.get("ids"):
+        await output.write("".join(f"{id_of(info)}\n" for info in found.items))
+    elif asked.get("json"):
+        await output.write(record(listing.as_json(found)))
+    else:
+        await screen.write(listing.lines(found, root, screen.marks, screen.width))
+    return ending.DONE
+
+
+async def show(options: Options, app: Composition) -> int:
+    output = standard_output()
+    screen = Screen(output)
+    view = View(screen.marks, thinking=options.thinking, whole=True)
+    async with _reading(app) as store:
+        info = await place.resolve(store, options.session)
+        async for entries in _entries(store, info.stream):
+            hashes = {hash for entry in entries for hash in updates.shown(entry.event)}
+            texts = _texts(await store.blobs(list(hashes)))
+            found = [stamped(item) for item in page(entries, texts)]
+            if options.json:
+                lines = (record({"sessionId": id_of(info), "update": one}) for one in found)
+                await output.write("".join(lines))
+            else:
+                spans = [span for one in found for span in view.update(one, screen.width)]
+                await screen.write(spans)
+    if not options.json:
+        await screen.write(view.close(screen.width))
+    return ending.DONE
+
+
+def _texts(blobs: dict[Hash, bytes]) -> dict[Hash, str]:
+    return {hash: data.decode("utf-8", "replace") for hash, data in blobs.items()}
+
+
+# --- going on -----------------------------------------------------------------------------------
+
+
+async def resume(options: Options, app: Composition) -> int:
+    interrupts = running.Interrupts()
+    shown = running.Shown.on(options)
+    named: list[str] = []
+    try:
+        async with _acting(app, options.session) as (engine, info):
+            named.append(id_of(info))
+            if info.summary.get("state") == "idle":
+                running.complain(
+                    f"there is nothing to go on with: the last turn of {named[0]} is over. "
+                    f'`magy run --resume {named[0]} "..."` gives it another prompt.'
+                )
+                return ending.DONE
+            starts = await engine.world.store.turn_starts(info.stream, 1)
+            turn = running.Turn(engine, interrupts, shown, named[0])
+            async with running.Bypass(engine, named[0], options.bypass):
+                return await turn.resume(starts[0] - 1 if starts else 0)
+    except asyncio.CancelledError:
+        return running.left(interrupts, named)
+
+
+async def fork(options: Options, app: Composition) -> int:
+    output = standard_output()
+    async with _acting(app, options.session) as (engine, info):
+        new = await place.fresh_id(engine.world.store)
+        await engine.fork(id_of(info), new, options.at)
+    await output.write(f"{new}\n")
+    return ending.DONE
+
+
+async def compact(options: Options, app: Composition) -> int:
+    screen = Screen(standard_output())
+    async with _acting(app, options.session) as (engine, info):
+        async with _progress(screen, f"summing up {id_of(info)}"):
+            await engine.compact(id_of(info), options.focus)
+            session = await engine.runner.session(info.stream)
+            try:
+                await running.settled(session, lambda now: now.compact is None)
+            except asyncio.CancelledError:
+                await engine.cancel(id_of(info), None)
+                raise
+        entries = await engine.world.store.read(info.stream, after=info.head)
+    if not any(isinstance(entry.event, Compacted) for entry in entries):
+        await screen.write([("not compacted: it was cancelled\n", "yellow")])
+        return ending.CANCELLED
+    cost = ending.cost_of(ending.totals(entries))
+    await screen.write([(f"compacted {screen.marks.dot} {cost}\n", "")])
+    return ending.DONE
+
+
+async def summary(options: Options, app: Composition) -> int:
+    screen = Screen(standard_output())
+    async with (
+        _acting(app, options.session) as (engine, info),
+        _progress(screen, f"summing up {id_of(info)}"),
+    ):
+        text = await engine.summary(id_of(info))
+    await screen.write([(f"{harmless(text).strip()}\n", "")])
+    return ending.DONE
+
+
+@asynccontextmanager
+async def _progress(screen: Screen, what: str) -> AsyncIterator[None]:
+    """Says what is being done, and for how long, where that can be wiped again."""
+
+    async def tick() -> None:
+        seconds = 0
+        while True:
+            await screen.write([], f"{what} ({seconds} s)" if seconds >= 2 else what)
+            await asyncio.sleep(1)
+            seconds += 1
+
+    if not screen.passing:
+        yield
+        return
+    ticking = asyncio.create_task(tick())
+    try:
+        yield
+    finally:
+        ticking.cancel()
+        await asyncio.gather(ticking, return_exceptions=True)
+        await screen.write([])
+
+
+async def title(options: Options, app: Composition) -> int:
+    text = " ".join(options.title.encode("utf-8", "replace").decode().split())
+    if not text:
+        raise InvalidRequest("The title is empty.")
+    async with _acting(app, options.session) as (engine, info):
+        await engine.configure(id_of(info), "title", text)
+    return ending.DONE
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+async def export(options: Options, app: Composition) -> int:
+    output = None if options.output else standard_output()
+    async with _reading(app) as store:
+        info = await place.resolve(store, options.session)
+        pieces = _jsonl(store, info) if options.format == "jsonl" else _markdown(store, info)
+        if output:
+            await _print(pieces, output)
+        else:
+            await _save(pieces, options.output)
+    return ending.DONE
+
+
+async def _print(pieces: AsyncIterator[str], output: Output) -> None:
+    output.encoding = "utf-8"
+    async for piece in pieces:
+        await output.write(piece)
+
+
+async def _save(pieces: AsyncIterator[str], path: str) -> None:
+    """All of it or nothing, and for nobody else to read. Raises OutputError."""
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        descriptor, made = tempfile.mkstemp(prefix=".magy-", dir=folder)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}.", quiet=False) from None
+    try:
+        try:
+            async for piece in pieces:
+                write_all(descriptor, piece.encode())
+        finally:
+            os.close(descriptor)
+        os.replace(made, path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}.", quiet=False) from None
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(made)
+
+
+async def _jsonl(store: Store, info: StreamInfo) -> AsyncIterator[str]:
+    written: set[Hash] = set()
+    yield record(header(info))
+    async for entries in _entries(store, info.stream):
+        for entry in entries:
+            new = [hash for hash in dict.fromkeys(codec.blobs(entry.event)) if hash not in written]
+            written.update(new)
+            yield record(line(entry, await store.blobs(new) if new else {}))
+
+
+async def _markdown(store: Store, info: StreamInfo) -> AsyncIterator[str]:
+    markdown = Markdown(str(info.summary.get("title") or ""))
+    texts: dict[Hash, str] = {}
+    async for entries in _entries(store, info.stream):
+        hashes = {hash for entry in entries for hash in shown_blobs(entry.event)}
+        # A diff may be shown a little later than it is known, on the next page.
+        texts = {**texts, **_texts(await store.blobs(list(hashes - texts.keys())))}
+        for paragraph in markdown.paragraphs(entries, texts):
+            yield f"{paragraph}\n\n"
+
+
+async def delete(options: Options, app: Composition) -> int:
+    async with _acting(app, options.session) as (engine, info):
+        id = id_of(info)
+        name = f"{id} ({listing.title_of(info)})"
+        if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} for good?"):
+            running.complain("nothing was deleted.")
+            return ending.ERROR
+        await engine.delete(id)
+    running.complain(f"deleted {name}.")
+    return ending.DONE
+
+
+def _sure(question: str) -> bool:
+    """Raises InvalidRequest when nobody can be asked."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidRequest("Nobody can be asked here whether that is meant: say --yes.")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,241 @@
+"""`magy config`: the settings that hold here, each with the layer that it comes from."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from magy_server import config
+from magy_server.cli import ending, place
+from magy_server.cli.door import Composition
+from magy_server.cli.run import complain
+from magy_server.cli.terminal import Screen, standard_output
+from magy_server.cli.text import Span, one_line, width_of
+from magy_server.cli.watch import record
+from magy_server.config import Loaded
+from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
+from magy_server.engine.trust import files_hash
+from magy_server.engine.world import read_project
+
+DEFAULT = "default"
+FILE = "magy.toml"
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
+_COMMENT = 44
+"""Column of the origins."""
+
+
+def settings(options: argparse.Namespace, app: Composition) -> int:
+    """The exit code. Raises MagyError."""
+    return asyncio.run(_settings(options, app))
+
+
+async def _settings(options: argparse.Namespace, app: Composition) -> int:
+    screen = Screen(output := standard_output())
+    if options.schema:
+        schema = config.Settings.model_json_schema()
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        await output.write(json.dumps(schema, indent=2) + "\n")
+        return ending.DONE
+    root, _ = place.project(options.root, None)
+    match options.verb:
+        case "path":
+            await screen.write(paths(root))
+        case "check":
+            return await _check(screen, options.file, root)
+        case "trust" | "untrust":
+            return await _trust(screen, app, root, trusted=options.verb == "trust")
+        case _:
+            trusted = await _trusted(app, root)
+            loaded = config.load(root, trusted=trusted, options={})
+            if options.json:
+                await output.write(record(as_json(loaded, root, trusted)))
+            else:
+                await screen.write(table(loaded, root, trusted))
+    return ending.DONE
+
+
+async def _trusted(app: Composition, root: str) -> bool:
+    """Settings are printed even when the database cannot be read."""
+    try:
+        store = await app.store()
+    except StoreError as error:
+        complain(f"{error.message} The project is taken as not trusted.")
+        return False
+    try:
+        known = (await read_project(store, root)).trusted
+    finally:
+        await store.close()
+    try:
+        return known is not None and known == files_hash(root)
+    except NotTrusted:
+        return False
+
+
+async def _check(screen: Screen, file: str | None, root: str) -> int:
+    if file is not None and not os.path.isfile(file):
+        raise InvalidConfig(f"There is no file {file}.")
+    files = [Path(file)] if file is not None else [config.config_dir() / FILE, Path(root) / FILE]
+    wrong = False
+    spans: list[Span] = []
+    for path in files:
+        if not path.exists():
+            spans.append((f"{screen.marks.skipped} {one_line(str(path))} does not exist\n", "dim"))
+            continue
+        try:
+            config.validate(config.read(path))
+        except InvalidConfig as error:
+            wrong = True
+            spans.append((f"{screen.marks.failed} {one_line(error.message)}\n", "red"))
+        else:
+            spans += [(screen.marks.done, "green"), (f" {one_line(str(path))} is right\n", "")]
+    await screen.write(spans)
+    return ending.USAGE if wrong else ending.DONE
+
+
+async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) -> int:
+    async with app.compose([root], {}) as (_, trust):
+        await trust.set(root, trusted)
+    said = (
+        f"{root} is trusted as its Magy files are now; when one of them changes, say it again.\n"
+        if trusted
+        else f"{root} is not trusted: its Magy files may only narrow what is allowed.\n"
+    )
+    await screen.write([(said, "")])
+    return ending.DONE
+
+
+# --- what is printed ------------------------------------------------------------------------------
+
+
+def paths(root: str) -> list[Span]:
+    found = [
+        ("user configuration", config.config_dir() / FILE),
+        ("project configuration", Path(root) / FILE),
+        ("sessions", config.state_dir()),
+    ]
+    spans: list[Span] = []
+    for name, path in found:
+        there = "" if path.exists() else "  (does not exist)"
+        spans += [(f"{name:<23}", "bold"), (one_line(str(path)), ""), (f"{there}\n", "dim")]
+    return spans
+
+
+def flattened(loaded: Loaded) -> dict[str, Any]:
+    """Every value by its dotted key, without the permission tables: those are judged layer by
+    layer, and never merged."""
+    found: dict[str, Any] = {}
+    values = loaded.settings.model_dump(mode="json", exclude={"permission"})
+    providers = values.pop("provider")
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{name}": public(name, inner) for name, inner in value.items()}
+        else:
+            found[key] = public(key, value)
+    for provider in providers:
+        prefix = f"provider.{provider.pop('name')}"
+        found |= {f"{prefix}.{key}": public(key, value) for key, value in provider.items()}
+    return found
+
+
+def public(key: str, value: Any) -> Any:
+    """Without what people put there although it is secret: a key in the place of its variable's
+    name, credentials in an address."""
+    if not isinstance(value, str) or not value:
+        return value
+    if key.endswith("_env") and not _VARIABLE.match(value) and value not in os.environ:
+        return "(hidden: this is not the name of a variable)"
+    if key.endswith("_url"):
+        return _address(value)
+    return value
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "(hidden: this is not an address)"
+    if "@" in parts.netloc:
+        parts = parts._replace(netloc=f"(hidden)@{host}")
+    if parts.query:
+        parts = parts._replace(query="(hidden)")
+    return parts.geturl()
+
+
+def as_json(loaded: Loaded, root: str, trusted: bool) -> dict[str, Any]:
+    return {
+        "root": root,
+        "trusted": trusted,
+        "values": {
+            key: {"value": value, "origin": loaded.origins.get(key, DEFAULT)}
+            for key, value in flattened(loaded).items()
+        },
+        "permission": [{"origin": source, "rules": rules} for source, rules in loaded.rules],
+        "ignored": list(loaded.ignored),
+    }
+
+
+def table(loaded: Loaded, root: str, trusted: bool) -> list[Span]:
+    """As TOML, each value with a comment on where it comes from."""
+    said = "trusted" if trusted else "not trusted: its own files may only narrow"
+    spans: list[Span] = [(f"# {one_line(root)} ({said})\n", "dim")]
+    flat = flattened(loaded)
+    top = {key: value for key, value in flat.items() if "." not in key}
+    spans += _lines(top, "", loaded.origins)
+    for section in dict.fromkeys(key.rpartition(".")[0] for key in flat if "." in key):
+        inside = {k: v for k, v in flat.items() if k.rpartition(".")[0] == section}
+        spans.append((f"\n[{_section(section)}]\n", "heading"))
+        spans += _lines(inside, f"{section}.", loaded.origins)
+    for source, rules in loaded.rules:
+        spans += [("\n[permission]", "heading"), (f"  # {one_line(source)}\n", "dim")]
+        spans += [(f"{_name(key)} = {toml(value)}\n", "") for key, value in rules.items()]
+    for what in loaded.ignored:
+        spans.append((f"\n# ignored, as the project is not trusted: {one_line(what)}", "yellow"))
+    return [*spans, ("\n", "")] if loaded.ignored else spans
+
+
+def _section(dotted: str) -> str:
+    first, dot, rest = dotted.partition(".")
+    return f"{first}.{_name(rest)}" if dot else first
+
+
+def _lines(values: Mapping[str, Any], prefix: str, origins: Mapping[str, str]) -> list[Span]:
+    spans: list[Span] = []
+    for key, value in values.items():
+        if value is None:
+            continue  # TOML has no word for nothing
+        origin = origins.get(key, DEFAULT)
+        left = f"{_name(key.removeprefix(prefix))} = {toml(value)}"
+        gap = " " * max(2, _COMMENT - width_of(left))
+        spans += [
+            (left, "" if origin == DEFAULT else "bold"),
+            (f"{gap}# {one_line(origin)}\n", "dim" if origin == DEFAULT else "cyan"),
+        ]
+    return spans
+
+
+def _name(key: str) -> str:
+    return key if _BARE.match(key) else json.dumps(key)
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it, on one line."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(one_line(value) if "\n" not in value else value, ensure_ascii=False)
+        case Mapping():
+            pairs = (f"{_name(k)} = {toml(v)}" for k, v in value.items() if v is not None)
+            return f"{{ {', '.join(pairs)} }}" if value else "{}"
+        case Sequence():
+            return f"[{', '.join(map(toml, value))}]"
+    return str(value)

@@ -1,0 +1,147 @@
+"""Text for a terminal: spans with a style, made harmless, measured in columns."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Span = tuple[str, str]
+"""(text, style); the styles are the keys of `STYLES`, "" is plain."""
+
+STYLES = {
+    "": "", "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34",
+    "cyan": "36", "heading": "1;34", "code": "36", "question": "1;33",
+}  # fmt: skip
+"""As parameters of the ANSI sequence that sets it."""
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like: titles, clipboard
+    r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # two or three characters
+)
+_OPEN_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
+_LONGEST_SEQUENCE = 256
+"""Characters of an unfinished sequence that are waited for."""
+_CONTROL = re.compile(
+    r"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+    r"\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+"""Controls, and what changes the direction of text: a diff must not look other than it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    done: str
+    failed: str
+    skipped: str
+    asked: str
+    bar: str
+    dot: str
+    pending: str
+    current: str
+    cut: str
+    notice: str
+
+
+UNICODE = Marks("✓", "✗", "–", "?", "│", "·", "·", "▸", "…", "!")
+ASCII = Marks("+", "x", "-", "?", "|", "-", ".", ">", "...", "!")
+
+
+def marks(encoding: str | None) -> Marks:
+    """The ones that can be written in `encoding`."""
+    try:
+        "✓✗–│·▸…".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def harmless(text: str) -> str:
+    """Without terminal sequences; other controls are shown as `<U+0007>`. Line ends are `\\n`."""
+    return _CONTROL.sub(_shown, _SEQUENCE.sub("", text))
+
+
+def _shown(match: re.Match[str]) -> str:
+    found = match.group()
+    return "\n" if found[0] == "\r" else f"<U+{ord(found):04X}>"
+
+
+class Stream:
+    """`harmless` for text that comes in pieces: a sequence may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self._kept = ""
+
+    def feed(self, text: str) -> str:
+        text = self._kept + text
+        cut = len(text)
+        if (open_ := _OPEN_SEQUENCE.search(text)) and len(open_.group()) <= _LONGEST_SEQUENCE:
+            cut = open_.start()
+        if text[:cut].endswith("\r"):
+            cut -= 1
+        self._kept = text[cut:]
+        return harmless(text[:cut])
+
+    def close(self) -> str:
+        kept, self._kept = self._kept, ""
+        return harmless(kept)
+
+
+def width_of(text: str) -> int:
+    """Columns that a terminal takes for `text`, which has no controls."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def shortened(text: str, columns: int, cut: str = "…") -> str:
+    """The beginning of a line, with a mark when that is not all."""
+    if width_of(text) <= columns:
+        return text
+    room = columns - len(cut)
+    taken: list[str] = []
+    for char in text:
+        room -= _columns(char)
+        if room < 0:
+            break
+        taken.append(char)
+    return "".join(taken) + cut if columns > len(cut) else cut[: max(0, columns)]
+
+
+def one_line(text: str) -> str:
+    """Harmless, and on one line."""
+    return " ".join(harmless(text).split())
+
+
+def plain(spans: Iterable[Span]) -> str:
+    return "".join(text for text, _ in spans)
+
+
+def coloured(spans: Iterable[Span]) -> str:
+    """With ANSI sequences; a style never reaches over a line end."""
+    out: list[str] = []
+    for text, style in spans:
+        code = STYLES[style]
+        if not code:
+            out.append(text)
+            continue
+        for line in text.splitlines(keepends=True):
+            body = line.rstrip("\n")
+            out.append(f"\x1b[{code}m{body}\x1b[0m{line[len(body) :]}" if body else line)
+    return "".join(out)
+
+
+def amount(number: int) -> str:
+    return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,66 @@
+"""Events as bytes, and what a store must know of an event without understanding it."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, TypeAdapter
+
+from magy_server.core.events import (
+    Admitted,
+    Briefed,
+    Compacted,
+    Consulted,
+    Event,
+    Exited,
+    Facts,
+    FileChange,
+    Finished,
+    Hash,
+    Image,
+    Judged,
+    Prompted,
+    Started,
+)
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+
+
+def encode(event: Event) -> bytes:
+    """One event as JSON."""
+    return event.model_dump_json().encode()
+
+
+def decode(data: bytes | str) -> Event:
+    """Raises pydantic.ValidationError for an unknown kind or field."""
+    return EVENT.validate_json(data)
+
+
+def blobs(event: Event) -> tuple[Hash, ...]:
+    """The blobs an event refers to; they live as long as some event does."""
+    match event:
+        case Briefed():
+            return (*(s.hash for s in event.sections + event.tools), event.rules)
+        case Prompted():
+            return tuple(part.hash for part in event.content if isinstance(part, Image))
+        case Judged(facts=Facts(preview=str(preview))):
+            return (preview,)
+        case Consulted():
+            return (event.request,)
+        case Compacted():
+            return (event.summary, event.request) if event.request else (event.summary,)
+        case Started(evidence=evidence):
+            return _changed(evidence.changes)
+        case Finished():
+            own = tuple(h for h in (event.diff, event.output) if h)
+            return own + tuple(image.hash for image in event.images) + _changed(event.changes)
+        case Exited(output=str(output)):
+            return (output,)
+    return ()
+
+
+def opens_turn(event: Event) -> bool:
+    """Marked in the store, so that the last N turns are found without reading the log."""
+    return isinstance(event, Admitted) and event.opens
+
+
+def _changed(changes: tuple[FileChange, ...]) -> tuple[Hash, ...]:
+    return tuple(h for c in changes for h in (c.before, c.after) if h)

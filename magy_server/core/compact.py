@@ -1,0 +1,111 @@
+"""Compaction: when a conversation is too long, what of it goes, and what must never get lost.
+
+The model writes the summary, but what it may not forget does not depend on it: the person's own
+words, what the person refused, the plan, the files changed and what runs in the background are
+taken from the log. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magy_server.core.events import Prompted, Replied
+from magy_server.core.sizes import refusals, size, words
+from magy_server.core.state import State
+
+TAIL = 20_000
+"""Tokens of the newest conversation that are kept as they are, at most; a fifth of the model's
+window if that is less."""
+WORDS = 16_000
+"""Characters of the person's words that are carried over; of a single prompt a quarter."""
+LISTED = 50
+
+_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
+
+
+def due(state: State) -> bool:
+    """The conversation fills what the briefing allows of the model's window, and it helps to drop
+    the older part: when agent and tools alone fill it, each round would be compacted again."""
+    limit = state.briefing.compact_at if state.briefing else 0
+    if not limit or state.context < limit:
+        return False
+    freed = sum(map(size, state.conversation[: cut(state)])) // 4
+    return freed >= limit // 4
+
+
+def possible(state: State) -> bool:
+    """A conversation without a reply has nothing to sum up."""
+    return any(isinstance(item, Replied) for item in state.conversation)
+
+
+def cut(state: State) -> int:
+    """How many items of the conversation go: all up to the first boundary within `TAIL`. 0 when
+    that would leave out no reply."""
+    window = state.briefing.window if state.briefing else 0
+    room = min(TAIL, window // 5 or TAIL) * 4
+    items = state.conversation
+    found = at = len(items)
+    for item in reversed(items):
+        at -= 1
+        room -= size(item)
+        if room < 0:
+            break
+        if isinstance(item, Prompted | Replied):  # between a call and its result is no boundary
+            found = at
+    dropped = items[:found]
+    return found if any(isinstance(item, Replied) for item in dropped) else 0
+
+
+def digest(state: State, dropped: int) -> str:
+    """What the log itself knows of the part that goes, as Markdown for the model."""
+    gone = state.conversation[:dropped]
+    told = [*state.told, *(words(item) for item in gone if isinstance(item, Prompted))]
+    sections = [
+        ("What the user said, in their words", _said(told)),
+        ("What the user refused", _bounded([*state.refused, *refusals(gone)])),
+        ("The plan", [f"{_MARKS[task.status]} {task.content}" for task in state.plan]),
+        ("Files changed in this session", _bounded([f"{p}: {w}" for p, w in state.files.items()])),
+        ("Still running in the background", [f"call {call}" for call in state.background]),
+    ]
+    return "\n\n".join(
+        f"## {title}\n" + "\n".join(f"- {line}" for line in lines)
+        for title, lines in sections
+        if lines
+    )
+
+
+def replacement(summary: str, known: str) -> str:
+    """The text that stands for the part that went."""
+    parts = ["The earlier part of this conversation was compacted. What follows stands for it."]
+    if summary.strip():
+        parts.append(f"# Summary\n\n{summary.strip()}")
+    else:
+        parts.append("No summary could be written; look at the files before you go on.")
+    if known:
+        parts.append(f"# From the log\n\n{known}")
+    return "<compacted>\n" + "\n\n".join(parts) + "\n</compacted>"
+
+
+def _said(told: Sequence[str]) -> list[str]:
+    """The first prompt says what it is all about, the newest what holds now; what lies between is
+    left out first."""
+    texts = [text if len(text) <= WORDS // 4 else f"{text[: WORDS // 4]} [...]" for text in told]
+    kept: list[str] = []
+    room = WORDS - len(texts[0]) if texts else 0
+    rest = list(enumerate(texts))[1:]
+    for _, text in reversed(rest):
+        room -= len(text)
+        if room < 0:
+            kept.append(f"({len(rest) - len(kept)} prompts left out here)")
+            break
+        kept.append(text)
+    return [_indented(text) for text in [*texts[:1], *reversed(kept)]]
+
+
+def _indented(text: str) -> str:
+    return text.strip().replace("\n", "\n  ")
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    left = len(lines) - LISTED
+    return [f"({left} earlier ones left out)", *lines[-LISTED:]] if left > 0 else lines

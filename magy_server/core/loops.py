@@ -1,0 +1,31 @@
+"""When the same calls come again and again (A032)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from magy_server.core.events import Call, Finished
+
+HISTORY = 30
+"""How many finished calls are kept for loop detection: ten rounds of the longest cycle."""
+
+
+def signature(call: Call, finished: Finished) -> str:
+    """Equal for calls that asked the same and got the same."""
+    asked = json.dumps([call.name, call.arguments, call.invalid], sort_keys=True)
+    text = f"{asked}\0{finished.status}\0{finished.for_model}"
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def repeats(history: tuple[str, ...]) -> int:
+    """How often the newest calls repeat: of one call, or of a cycle of two or three (A032)."""
+    best = 1 if history else 0
+    for period in (1, 2, 3):
+        cycle = history[-period:]
+        count = 0
+        end = len(history)
+        while end >= period and history[end - period : end] == cycle:
+            count, end = count + 1, end - period
+        best = max(best, count)
+    return best

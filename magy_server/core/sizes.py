@@ -1,0 +1,68 @@
+"""How much room a piece of the conversation takes, roughly: a token is about four characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from magy_server.core.events import (
+    Call,
+    Embedded,
+    Finished,
+    Image,
+    Link,
+    Prompted,
+    Replied,
+    Text,
+    Thinking,
+)
+
+PICTURE = 6_000
+"""Characters that a picture counts as: providers charge about 1,500 tokens for a large one."""
+
+
+def size(item: object) -> int:
+    """Characters."""
+    match item:
+        case Prompted():
+            return sum(_part(part) for part in item.content)
+        case Replied():
+            return sum(_part(part) for part in item.content)
+        case Finished():
+            return len(item.for_model) + PICTURE * len(item.images)
+    return 0
+
+
+def _part(part: object) -> int:
+    match part:
+        case Text() | Embedded():
+            return len(part.text)
+        case Link():
+            return len(part.uri) + len(part.name)
+        case Image():
+            return PICTURE
+        case Thinking():
+            return len(part.text) + len(part.signature) + len(part.data)
+        case Call():
+            return len(part.name) + len(str(part.arguments))
+    return 0
+
+
+def words(prompted: Prompted) -> str:
+    """What the person wrote, without what they attached."""
+    said = [part.text for part in prompted.content if isinstance(part, Text)]
+    named = [
+        part.name if isinstance(part, Link | Image) else part.uri
+        for part in prompted.content
+        if not isinstance(part, Text)
+    ]
+    attached = f" (attached: {', '.join(filter(None, named))})" if any(named) else ""
+    return "\n".join(said) + attached
+
+
+def refusals(items: Iterable[object]) -> tuple[str, ...]:
+    """What the person did not allow, as the model was told: that is a constraint of theirs."""
+    return tuple(
+        " ".join(item.for_model.split())[:300]
+        for item in items
+        if isinstance(item, Finished) and item.status == "denied"
+    )

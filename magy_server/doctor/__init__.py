@@ -1,0 +1,122 @@
+"""`magy doctor`: what is wrong with this installation, and how to mend it (docs/howto/doctor.md).
+
+Small checks that run side by side, each with a time limit. A check that fails is a finding, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from magy_server.doctor import (
+    database,
+    editors,
+    installation,
+    models,
+    programs,
+    settings,
+    state,
+    terminal,
+)
+from magy_server.doctor.finding import Around, Check, Finding
+from magy_server.doctor.report import Progress, as_json_text, show
+
+__all__ = ["CHECKS", "Around", "Check", "Finding", "examine", "main"]
+
+CHECKS: Sequence[Check] = (
+    Check("installation", installation.check),
+    Check("sqlite", installation.sqlite),
+    Check("state", state.check, 20),
+    Check("database", database.check, database.SECONDS + 10),
+    Check("processes", state.processes),
+    Check("configuration", settings.check),
+    Check("agents", settings.agents),
+    Check("programs", programs.check, 20),
+    Check("models", models.check, 30),
+    Check("editors", editors.check, 20),
+    Check("terminal", terminal.check),
+)
+
+
+def main(*, as_json: bool) -> int:
+    """Examines this installation and the current directory, and prints what was found. Returns the
+    exit code: 0 when there is no problem, 1 when there is one."""
+    try:
+        return asyncio.run(_main(as_json))
+    except KeyboardInterrupt:
+        return 130
+
+
+async def _main(as_json: bool) -> int:
+    around = Around(_here(), dict(os.environ))
+    with Progress(sys.stderr) as progress:
+        findings, late = await _examine(CHECKS, around, progress.show)
+    if as_json:
+        print(as_json_text(findings))
+    else:
+        show(findings, sys.stdout)
+    code = int(any(finding.status == "problem" for finding in findings))
+    if late:
+        # A thread that waits for a dead disk would keep this process.
+        sys.stdout.flush()
+        os._exit(code)
+    return code
+
+
+def _here() -> str:
+    try:
+        return os.path.realpath(os.getcwd())
+    except FileNotFoundError:  # it was deleted while somebody stood in it
+        return os.path.expanduser("~")
+
+
+async def examine(
+    around: Around,
+    checks: Sequence[Check] = CHECKS,
+    heard: Callable[[Sequence[str]], None] = lambda topics: None,
+) -> list[Finding]:
+    """What the checks find, in their order; `heard` gets the topics that are still looked at.
+    Never raises, and ends when the last time limit does."""
+    return (await _examine(checks, around, heard))[0]
+
+
+async def _examine(
+    checks: Sequence[Check], around: Around, heard: Callable[[Sequence[str]], None]
+) -> tuple[list[Finding], bool]:
+    """The findings, and whether a check did not end in its time."""
+    tasks = {asyncio.create_task(_limited(check, around)): check for check in checks}
+    pending = set(tasks)
+    try:
+        while pending:
+            heard([check.topic for task, check in tasks.items() if task in pending])
+            _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in pending:
+            task.cancel()
+    findings: list[Finding] = []
+    for task, check in tasks.items():
+        error = task.exception()
+        findings += task.result() if error is None else [_failed(check, error)]
+    return findings, any(isinstance(task.exception(), TimeoutError) for task in tasks)
+
+
+async def _limited(check: Check, around: Around) -> list[Finding]:
+    async with asyncio.timeout(check.seconds):
+        return await check.run(around)
+
+
+def _failed(check: Check, error: BaseException) -> Finding:
+    match error:
+        case TimeoutError():
+            what = f"This could not be examined within {check.seconds:g} s."
+            mend = "Look whether a disk, a program or the network hangs, then try again."
+            return Finding(check.topic, "warning", what, mend)
+        case ImportError():
+            what = f"A part of Magy or of what it needs cannot be loaded: {error}."
+            mend = f"Install Magy anew: `{sys.executable} -m pip install --force-reinstall magy`."
+            return Finding(check.topic, "problem", what, mend)
+    what = f"This check failed: {type(error).__name__}: {error}"
+    mend = "This is a mistake in Magy: report it with the output of `magy doctor --json`."
+    return Finding(check.topic, "warning", what, mend)

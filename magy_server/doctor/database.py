@@ -1,0 +1,124 @@
+"""The database: whole, of a version that this Magy knows, and not from the future. Only read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.project import reading
+
+if TYPE_CHECKING:
+    import sqlite3
+
+SECONDS = 20.0
+"""How long the look through all of it may take."""
+LARGE_LOG = 256 * 2**20
+_STEPS = 10_000
+"""Of SQLite's machine between two looks at the clock."""
+
+
+async def check(around: Around) -> list[Finding]:
+    return await asyncio.to_thread(_check)
+
+
+def _check() -> list[Finding]:
+    import sqlite3
+
+    from magy_server import config
+
+    path = config.state_dir() / "magy.db"
+    if not os.path.lexists(path):
+        return [Finding("database", "ok", "There is no database yet.")]
+    try:
+        with reading(str(path)) as db:
+            return [*_version(db, path), *_whole(db, path), *_times(db), *_log_size(path)]
+    except sqlite3.OperationalError as error:
+        if (error.sqlite_errorcode & 0xFF) not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR):
+            mend = f"Make {path} and its directory yours and readable."
+            return [_problem(f"{path} cannot be opened: {error}.", mend)]
+        return [_damaged(path, str(error))]
+    except sqlite3.DatabaseError as error:
+        return [_damaged(path, str(error))]
+
+
+def _problem(what: str, mend: str) -> Finding:
+    return Finding("database", "problem", what, mend)
+
+
+def _damaged(path: Path, why: str) -> Finding:
+    mend = (
+        f"Close every Magy, then save what can be read with `sqlite3 {path} .recover`, or move "
+        f"the file aside with its -wal and -shm files to start anew."
+    )
+    return _problem(f"{path} is damaged, or not Magy's: {why}.", mend)
+
+
+def _version(db: sqlite3.Connection, path: Path) -> list[Finding]:
+    from magy_server.store.schema import APPLICATION_ID, MIGRATIONS
+
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables:
+        return [Finding("database", "ok", f"{path} is empty; its tables are made at the start.")]
+    if application != APPLICATION_ID:
+        what = f"{path} is a database of another program."
+        return [_problem(what, "Move it elsewhere, or set MAGY_STATE_DIR to another directory.")]
+    if version > len(MIGRATIONS):
+        what = f"{path} was written by a newer Magy (format {version}; known: {len(MIGRATIONS)})."
+        return [_problem(what, "Update Magy; nothing is lost meanwhile.")]
+    if version < len(MIGRATIONS):
+        what = f"{path} has an older format ({version} of {len(MIGRATIONS)})."
+        mend = "Start Magy: it brings the file up to date. Older ones cannot read it then."
+        return [Finding("database", "note", what, mend)]
+    return []
+
+
+def _whole(db: sqlite3.Connection, path: Path) -> list[Finding]:
+    """SQLite looks through all of it; for one that is too large to do so now, that is said."""
+    import sqlite3
+
+    until = time.monotonic() + SECONDS
+    db.set_progress_handler(lambda: int(time.monotonic() > until), _STEPS)
+    megabytes = path.stat().st_size / 2**20
+    try:
+        (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        what = f"{path} ({megabytes:.0f} MiB) is too large to be examined in {SECONDS:g} s."
+        mend = f"Examine it at leisure: `sqlite3 -readonly {path} 'PRAGMA quick_check'`."
+        return [Finding("database", "note", what, mend)]
+    finally:
+        db.set_progress_handler(None, 0)
+    if said != "ok":
+        return [_damaged(path, said)]
+    return [Finding("database", "ok", f"{path} ({megabytes:.1f} MiB) is whole.")]
+
+
+def _times(db: sqlite3.Connection) -> list[Finding]:
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'streams'").fetchone():
+        return []
+    (newest,) = db.execute("SELECT max(updated) FROM streams").fetchone()
+    if newest is None or newest < time.time() + 3600:
+        return []
+    when = datetime.fromtimestamp(newest, UTC).isoformat(" ", "minutes")
+    what = f"The newest entry is from the future ({when}), so sessions are listed out of order."
+    return [Finding("database", "warning", what, "Set this computer's clock.")]
+
+
+def _log_size(path: Path) -> list[Finding]:
+    try:
+        size = os.stat(f"{path}-wal").st_size
+    except FileNotFoundError:
+        return []
+    if size < LARGE_LOG:
+        return []
+    what = f"The log of writes beside {path} has grown to {size // 2**20} MiB."
+    mend = "Close every Magy once: the last one to end folds it into the database."
+    return [Finding("database", "note", what, mend)]

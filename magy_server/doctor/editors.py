@@ -1,0 +1,63 @@
+"""The editors on this machine, and whether this installation has a client for them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.programs import found, outcome, version_in
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """`client`: its directory below `clients/`; `least`: the oldest version that client takes."""
+
+    name: str
+    program: str
+    client: str
+    least: tuple[int, ...] = ()
+
+
+EDITORS = (
+    Editor("Emacs", "emacs", "emacs", (28, 1)),
+    Editor("Neovim", "nvim", "nvim"),
+    Editor("VS Code", "code", "vscode"),
+)
+
+
+async def check(around: Around) -> list[Finding]:
+    seen = await asyncio.gather(*(_editor(editor, around) for editor in EDITORS))
+    findings = [finding for finding in seen if finding is not None]
+    if findings:
+        return findings
+    names = ", ".join(editor.name for editor in EDITORS)
+    what = f"No editor that Magy has a client for is on PATH ({names})."
+    mend = "Use any editor that speaks the Language Server Protocol with `magy lsp`."
+    return [Finding("editors", "note", what, mend)]
+
+
+async def _editor(editor: Editor, around: Around) -> Finding | None:
+    from magy_server.resources import resource
+
+    path = found(editor.program, around)
+    if path is None:
+        return None
+    code, said = await outcome([path, "--version"], around)
+    version = version_in(said)
+    if code != 0 or not version:
+        why = said.splitlines()[0] if said else "it says nothing"
+        mend = f"Run `{path} --version` and mend what it says."
+        return Finding("editors", "warning", f"{editor.name} ({path}) does not run: {why}.", mend)
+    number = ".".join(map(str, version))
+    if version < editor.least:
+        least = ".".join(map(str, editor.least))
+        what = f"{editor.name} {number} ({path}) is older than Magy's client needs."
+        return Finding("editors", "warning", what, f"Install {editor.name} {least} or newer.")
+    client = resource("clients", editor.client)
+    if client.is_dir() and any(client.iterdir()):
+        what = f"{editor.name} {number} ({path}); its client is in {client}."
+        return Finding("editors", "ok", what)
+    what = f"{editor.name} {number} ({path}) is here, but this Magy has no client for it."
+    mend = f"Start `magy lsp` as a language server in {editor.name}."
+    return Finding("editors", "note", what, mend)

@@ -1,0 +1,42 @@
+"""What a check finds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["ok", "note", "warning", "problem"]
+"""`note`: worth knowing. `warning`: something will not work, or not well, when it is needed.
+`problem`: Magy cannot do its work before this is mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`what` is a sentence about what is there; `mend` one about what to do, in all but `ok`."""
+
+    topic: str
+    status: Status
+    what: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is examined: the project (canonical path), in this environment."""
+
+    root: str
+    environ: Mapping[str, str]
+
+
+Run = Callable[[Around], Awaitable[list[Finding]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`seconds`: how long it may take. A check imports what it needs when it runs, so that a
+    broken installation is found, not met."""
+
+    topic: str
+    run: Run
+    seconds: float = 10.0

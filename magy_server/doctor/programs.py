@@ -1,0 +1,158 @@
+"""The programs that Magy runs: git, ripgrep, bubblewrap, bash."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+
+from magy_server.doctor.finding import Around, Finding
+
+GIT = (2, 25)
+"""Older ones lack options that are used."""
+_PATIENCE = 5.0
+_MOST = 64 * 1024
+"""Bytes of a program's output that are kept."""
+
+
+async def check(around: Around) -> list[Finding]:
+    found = await asyncio.gather(_git(around), _ripgrep(around), _sandbox(around), _bash(around))
+    return [finding for findings in found for finding in findings]
+
+
+async def outcome(command: Sequence[str], around: Around) -> tuple[int | None, str]:
+    """(exit code, output) of a program and of what it started; None: it could not be started, or
+    did not end in time, and the output says why."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=around.root,
+            env=dict(around.environ),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return None, error.strerror or str(error)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            output = b""
+            while more := await process.stdout.read(_MOST):
+                output = (output + more)[:_MOST]  # all is read: it shall not wait for a reader
+            code = await process.wait()
+    except TimeoutError:
+        return None, f"it did not end within {_PATIENCE:g} s"
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    return code, output.decode("utf-8", "replace").strip()
+
+
+def found(name: str, around: Around) -> str | None:
+    return shutil.which(name, path=around.environ.get("PATH", os.defpath))
+
+
+def version_in(text: str) -> tuple[int, ...]:
+    """The first number with a dot in it; () when there is none."""
+    matched = re.search(r"\d+(?:\.\d+)+", text)
+    return tuple(int(part) for part in matched[0].split(".")) if matched else ()
+
+
+def missing(name: str, what: str, status: str = "warning") -> Finding:
+    mend = f"Install {name}, with the system's package manager, and see that it is on PATH."
+    sentence = f"{name} is not there: {what}."
+    return Finding("programs", "warning" if status == "warning" else "note", sentence, mend)
+
+
+def broken(path: str, said: str) -> Finding:
+    what = f"{path} does not work: {said.splitlines()[-1] if said else 'it says nothing'}."
+    return Finding("programs", "warning", what, f"Run `{path} --version` and mend what it says.")
+
+
+async def _git(around: Around) -> list[Finding]:
+    path = found("git", around)
+    if path is None:
+        return [missing("git", "no diff, commit or branch, and no checkpoints")]
+    code, said = await outcome([path, "--version"], around)
+    version = version_in(said)
+    if code != 0 or not version:
+        return [broken(path, said)]
+    number = ".".join(map(str, version))
+    if version < GIT:
+        what = f"git {number} ({path}) is old, and parts of Magy need a newer one."
+        mend = f"Install git {'.'.join(map(str, GIT))} or newer."
+        return [Finding("programs", "warning", what, mend)]
+    return [Finding("programs", "ok", f"git {number} ({path})."), await _identity(path, around)]
+
+
+async def _identity(path: str, around: Around) -> Finding:
+    lacking = []
+    for key in ("name", "email"):
+        given = (f"GIT_AUTHOR_{key.upper()}", "EMAIL" if key == "email" else "")
+        if not any(around.environ.get(name) for name in given):
+            code, said = await outcome([path, "config", "--get", f"user.{key}"], around)
+            if code != 0 or not said:
+                lacking.append(f"user.{key}")
+    if not lacking:
+        return Finding("programs", "ok", "git knows who commits.")
+    commands = " and ".join(f"`git config --global {key} ...`" for key in lacking)
+    what = f"git does not know {' and '.join(lacking)}, so commits fail."
+    return Finding("programs", "warning", what, f"Say it: {commands}.")
+
+
+async def _ripgrep(around: Around) -> list[Finding]:
+    from magy_server.doctor.project import settings
+
+    name = settings(around).tools.grep_program
+    path = found(name, around)
+    if path is None:
+        what = f"ripgrep ({name}) is not there: Magy searches by itself, more slowly."
+        mend = "Install ripgrep, or name it in magy.toml: `tools.grep_program`."
+        return [Finding("programs", "note", what, mend)]
+    code, said = await outcome([path, "--version"], around)
+    if code != 0 or not said.startswith("ripgrep"):
+        what = f"{path} is not a ripgrep that works: Magy searches by itself, more slowly."
+        mend = "Install ripgrep, or name it in magy.toml: `tools.grep_program`."
+        return [Finding("programs", "warning", what, mend)]
+    number = ".".join(map(str, version_in(said)))
+    return [Finding("programs", "ok", f"ripgrep {number} ({path}).")]
+
+
+async def _sandbox(around: Around) -> list[Finding]:
+    if sys.platform != "linux":
+        what = "bubblewrap, the sandbox for commands, exists on Linux only."
+        mend = "Look at each command before you allow it, or run Magy in a container."
+        return [Finding("programs", "note", what, mend)]
+    path = found("bwrap", around)
+    if path is None:
+        return [missing("bubblewrap", "commands cannot be kept in a sandbox (`bwrap`)", "note")]
+    true = found("true", around) or "/bin/true"
+    code, said = await outcome(
+        [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", true], around
+    )
+    if code == 0:
+        return [Finding("programs", "ok", f"bubblewrap ({path}) can make a sandbox.")]
+    why = said.splitlines()[-1] if said else f"exit code {code}"
+    what = f"bubblewrap ({path}) cannot make a sandbox here: {why}."
+    mend = "Allow user namespaces (sysctl, AppArmor or the container's settings), then try again."
+    return [Finding("programs", "warning", what, mend)]
+
+
+async def _bash(around: Around) -> list[Finding]:
+    path = found("bash", around)
+    if path is None:
+        what = "bash is not on PATH, so agents cannot run commands."
+        return [Finding("programs", "problem", what, "Install bash, or put it on PATH.")]
+    code, said = await outcome([path, "--version"], around)
+    if code != 0:
+        return [broken(path, said)]
+    number = ".".join(map(str, version_in(said)))
+    return [Finding("programs", "ok", f"bash {number} ({path}).")]

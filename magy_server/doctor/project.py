@@ -1,0 +1,77 @@
+"""What several checks need to know of the project and its settings. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from magy_server.doctor.finding import Around
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from magy_server import config
+
+
+@contextmanager
+def reading(path: str) -> Iterator[sqlite3.Connection]:
+    """The database, for reading only, beside a server that writes it. Where no other process has
+    it open (there is no log of writes), it is read without making one. Raises sqlite3.Error."""
+    import sqlite3
+
+    quiet = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
+    uri = f"file:{quote(path)}?mode=ro{quiet}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=2.0, isolation_level=None)) as db:
+        yield db
+
+
+def trusts(root: str) -> str | None:
+    """The hash that the project's files had when a person trusted them; None: nobody does."""
+    import sqlite3
+
+    from magy_server import config
+    from magy_server.core.errors import StoreError
+    from magy_server.core.events import Trusted
+    from magy_server.engine.world import project_stream
+    from magy_server.store import log
+
+    path = str(config.state_dir() / "magy.db")
+    if not os.path.exists(path):
+        return None
+    try:
+        with reading(path) as db:
+            entries = log.read(db, project_stream(root), 0, None, None)
+    except (sqlite3.Error, StoreError):
+        return None  # the check of the database says it
+    said = [entry.event for entry in entries if isinstance(entry.event, Trusted)]
+    return said[-1].files if said and said[-1].trusted else None
+
+
+def trusted(around: Around) -> bool:
+    """A person trusts this project, and with the files that it has now."""
+    from magy_server.core.errors import NotTrusted
+    from magy_server.engine.trust import files_hash
+
+    known = trusts(around.root)
+    try:
+        return known is not None and known == files_hash(around.root)
+    except NotTrusted:
+        return False
+
+
+def loaded(around: Around) -> config.Loaded:
+    """The configuration that holds here; where a file is wrong, that of Magy itself."""
+    from magy_server import config
+    from magy_server.core.errors import InvalidConfig
+
+    try:
+        return config.load(around.root, trusted=trusted(around), options={})
+    except InvalidConfig:
+        return config.Loaded(config.Settings(), ())
+
+
+def settings(around: Around) -> config.Settings:
+    return loaded(around).settings

@@ -1,0 +1,107 @@
+"""Configuration files, trust of the project, agents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from magy_server.doctor import project
+from magy_server.doctor.finding import Around, Finding
+
+_MEND_FILE = "Correct it there; docs/reference/configuration.md has every key."
+
+
+async def check(around: Around) -> list[Finding]:
+    return await asyncio.to_thread(_check, around)
+
+
+def _check(around: Around) -> list[Finding]:
+    from magy_server import config
+
+    user, own = config.config_dir() / "magy.toml", Path(around.root) / "magy.toml"
+    layers = [("your settings", user)]
+    if own != user:
+        layers.append(("the project's settings", own))
+    findings = [_file(what, path) for what, path in layers]
+    if all(finding.status == "ok" for finding in findings):
+        findings += _together(around)
+    return [*findings, *_trust(around)]
+
+
+def _file(what: str, path: Path) -> Finding:
+    from magy_server import config
+    from magy_server.core.errors import InvalidConfig
+
+    if not os.path.lexists(path):
+        return Finding("configuration", "ok", f"There is no {path} ({what}).")
+    try:
+        config.validate(config.read(path))
+    except InvalidConfig as error:
+        return Finding("configuration", "problem", error.message, _MEND_FILE)
+    return Finding("configuration", "ok", f"{path} ({what}) can be read.")
+
+
+def _together(around: Around) -> list[Finding]:
+    """The layers one over the other, the environment with them."""
+    from magy_server import config
+    from magy_server.core.errors import InvalidConfig
+
+    try:
+        config.load(around.root, trusted=project.trusted(around), options={})
+    except InvalidConfig as error:
+        mend = "Correct what it names, in the file or in the environment."
+        return [Finding("configuration", "problem", error.message, mend)]
+    return []
+
+
+def _trust(around: Around) -> list[Finding]:
+    from magy_server import config
+    from magy_server.core.errors import InvalidConfig, NotTrusted
+    from magy_server.engine.trust import FILES, files_hash
+
+    present = [name for name in FILES if os.path.lexists(os.path.join(around.root, name))]
+    if not present:
+        return []
+    names = ", ".join(present)
+    try:
+        files_hash(around.root)
+    except NotTrusted as error:
+        mend = "Until then its files can only make Magy stricter."
+        return [Finding("configuration", "warning", error.message, mend)]
+    if project.trusted(around):
+        return [Finding("configuration", "ok", f"This project ({names}) is trusted.")]
+    try:
+        ignored = config.load(around.root, trusted=False, options={}).ignored
+    except InvalidConfig:
+        ignored = ()
+    changed = "was trusted, but has changed" if project.trusts(around.root) else "is not trusted"
+    said = f"; of its settings {', '.join(ignored)} do not count" if ignored else ""
+    what = f"This project ({names}) {changed}{said}."
+    mend = "Read those files, then trust the project in your editor; else leave it as it is."
+    return [Finding("configuration", "note", what, mend)]
+
+
+async def agents(around: Around) -> list[Finding]:
+    return await asyncio.to_thread(_agents, around)
+
+
+def _agents(around: Around) -> list[Finding]:
+    from magy_server.agents import common_rules, find_agents
+    from magy_server.core.errors import InvalidConfig
+
+    settings = project.settings(around)
+    found = find_agents(around.root, trusted=project.trusted(around), custom=settings.custom_agents)
+    problems = list(found.problems)
+    try:
+        common_rules()
+    except InvalidConfig as error:
+        problems.append(error.message)
+    mend = "Correct that file; until then the agent cannot be used."
+    findings = [Finding("agents", "problem", message, mend) for message in problems]
+    if settings.default_agent not in found:
+        what = f"There is no agent {settings.default_agent!r}, with which sessions begin."
+        mend = f"Set `default_agent` in magy.toml to one of {', '.join(sorted(found))}."
+        findings.append(Finding("agents", "problem", what, mend))
+    names = ", ".join(sorted(name for name, spec in found.items() if not spec.hidden))
+    return [*findings, Finding("agents", "ok", f"Agents: {names}.")]

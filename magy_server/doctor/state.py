@@ -1,0 +1,216 @@
+"""The state directory: whether Magy can keep its log there, and who else does."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pwd
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from magy_server.doctor.finding import Around, Finding, Status
+
+LITTLE, TOO_LITTLE = 500 * 2**20, 50 * 2**20
+"""Bytes of free space."""
+NETWORK = frozenset({
+    "9p", "afs", "beegfs", "ceph", "cifs", "davfs", "drvfs", "fuse.sshfs", "gfs2", "glusterfs",
+    "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "vboxsf", "webdav",
+})  # fmt: skip
+"""File systems whose locks and shared memory do not reach every process that sees the file."""
+_LEFTOVER = re.compile(r"\.magy-[0-9a-f]{16}\.tmp")
+"""What an edit writes before it takes the file's place (tools/disk.py)."""
+_NOT_LOOKED_INTO = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+_LOOKED_FOR = 2.0
+"""Seconds that are spent on looking for leftovers."""
+
+
+async def check(around: Around) -> list[Finding]:
+    return await asyncio.to_thread(_check, around)
+
+
+def _check(around: Around) -> list[Finding]:
+    from magy_server import config
+
+    path = config.state_dir()
+    if not os.path.lexists(path):
+        return [_to_be_made(path)]
+    if not path.is_dir():
+        what = f"{path}, where Magy keeps its sessions, is not a directory."
+        return [_problem(what, "Move it away, or set MAGY_STATE_DIR to a directory.")]
+    mine = _owner(path)
+    return [*mine, *_use(path), *_space(path), *_disk(path), *_leftovers(around.root)]
+
+
+def _problem(what: str, mend: str) -> Finding:
+    return Finding("state", "problem", what, mend)
+
+
+def _to_be_made(path: Path) -> Finding:
+    parent = next(above for above in path.parents if above.exists())
+    if os.access(parent, os.W_OK | os.X_OK):
+        return Finding("state", "ok", f"{path} will be made when Magy first starts.")
+    what = f"{path}, where Magy keeps its sessions, cannot be made: {parent} is not writable."
+    return _problem(what, f"Make {parent} writable, or set MAGY_STATE_DIR to another directory.")
+
+
+def _owner(path: Path) -> list[Finding]:
+    found = path.stat()
+    if found.st_uid != os.geteuid():
+        what = f"{path} belongs to {_user(found.st_uid)}, not to you."
+        return [_problem(what, f"Make it yours: `sudo chown -R {_user(os.geteuid())} {path}`.")]
+    if mode := stat.S_IMODE(found.st_mode) & 0o077:
+        what = f"Others on this machine may use {path}, with all your sessions (mode {mode:03o})."
+        return [Finding("state", "warning", what, f"Close it to them: `chmod 700 {path}`.")]
+    return []
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _use(path: Path) -> list[Finding]:
+    """Does what Magy does there: a database with a write-ahead log, and a lock."""
+    import sqlite3
+
+    try:
+        with tempfile.TemporaryDirectory(prefix=".doctor-", dir=path) as scratch:
+            _lock(os.path.join(scratch, "lock"))
+            _write(os.path.join(scratch, "trial.db"))
+    except (OSError, sqlite3.Error) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        what = f"Magy cannot keep its sessions in {path}: {why}."
+        mend = "Make the directory and its files yours and writable, or set MAGY_STATE_DIR."
+        return [_problem(what, mend)]
+    return [Finding("state", "ok", f"{path} is yours, writable, and takes locks.")]
+
+
+def _lock(path: str) -> None:
+    with open(path, "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _write(path: str) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise sqlite3.OperationalError("SQLite cannot use a write-ahead log there")
+        db.execute("CREATE TABLE t (x)")
+        db.execute("INSERT INTO t VALUES (1)")
+
+
+def _space(path: Path) -> list[Finding]:
+    free = shutil.disk_usage(path).free
+    if free >= LITTLE:
+        return []
+    what = f"Only {free // 2**20} MiB are free where Magy keeps its sessions ({path})."
+    status: Status = "problem" if free < TOO_LITTLE else "warning"
+    return [Finding("state", status, what, "Free some space on that disk.")]
+
+
+def _disk(path: Path) -> list[Finding]:
+    kind = _file_system(os.path.realpath(path))
+    if kind not in NETWORK:
+        return []
+    what = f"{path} is on a network file system ({kind}): locks there may not hold, and a database "
+    mend = "Set MAGY_STATE_DIR to a directory on a local disk."
+    return [Finding("state", "warning", what + "that two machines write is damaged.", mend)]
+
+
+def _file_system(path: str) -> str:
+    """The type of the file system that holds a path; "" when that cannot be found out."""
+    import psutil
+
+    best, kind = "", ""
+    for part in psutil.disk_partitions(all=True):
+        inside = os.path.commonpath([part.mountpoint, path]) == part.mountpoint
+        if inside and len(part.mountpoint) >= len(best):
+            best, kind = part.mountpoint, part.fstype
+    return kind
+
+
+def _leftovers(root: str) -> list[Finding]:
+    """Files that an edit left when its process was killed in the middle of it."""
+    found = list(_spare_files(root))
+    if not found:
+        return []
+    what = f"Killed edits left {len(found)} temporary files in this project, such as {found[0]}."
+    mend = "Delete them: nothing reads files named `.magy-*.tmp`."
+    return [Finding("state", "note", what, mend)]
+
+
+def _spare_files(root: str) -> Iterator[str]:
+    until = time.monotonic() + _LOOKED_FOR
+    for directory, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _NOT_LOOKED_INTO]
+        for name in names:
+            path = os.path.join(directory, name)
+            if _LEFTOVER.fullmatch(name) and _age(path) > 600:
+                yield path
+        if time.monotonic() > until:
+            return
+
+
+def _age(path: str) -> float:
+    """Seconds since a file was written; one that is gone is new."""
+    try:
+        return time.time() - os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+async def processes(around: Around) -> list[Finding]:
+    return await asyncio.to_thread(_processes)
+
+
+def _processes() -> list[Finding]:
+    from magy_server import config
+
+    alive, dead = _peers(config.state_dir() / "bus")
+    findings = []
+    if alive:
+        others = f"{len(alive)} other Magy process{'es' * (len(alive) > 1)}"
+        listed = ", ".join(alive)
+        what = f"{others} on these sessions: {listed}."
+        findings.append(Finding("processes", "ok", what))
+    else:
+        findings.append(Finding("processes", "ok", "No other Magy process uses these sessions."))
+    if dead:
+        what = f"{dead} Magy process{'es' * (dead > 1)} ended without cleaning up."
+        mend = "Do nothing: the next Magy that starts removes what they left."
+        findings.append(Finding("processes", "note", what, mend))
+    return findings
+
+
+def _peers(directory: Path) -> tuple[list[str], int]:
+    """The processes whose sockets are in the mesh's directory, and how many of them are gone. They
+    are known by their number and the time they started: to connect would disturb them."""
+    import psutil
+
+    alive, dead = [], 0
+    for file in sorted(directory.glob("*.sock")):
+        number = file.name.partition("-")[0]
+        try:
+            process = psutil.Process(int(number))
+            there = process.create_time() <= file.lstat().st_mtime + 1
+            command = " ".join(process.cmdline()[-2:]) if there else ""
+        except FileNotFoundError:
+            continue
+        except (ValueError, psutil.Error):
+            there, command = False, ""
+        if there:
+            alive.append(f"{number} ({os.path.basename(command) or 'magy'})")
+        else:
+            dead += 1
+    return alive, dead

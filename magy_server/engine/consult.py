@@ -1,0 +1,102 @@
+"""Asking a hidden agent about a session, outside its conversation: titles and summaries."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from magy_server.core.errors import MagyError
+from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
+from magy_server.core.ports import Message, ModelRequest
+from magy_server.core.state import State
+from magy_server.core.transcript import transcript
+from magy_server.engine.model import ask
+from magy_server.engine.session import Session, Write
+from magy_server.engine.world import World, put
+
+LOG = logging.getLogger(__name__)
+ROOM = {"title": 6_000, "summary": 60_000}
+"""Characters of the transcript that each is given."""
+TITLE = 80
+"""Characters; a longer title is cut."""
+TRIES = 3
+"""Turns after which a session without a title is left as it is."""
+
+
+async def consult(session: Session, world: World, name: str) -> tuple[Consulted, dict[Hash, bytes]]:
+    """What the agent `name` says of the session, and the blobs to store with it. Raises
+    ProviderError."""
+    state = session.state
+    agent = world.agent(name, state.opened.root if state.opened else None)
+    small = world.settings.small if name == "title" else ""
+    own = state.briefing.model if state.briefing else state.model
+    model = agent.model or small or own or await world.default_model()
+    text = transcript(state.conversation, ROOM.get(name, 20_000))
+    request = ModelRequest(
+        id=name,
+        session=session.stream,
+        model=model,
+        system=(agent.prompt,),
+        tools=(),
+        messages=(Message("user", (Text(text=text),)),),
+        max_tokens=world.settings.max_tokens,
+        temperature=agent.temperature,
+    )
+    reply = await ask(session, world, request)
+    blobs: dict[Hash, bytes] = {}
+    said = Consulted(
+        agent=name,
+        model=reply.model,
+        request=put(text, blobs),
+        text=_text(reply),
+        usage=reply.usage,
+        cost=reply.cost,
+    )
+    return said, blobs
+
+
+def _text(reply: Replied) -> str:
+    return "\n\n".join(part.text for part in reply.content if isinstance(part, Text)).strip()
+
+
+class Titles:
+    """A listener: a session that has ended a turn and has no title gets one from the model.
+    `session` finds the live session of a stream."""
+
+    def __init__(self, session: Callable[[str], Awaitable[Session]], world: World) -> None:
+        self._session = session
+        self._world = world
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def __call__(self, state: State, entries: Sequence[Entry]) -> None:
+        ended = any(isinstance(e.event, Ended) and e.event.stop != "error" for e in entries)
+        named = state.options.get("title") or state.turns > TRIES
+        if ended and not named and state.stream not in self._tasks:
+            task = asyncio.create_task(self._give(state.stream), name=f"title {state.stream}")
+            self._tasks[state.stream] = task
+            task.add_done_callback(lambda _: self._tasks.pop(state.stream, None))
+
+    async def _give(self, stream: str) -> None:
+        """A title is a nicety: when it cannot be had, the first prompt stands for it."""
+        try:
+            session = await self._session(stream)
+            said, blobs = await consult(session, self._world, "title")
+            said = said.model_copy(update={"text": title_of(said.text)})
+            write = Write([said], blobs)
+            await session.append(lambda now: write if now.opened else None)
+        except MagyError as error:
+            LOG.info("%s: no title: %s", stream, error)
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def title_of(text: str) -> str:
+    """The first line, without the quotes and marks that models like to put round it."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = line.strip("\"'`*#“”„ ").removesuffix(".")
+    return line if len(line) <= TITLE else line[: TITLE - 1] + "…"

@@ -1,0 +1,114 @@
+"""What somebody who watches one session has not seen yet, as session updates.
+
+A cursor into the log and one into what streams. Whoever sleeps through ten thousand deltas gets,
+on waking, the event that replaced them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from magy_server.core import updates
+from magy_server.core.events import Entry
+from magy_server.core.updates import Update
+from magy_server.engine.engine import Engine
+from magy_server.engine.session import Partial, Session
+
+PAGE = 64
+"""Entries read from the store at once."""
+
+
+class Follower:
+    """`cursor` is the seq of the last entry that was seen."""
+
+    def __init__(self, engine: Engine, session: Session, cursor: int) -> None:
+        self.cursor = cursor
+        self._engine = engine
+        self._session = session
+        self._sent: dict[tuple[str, str], tuple[Partial, int]] = {}
+
+    async def news(self, budget: int) -> list[Update]:
+        """What the log has after the cursor: of about `budget` characters, at least one entry's,
+        at most a page's. Nothing when the log was seen to its end."""
+        entries = await self._entries()
+        texts = await self._engine.texts_of(entries)
+        found: list[Update] = []
+        size = 0
+        for entry in entries:
+            if not self._session.loaded:
+                self._session.settle(entry.event)
+            for item in page([entry], texts):
+                found.append(stamped(item))
+                size += len(str(item["update"]))
+            self.cursor = entry.seq
+            if size > budget:
+                break
+        return found
+
+    async def _entries(self) -> Sequence[Entry]:
+        known = self._session.entries_after(self.cursor)
+        if known is not None:
+            return known[:PAGE]
+        store = self._engine.world.store
+        return await store.read(self._session.stream, after=self.cursor, limit=PAGE)
+
+    def deltas(self) -> list[Update]:
+        """What has streamed since the last call. Call it when there is no news: an event replaces
+        what was streamed before it."""
+        found: list[Update] = []
+        partials = self._session.partials
+        self._sent = {key: sent for key, sent in self._sent.items() if key in partials}
+        for key, partial in partials.items():
+            before, offset = self._sent.get(key, (partial, 0))
+            if before is not partial:  # a reply that is tried again begins anew
+                if partial.kind in ("text", "thinking"):
+                    found.append(_emptied(partial))
+                offset = 0
+            if partial.size > offset:
+                found.extend(_chunk(partial, offset))
+            self._sent[key] = (partial, partial.size)
+        return found
+
+
+def page(entries: Sequence[Entry], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Entries as items of a page of the log: {seq, at, update}."""
+    return [
+        {"seq": entry.seq, "at": entry.at, "update": update}
+        for entry in entries
+        for update in updates.updates(entry, texts)
+    ]
+
+
+def stamped(item: dict[str, Any]) -> Update:
+    """An update of the log carries its place in `_meta.magy`; a delta has none."""
+    update: Update = item["update"]
+    meta = {**update.get("_meta", {}).get("magy", {}), "seq": item["seq"], "at": item["at"]}
+    return {**update, "_meta": {"magy": meta}}
+
+
+def _emptied(partial: Partial) -> Update:
+    if partial.kind == "thinking":
+        return {"sessionUpdate": "agent_thought", "messageId": f"{partial.id}.thought",
+                "content": []}  # fmt: skip
+    return {"sessionUpdate": "agent_message", "messageId": partial.id, "content": []}
+
+
+def _chunk(partial: Partial, offset: int) -> list[Update]:
+    text = {"type": "text", "text": partial.since(offset)}
+    match partial.kind:
+        case "text":
+            return [{"sessionUpdate": "agent_message_chunk", "messageId": partial.id,
+                     "content": text}]  # fmt: skip
+        case "thinking":
+            return [{"sessionUpdate": "agent_thought_chunk", "messageId": f"{partial.id}.thought",
+                     "content": text}]  # fmt: skip
+        case "output":
+            return [{"sessionUpdate": "tool_call_content_chunk", "toolCallId": partial.id,
+                     "content": {"type": "content", "content": text}}]  # fmt: skip
+        case "call" if offset == 0:
+            return [updates.tool_call(partial.id, name=partial.name, title=partial.name,
+                                      status="pending")]  # fmt: skip
+        case "notice":
+            return [updates.notice("warning", "Model", str(text["text"]).strip())]
+    return []

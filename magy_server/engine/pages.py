@@ -1,0 +1,62 @@
+"""Bounded looks at a session's log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from magy_server.core.events import Admitted, Entry
+from magy_server.core.ports import Store, StreamInfo
+from magy_server.core.updates import shown
+
+MOST_ENTRIES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What a newly attached client is shown: a summary and a page of the log. `texts` has the
+    diffs, by hash, that the entries show."""
+
+    head: int
+    info: StreamInfo
+    entries: Sequence[Entry]
+    texts: dict[str, str]
+
+
+async def attach(store: Store, info: StreamInfo, after: int | None, tail: int) -> Attached:
+    """The last `tail` turns, or what came after an entry the client has; in either case no more
+    than the newest `MOST_ENTRIES`."""
+    if after is None:
+        after = await _before_turns(store, info.stream, tail, info.head)
+    entries = await store.read(info.stream, after=max(after, info.head - MOST_ENTRIES))
+    return Attached(info.head, info, entries, await texts_of(store, entries))
+
+
+async def events(
+    store: Store, info: StreamInfo, after: int | None, before: int | None, limit: int
+) -> Attached:
+    if after is None:
+        entries = await store.read(info.stream, before=before or info.head + 1, limit=limit)
+    else:
+        entries = await store.read(info.stream, after=after, before=before, limit=limit)
+    return Attached(info.head, info, entries, await texts_of(store, entries))
+
+
+async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[str, str]:
+    hashes = {hash for entry in entries for hash in shown(entry.event)}
+    if not hashes:
+        return {}
+    found = await store.blobs(list(hashes))
+    return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
+
+
+async def _before_turns(store: Store, stream: str, tail: int, head: int) -> int:
+    """The seq before the last `tail` turns, the prompt that opened the first of them included."""
+    if tail == 0:
+        return head
+    starts = await store.turn_starts(stream, tail)
+    if len(starts) < tail:
+        return 0
+    opening = (await store.read(stream, after=starts[0] - 1, limit=1))[0].event
+    first = opening.first if isinstance(opening, Admitted) else 0
+    return min(starts[0], first or starts[0]) - 1

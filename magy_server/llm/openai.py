@@ -1,0 +1,102 @@
+"""OpenAI's two wires, Responses and Chat Completions, through the official SDK: for OpenAI itself
+and for the many servers that speak one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from magy_server.core.ports import ModelRequest
+from magy_server.llm import chat_answer, chat_wire, responses_wire
+from magy_server.llm.openai_quirks import Quirks, known, learned
+from magy_server.llm.sdk import SdkProvider
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+class _OpenAIProvider(SdkProvider):
+    """What the server of a model does not take is found out by its refusals, and kept in mind as
+    long as the process lives: such a request is asked again at once, in a form that it takes."""
+
+    default_base_url = "https://api.openai.com/v1"
+    no_key = (
+        "No model is configured: set OPENAI_API_KEY, or choose a model of another provider in "
+        "magy.toml; `magy demo` shows Magy without a key."
+    )
+    models_path = "/models"
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        connect: float = 10.0,
+        first_byte: float = 120.0,
+        stall: float = 60.0,
+    ) -> None:
+        """A `base_url` that is only a host and port gets the path `/v1`, where nearly all servers
+        have this API; one that ends with a slash is taken as it is."""
+        if base_url and not urlsplit(base_url).path:
+            base_url += "/v1"
+        super().__init__(api_key, base_url, connect=connect, first_byte=first_byte, stall=stall)
+        self._learned: dict[str, Quirks] = {}
+
+    def _sdk(self) -> Any:
+        import openai
+
+        return openai
+
+    def _make_client(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI, Timeout
+
+        client = AsyncOpenAI(
+            api_key=self._api_key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            # The limits on reading are ours: the SDK knows only one for all phases.
+            timeout=Timeout(None, connect=self._connect, write=self._first_byte),
+        )
+        if not known(self._base_url, "").official:
+            # From the environment, and not for other people's servers.
+            client.organization = client.project = None
+        return client
+
+    def _quirks(self, request: ModelRequest) -> Quirks:
+        found = self._learned.get(request.model)
+        return found or known(self._base_url, request.model)
+
+    def _learn(self, request: ModelRequest, sent: Mapping[str, Any], error: Any) -> bool:
+        quirks = learned(self._quirks(request), sent, error)
+        if quirks is None:
+            return False
+        self._learned[request.model] = quirks
+        return True
+
+
+class ResponsesProvider(_OpenAIProvider):
+    """`Provider` for the Responses API; see `SdkProvider`."""
+
+    speaks = "an OpenAI API with Responses"
+    path = "/responses"
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        return responses_wire.body(request, self._quirks(request))
+
+    def _answer(self, request: ModelRequest) -> responses_wire.Answer:
+        return responses_wire.Answer(request)
+
+
+class ChatProvider(_OpenAIProvider):
+    """`Provider` for the Chat Completions API; see `SdkProvider`."""
+
+    speaks = "an OpenAI API with Chat Completions"
+    path = "/chat/completions"
+    takes_json = True
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        return chat_wire.body(request, self._quirks(request))
+
+    def _answer(self, request: ModelRequest) -> chat_answer.Answer:
+        return chat_answer.Answer(request)

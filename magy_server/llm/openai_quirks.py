@@ -1,0 +1,163 @@
+"""How servers that speak OpenAI's wires differ from each other, without I/O: what is known from a
+server's address and model names, and what its refusals teach."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from magy_server.core.ports import ModelRequest
+from magy_server.llm.faults import Words, words
+from magy_server.llm.wire import WIRE_ID, own_id
+
+LOW, MEDIUM = 4_000, 16_000
+"""Thinking tokens up to which the effort asked for is low, medium; above, it is high."""
+
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+_OPTIONAL = (
+    "stream_options",
+    "prompt_cache_key",
+    "temperature",
+    "reasoning_effort",
+    "reasoning.summary",
+    "reasoning.effort",
+    "reasoning",
+    "include",
+    "store",
+)
+"""What a request can do without, where the server does not take it."""
+_ENGLISH = frozenset({"reasoning", "include", "store"})
+"""Parameters whose names also are words of a sentence."""
+
+_REASONS = re.compile(r"(?:.*/)?(o\d|gpt-([5-9]|\d\d)|codex)(?!.*-chat).*")
+_MISTRAL = re.compile(r"(.*/)?(mistral|ministral|magistral|codestral|devstral|pixtral).*")
+_MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
+_SIZE = re.compile(r"too (large|big|high)|at most|exceed|less than|maximum", re.IGNORECASE)
+_UNTHOUGHT = re.compile(
+    r"missing\b.*\breasoning|\breasoning.*\b(missing|passed back)", re.IGNORECASE
+)
+_PICTURES = re.compile(r"input_image|function_call_output|output of tool call", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """Of one model on one server. `refused`: parameters that it does not take."""
+
+    refused: frozenset[str] = frozenset()
+    official: bool = False
+    """OpenAI's own API (Azure's copy included)."""
+    mistral: bool = False
+    """Ids of calls have nine letters and digits, and no user message follows a tool's result."""
+    gemini: bool = False
+    """Calls carry a signature."""
+    wants_thinking: bool = False
+    """A call must come back with the thinking before it (Chat Completions)."""
+    pictures_apart: bool = False
+    """A tool's result has no room for pictures (Responses)."""
+
+    @property
+    def valid_id(self) -> re.Pattern[str]:
+        return _MISTRAL_ID if self.mistral else WIRE_ID
+
+    def make_id(self, call: str) -> str:
+        return hashlib.sha256(call.encode()).hexdigest()[:9] if self.mistral else own_id(call)[:40]
+
+    def limit(self) -> str | None:
+        """What a limit of the reply is called on Chat Completions. Many servers pass over the newer
+        name in silence, while OpenAI's reasoning models refuse the older one."""
+        names = ("max_completion_tokens", "max_tokens") if self.official else LIMITS[:2]
+        return next((name for name in names if name not in self.refused), None)
+
+
+def known(base_url: str, model: str) -> Quirks:
+    """What is known before the first request."""
+    host = urlsplit(base_url).hostname or ""
+    name = model.lower()
+    return Quirks(
+        official=host == "api.openai.com" or host.endswith((".openai.com", ".openai.azure.com")),
+        mistral=host.endswith("mistral.ai") or _MISTRAL.fullmatch(name) is not None,
+        gemini=host.endswith("googleapis.com"),
+        wants_thinking="deepseek" in host or "moonshot" in host,
+    )
+
+
+def reasons(model: str) -> bool:
+    """Whether this is one of OpenAI's reasoning models: they take no temperature, and their
+    reasoning comes encrypted."""
+    return _REASONS.fullmatch(model.lower()) is not None
+
+
+def effort(request: ModelRequest) -> str | None:
+    """For a budget of thinking tokens; None: it is left to the provider."""
+    tokens = request.thinking_tokens
+    if tokens <= 0:
+        return None
+    return "low" if tokens <= LOW else "medium" if tokens <= MEDIUM else "high"
+
+
+def limit(request: ModelRequest) -> int:
+    """Tokens of the whole reply, thinking included, 0 for no limit: what is meant for the answer
+    is not to be used up by thinking."""
+    if 0 < request.max_tokens <= request.thinking_tokens:
+        return request.max_tokens + request.thinking_tokens
+    return request.max_tokens
+
+
+def pruned(body: dict[str, Any], quirks: Quirks) -> dict[str, Any]:
+    """The body without what the server does not take."""
+    for path in quirks.refused:
+        outer, _, inner = path.partition(".")
+        if not inner:
+            body.pop(outer, None)
+        elif outer in body:
+            body[outer] = {name: value for name, value in body[outer].items() if name != inner}
+    if body.get("reasoning") == {}:
+        del body["reasoning"]
+    return body
+
+
+def learned(quirks: Quirks, sent: Mapping[str, Any], error: Any) -> Quirks | None:
+    """What a refusal (`error`: the body of a 400 or 422) of the request `sent` teaches; None when
+    another form of the same request would not help."""
+    said = words(error)
+    if _UNTHOUGHT.search(said.text) and "messages" in sent and not quirks.wants_thinking:
+        return replace(quirks, wants_thinking=True)
+    refused = _limits(sent, said) or _parameters(sent, said)
+    if refused - quirks.refused:
+        return replace(quirks, refused=quirks.refused | refused)
+    if _PICTURES.search(said.text) and not quirks.pictures_apart:
+        return replace(quirks, pictures_apart=True)
+    return None
+
+
+def _limits(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
+    """A limit that is too high for the model is left to it; one by a wrong name gets the other."""
+    named = next((name for name in LIMITS if name in sent and _names(said, name)), None)
+    if named is None:
+        return frozenset()
+    return frozenset(LIMITS) if _SIZE.search(said.text) else frozenset({named})
+
+
+def _parameters(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
+    for path in _OPTIONAL:
+        outer, _, inner = path.partition(".")
+        if outer in sent and (not inner or inner in sent[outer]) and _names(said, path):
+            if inner and "unsupported_parameter" in said.names:  # the model does not reason at all
+                return frozenset({"reasoning", "include"})
+            return frozenset({path})
+    return frozenset()
+
+
+def _names(said: Words, parameter: str) -> bool:
+    """Whether the refusal is about this parameter."""
+    if said.parameter:
+        return said.parameter.partition("[")[0] == parameter
+    name = re.escape(parameter)
+    if parameter in _ENGLISH:
+        return re.search(rf"['\"`.]{name}['\"`:]", said.text) is not None
+    return re.search(rf"(?<![a-z_]){name}(?![a-z_])", said.text) is not None

@@ -1,0 +1,316 @@
+"""One model request through a provider's official SDK: what all adapters share.
+
+The SDK makes the request (authentication, connection pool, HTTP errors). Its typed methods, events
+and streaming helpers are not used: they cost more than all the rest and look at every part of a
+long conversation; what goes out and comes in is the business of the pure wire modules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import orjson
+
+from magy_server.core.errors import ProviderError
+from magy_server.core.events import Replied
+from magy_server.core.ports import Delta, ModelRequest
+from magy_server.llm import faults, sse
+from magy_server.llm.wire import Answer, StreamError
+
+_LATE = 5.0
+"""Seconds to wait, when the reply is whole, for what some providers say after it (usage)."""
+
+_PAGES = 20
+"""Of a list of models, at the most."""
+
+_DRAIN = 0.2
+"""Seconds to wait for the end of the body after the last event; then the connection is dropped
+instead of used again."""
+
+
+class SdkProvider(ABC):
+    """`Provider` over HTTP. `api_key` may be empty with a `base_url` of one's own (local servers
+    ask for none). Timeouts are in seconds: `connect` for the connection, `first_byte` from the
+    request to the first event, `stall` between two signs of life (pings and comments count).
+    """
+
+    default_base_url: ClassVar[str]
+    no_key: ClassVar[str]
+    """What to do when no key is configured, as a sentence."""
+    speaks: ClassVar[str]
+    """What the other side should speak: "an Anthropic API"."""
+    path: ClassVar[str]
+    """Where replies are asked for, below the base URL."""
+    models_path: ClassVar[str]
+    takes_json: ClassVar[bool] = False
+    """The answer may also be one JSON object, from a server that does not stream."""
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        connect: float = 10.0,
+        first_byte: float = 120.0,
+        stall: float = 60.0,
+    ) -> None:
+        self._api_key = api_key.strip()
+        self._base_url = base_url or self.default_base_url
+        self._keyless = not self._api_key and not base_url
+        self._connect = connect
+        self._first_byte = first_byte
+        self._stall = stall
+        self._shared: Any = None
+        self._making = threading.Lock()
+
+    # --- an adapter -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _sdk(self) -> Any:
+        """Imports the SDK."""
+
+    @abstractmethod
+    def _make_client(self) -> Any:
+        """The SDK's asynchronous client, without retries."""
+
+    @abstractmethod
+    def _body(self, request: ModelRequest) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _answer(self, request: ModelRequest) -> Answer: ...
+
+    def _learn(self, request: ModelRequest, sent: Mapping[str, Any], error: Any) -> bool:
+        """Whether to ask once more, `_body` being another one now: the provider said in a 400 or
+        422 (`error`: its body) that it does not take the request in this form."""
+        return False
+
+    # --- Provider -------------------------------------------------------------------------------
+
+    def warm(self) -> None:
+        """Imports the SDK and makes the client. Thread-safe; the second call costs nothing."""
+        with self._making:
+            if self._shared is None:
+                self._shared = self._make_client()
+
+    async def close(self) -> None:
+        """Closes idle connections. The provider can be used again."""
+        with self._making:
+            client, self._shared = self._shared, None
+        if client is not None:
+            await client.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
+        """See `Provider`. Closing the iterator closes the connection."""
+        client = await self._client()
+        from httpx2 import HTTPError
+
+        target = faults.target(request.model, self._base_url)
+        answer = self._answer(request)
+        response = await self._open(client, request, target)
+        try:
+            events = sse.events(response.aiter_bytes())
+            if _kind(response) == "application/json":
+                events = _whole(response)
+            limit = self._first_byte
+            while not (answer.complete or answer.ended):
+                async with asyncio.timeout(limit):
+                    data = await anext(events, None)
+                if data is None:
+                    break
+                for delta in self._feed(answer, data, target):
+                    yield delta
+                if answer.started:
+                    limit = min(self._stall, _LATE) if answer.closing else self._stall
+            await _drain(events)
+        except TimeoutError:
+            if not answer.closing:
+                raise self._silence(answer, target) from None
+        except HTTPError as error:
+            if not answer.closing:
+                raise self._broken(answer, target) from error
+        finally:
+            await response.aclose()
+        if not answer.closing and not answer.complete:
+            raise self._broken(answer, target)
+        for item in self._ending(answer, target):
+            yield item
+
+    async def models(self) -> list[str]:
+        """See `Provider`."""
+        client = await self._client()
+        target = faults.target("the list of models", self._base_url)
+        names: list[str] = []
+        after: dict[str, Any] = {}
+        for _ in range(_PAGES):
+            page = await self._listed(client, after, target)
+            try:
+                names += [str(model["id"]) for model in page["data"]]
+            except (KeyError, TypeError) as error:
+                what = "the answer is no list of models"
+                raise faults.failure(target, "malformed", what, retryable=False) from error
+            if not page.get("has_more") or not page.get("last_id"):
+                break
+            after = {"limit": 1000, "after_id": page["last_id"]}
+        return names
+
+    async def _listed(self, client: Any, query: Mapping[str, Any], target: str) -> Any:
+        from httpx2 import HTTPError, Response
+
+        try:
+            async with asyncio.timeout(self._connect + self._first_byte):
+                with self._failures(target):
+                    response = await client.get(
+                        self.models_path, cast_to=Response, options={"params": query}
+                    )
+            return orjson.loads(response.content)
+        except orjson.JSONDecodeError as error:
+            what = f"the answer is no list of models{faults.quoted(response.text[:120])}"
+            raise faults.failure(target, "malformed", what, retryable=False) from error
+        except HTTPError as error:
+            raise faults.connection_failure(target, error) from error
+        except TimeoutError:
+            raise self._silence(None, target) from None
+
+    # --- a request ------------------------------------------------------------------------------
+
+    async def _client(self) -> Any:
+        """Raises ProviderError when no request can be made with this key."""
+        if self._keyless:
+            raise ProviderError(self.no_key, fault="no_key")
+        if not (self._api_key.isascii() and self._api_key.isprintable()):
+            what = "the API key holds characters that no key has"
+            where = faults.target("any model", self._base_url)
+            raise faults.failure(where, "auth", what, advice="copy the key again")
+        while self._shared is None:
+            await asyncio.to_thread(self.warm)
+        return self._shared
+
+    async def _open(self, client: Any, request: ModelRequest, target: str) -> Any:
+        """Sends the request and waits for the head of the answer."""
+        from httpx2 import Response
+
+        while True:
+            fields = self._body(request)
+            try:
+                async with asyncio.timeout(self._connect + self._first_byte):
+                    with self._failures(target):
+                        response = await client.post(
+                            self.path, body=fields | {"stream": True}, cast_to=Response, stream=True
+                        )
+            except _Refused as refused:
+                # Another request may have learned the same meanwhile.
+                changed = self._body(request) != fields
+                if not changed and not self._learn(request, fields, refused.body):
+                    raise
+            except TimeoutError:
+                raise self._silence(None, target) from None
+            else:
+                return await self._checked(response, target)
+
+    async def _checked(self, response: Any, target: str) -> Any:
+        kind = _kind(response)
+        if kind == "text/event-stream" or (self.takes_json and "html" not in kind):
+            return response
+        await response.aclose()
+        what = f"the answer is not a stream of events but {kind or 'nothing'}"
+        raise faults.failure(target, "malformed", what, retryable=False)
+
+    @contextlib.contextmanager
+    def _failures(self, target: str) -> Iterator[None]:
+        """The SDK's exceptions as ProviderErrors; _Refused where another body may be taken."""
+        sdk = self._sdk()
+        try:
+            yield
+        except sdk.APIStatusError as error:
+            status, headers = error.status_code, error.response.headers
+            failure = faults.status_failure(target, status, headers, error.body)
+            raise _Refused(failure, error.body) if status in (400, 422) else failure from error
+        except sdk.APITimeoutError as error:
+            what = f"no connection within {self._connect:g} s"
+            raise faults.failure(target, "timeout", what) from error
+        except sdk.APIConnectionError as error:
+            raise faults.connection_failure(target, error) from error
+
+    # --- an answer ------------------------------------------------------------------------------
+
+    def _feed(self, answer: Answer, data: bytes, target: str) -> Sequence[Delta]:
+        if not data:
+            return ()
+        if data.strip() == b"[DONE]":
+            answer.ended = True
+            return ()
+        with self._reading(data, target):
+            return answer.feed(orjson.loads(data))
+
+    def _ending(self, answer: Answer, target: str) -> Sequence[Delta | Replied]:
+        with self._reading(b"", target):
+            return [*answer.finish(), answer.replied()]
+
+    @contextlib.contextmanager
+    def _reading(self, data: bytes, target: str) -> Iterator[None]:
+        try:
+            yield
+        except StreamError as error:
+            raise faults.stream_failure(target, error.error) from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            words = faults.quoted(data[:120].decode("utf-8", "replace"))
+            what = f"an event of the stream cannot be read{words}"
+            raise faults.failure(target, "malformed", what, advice=self._advice()) from error
+
+    def _silence(self, answer: Answer | None, target: str) -> ProviderError:
+        if answer is not None and answer.started:
+            what = f"the reply stopped coming: nothing for {self._stall:g} s"
+        else:
+            what = f"no answer began within {self._first_byte:g} s"
+        return faults.failure(target, "timeout", what)
+
+    def _broken(self, answer: Answer, target: str) -> ProviderError:
+        if not answer.started:
+            what = "the answer was empty"
+            return faults.failure(target, "malformed", what, advice=self._advice())
+        what = "the connection was cut in the middle of the reply"
+        return faults.failure(target, "connection", what)
+
+    def _advice(self) -> str:
+        return (
+            f"try again; if it persists, check that the base URL is {self.speaks} and that no "
+            "proxy in between changes the answer"
+        )
+
+
+class _Refused(ProviderError):
+    """The request was refused in this form. `body`: what the provider answered."""
+
+    def __init__(self, failure: ProviderError, body: Any) -> None:
+        super().__init__(
+            failure.message,
+            fault=failure.fault,
+            retryable=failure.retryable,
+            retry_after=failure.retry_after,
+        )
+        self.body = body
+
+
+def _kind(response: Any) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+async def _whole(response: Any) -> AsyncIterator[bytes]:
+    yield await response.aread()
+
+
+async def _drain(events: AsyncIterator[bytes]) -> None:
+    """Reads on to the end of the body, so that the connection can be used again. The reply is
+    whole already: whatever goes wrong now costs only the connection."""
+    from httpx2 import HTTPError
+
+    with contextlib.suppress(TimeoutError, HTTPError):
+        async with asyncio.timeout(_DRAIN):
+            async for _ in events:
+                pass

@@ -1,0 +1,75 @@
+"""Server-sent events out of the chunks of a response body, without I/O.
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+
+Only the data of an event is given: all wires say in it what kind of event it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class Events:
+    """`feed` gives the data of each event that a chunk completes, in order, and b"" for what has no
+    data (a comment, an event name alone): a sign of life. Chunks may cut anywhere."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+        self._after_return = False
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        if not chunk:
+            return
+        if self._after_return and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_return = False
+            if not chunk:
+                return
+        self._after_return = chunk.endswith(b"\r")
+        *whole, rest = _LINE_END.split(chunk)
+        for end in whole:
+            self._line.append(end)
+            line = b"".join(self._line)
+            self._line.clear()
+            yield from self._read(line)
+        if rest:
+            self._line.append(rest)
+
+    def finish(self) -> Iterator[bytes]:
+        """The last event, if no blank line closed it: some servers leave it out."""
+        line = b"".join(self._line)
+        self._line.clear()
+        if line:
+            yield from self._read(line)
+        if self._data:
+            yield from self._read(b"")
+
+    def _read(self, line: bytes) -> Iterator[bytes]:
+        if not line:
+            if self._data:
+                yield b"\n".join(self._data)
+            self._data.clear()
+            return
+        field, _, value = line.removeprefix(b"\xef\xbb\xbf").partition(b":")
+        value = value.removeprefix(b" ")
+        match field:
+            case b"data":
+                self._data.append(value)
+            case b"error":  # older llama.cpp servers have a field of their own for it
+                yield b'{"error":' + value + b"}"
+            case _:
+                yield b""
+
+
+async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """See `Events`."""
+    reader = Events()
+    async for chunk in chunks:
+        for data in reader.feed(chunk):
+            yield data
+    for data in reader.finish():
+        yield data

@@ -1,0 +1,106 @@
+"""The methods of the `magy/*` wire, in one table; `wire.py` has their shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from magy_server.lsp.wire import (
+    AgentsParams,
+    AgentsResult,
+    CancelParams,
+    CancelResult,
+    CompactParams,
+    ConfigParams,
+    ConfigResult,
+    DeleteResult,
+    DropParams,
+    Empty,
+    EventsParams,
+    EventsResult,
+    ForkParams,
+    GrantsParams,
+    GrantsResult,
+    InteractionChanged,
+    InteractionsParams,
+    InteractionsResult,
+    ListChanged,
+    ListParams,
+    ListResult,
+    NewParams,
+    NewResult,
+    PromptParams,
+    PromptResult,
+    QueueResult,
+    ReorderParams,
+    RespondParams,
+    RespondResult,
+    SaveParams,
+    SaveResult,
+    SessionParams,
+    SessionUpdate,
+    SubscribeParams,
+    SubscribeResult,
+    SummaryResult,
+    TrustParams,
+    TrustResult,
+    Wire,
+    WithdrawParams,
+    WithdrawResult,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One line of the wire. `result` None: a notification."""
+
+    name: str
+    params: type[Wire]
+    result: type[Wire] | None
+    about: str
+
+
+CLIENT_TO_SERVER = (
+    Method("magy/session/new", NewParams, NewResult, "Make a session."),
+    Method("magy/session/list", ListParams, ListResult,
+           "Sessions, the given project's first, newest first."),
+    Method("magy/session/resume", SubscribeParams, SubscribeResult,
+           "Subscribe, and go on with a turn that a crash or a closed editor left open."),
+    Method("magy/session/subscribe", SubscribeParams, SubscribeResult,
+           "Attach: a bounded page of the log, then live updates."),
+    Method("magy/session/unsubscribe", SessionParams, Empty, "No more updates."),
+    Method("magy/session/events", EventsParams, EventsResult, "Another page of the log."),
+    Method("magy/session/prompt", PromptParams, PromptResult,
+           "Accepts a prompt and answers at once; what comes of it follows as updates."),
+    Method("magy/session/cancel", CancelParams, CancelResult, "Stop the running turn."),
+    Method("magy/session/close", SessionParams, Empty,
+           "Cancel what runs, end background commands, and unsubscribe; the log stays."),
+    Method("magy/session/delete", SessionParams, DeleteResult, "Remove a session for good."),
+    Method("magy/session/fork", ForkParams, NewResult,
+           "A new session that shares this one's history up to an entry."),
+    Method("magy/session/set_config_option", ConfigParams, ConfigResult,
+           "Agent, model, title, or `bypass` (on | off: answer questions with yes)."),
+    Method("magy/queue/reorder", ReorderParams, QueueResult, "Reorder waiting prompts."),
+    Method("magy/queue/drop", DropParams, QueueResult, "Drop waiting prompts."),
+    Method("magy/session/compact", CompactParams, Empty,
+           "Replace the older part of what the model sees by a summary; the transcript stays."),
+    Method("magy/session/summarize", SessionParams, SummaryResult,
+           "A summary of the session as for a pull request. Takes as long as the model does."),
+    Method("magy/agent/list", AgentsParams, AgentsResult, "The agents a person may choose."),
+    Method("magy/interaction/list", InteractionsParams, InteractionsResult, "Open questions."),
+    Method("magy/interaction/respond", RespondParams, RespondResult,
+           "Answer a question; the first answer wins."),
+    Method("magy/permission/list", GrantsParams, GrantsResult,
+           "Remembered permissions of a session and its project."),
+    Method("magy/permission/withdraw", WithdrawParams, WithdrawResult, "Forget one of them."),
+    Method("magy/workspace/trust", TrustParams, TrustResult,
+           "Whether a project's own configuration may do more than narrow; sets it if asked."),
+)  # fmt: skip
+
+SERVER_TO_CLIENT = (
+    Method("magy/session/update", SessionUpdate, None, "An event or a delta of a subscription."),
+    Method("magy/interaction/changed", InteractionChanged, None,
+           "Questions were opened or resolved, in any session of this workspace."),
+    Method("magy/session/listChanged", ListChanged, None, "A session's row changed."),
+    Method("magy/editor/save", SaveParams, SaveResult,
+           "Save a buffer. Only sent if the client announced `editor.save`."),
+)  # fmt: skip

@@ -1,0 +1,294 @@
+"""Which providers there are, which model a person who names none gets, and what is known of it.
+
+Beside `app.py` in the composition layer: it knows the configuration and the adapters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from urllib.parse import urlsplit
+
+from magy_server.config import AboutModel, ModelSettings, ProviderSettings
+from magy_server.core.errors import ProviderError
+from magy_server.core.ports import ModelFacts, Price, Provider
+from magy_server.llm import catalogue
+
+PROBE = 0.8
+"""Seconds that a model server on this machine has for the list of its models."""
+_KNOCK = 0.3
+"""Seconds for a connection to a port of this machine: it is there at once, or not at all."""
+_FREE = Price(0, 0, 0, 0)
+_PRICES = ("input", "output", "cache_read", "cache_write")
+_VENDORS = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai"}
+"""By kind: whose endpoint is used where no other is named."""
+
+
+@cache
+def known() -> tuple[ProviderSettings, ...]:
+    """The providers that need no configuration, in the order in which they are looked through.
+    Where each is described: docs/reference/models.md."""
+    chat = "openai-chat"
+    return (
+        _known("anthropic", "anthropic", "ANTHROPIC_API_KEY"),
+        _known("openai", "openai", "OPENAI_API_KEY"),
+        _known("deepseek", chat, "DEEPSEEK_API_KEY", "https://api.deepseek.com"),
+        _known("mistral", chat, "MISTRAL_API_KEY", "https://api.mistral.ai/v1"),
+        _known(
+            "gemini",
+            chat,
+            "GEMINI_API_KEY",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+        ),
+        _known("groq", chat, "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
+        _known("moonshot", chat, "MOONSHOT_API_KEY", "https://api.moonshot.ai/v1"),
+        _known("openrouter", chat, "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
+        _known("ollama", chat, "", "http://127.0.0.1:11434/v1"),
+        _known("llamacpp", chat, "", "http://127.0.0.1:8080/v1"),
+        _known("vllm", chat, "", "http://127.0.0.1:8000/v1"),
+        _known("lmstudio", chat, "", "http://127.0.0.1:1234/v1"),
+    )
+
+
+def _known(name: str, kind: str, key: str, base_url: str | None = None) -> ProviderSettings:
+    values = {"name": name, "kind": kind, "api_key_env": key, "base_url": base_url}
+    return ProviderSettings.model_validate(values)
+
+
+def settled(configured: Sequence[ProviderSettings]) -> dict[str, ProviderSettings]:
+    """All providers by name. What a configured one leaves out is as in the known one of that name
+    and kind. A key is never sent to an endpoint that it was not named for: an entry with a name of
+    its own and a `base_url` has the key it names, or none."""
+    all = {one.name: one for one in known()}
+    for one in configured:
+        usual = all.get(one.name)
+        if usual is not None and usual.kind == one.kind:
+            given = {field: getattr(one, field) for field in one.model_fields_set}
+            all[one.name] = usual.model_copy(update=given)
+        elif one.base_url is None and not one.api_key_env and one.kind in _VENDORS:
+            key = all[_VENDORS[one.kind]].api_key_env
+            all[one.name] = one.model_copy(update={"api_key_env": key})
+        else:
+            all[one.name] = one
+    return all
+
+
+def key_variables(configured: Sequence[ProviderSettings]) -> set[str]:
+    """The environment variables that hold keys, whether set or not."""
+    return {one.api_key_env for one in settled(configured).values() if one.api_key_env}
+
+
+def is_local(one: ProviderSettings) -> bool:
+    """Its endpoint is on this machine."""
+    try:
+        host = urlsplit(one.base_url or "").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Providers:
+    """Makes providers when they are first used: their SDKs are slow to import. `environ` is where
+    the keys are; `model` are the settings that say which model, and how long to wait for it."""
+
+    def __init__(
+        self,
+        configured: Sequence[ProviderSettings],
+        environ: Mapping[str, str],
+        model: ModelSettings | None = None,
+    ) -> None:
+        self._all = settled(configured)
+        self._own = {one.name for one in configured}
+        self._environ = environ
+        self._model = model or ModelSettings()
+        self._made: dict[str, Provider] = {}
+        self._found = ""
+
+    @property
+    def all(self) -> Sequence[ProviderSettings]:
+        return tuple(self._all.values())
+
+    def models(self) -> list[str]:
+        """`provider/model` names to offer: the configured default, and what the configuration and
+        the catalogue have for the providers that can be used without further ado."""
+        listed = [
+            f"{one.name}/{model}"
+            for one in self._all.values()
+            if one.name in self._own or self.key(one)
+            for model in one.models or list(catalogue.TABLE.get(one.name, {}))
+        ]
+        first = self._model.default or self._found or self._chosen() or ""
+        return list(dict.fromkeys(filter(None, [first, *listed])))
+
+    def named(self, full: str) -> tuple[Provider, str]:
+        """`provider/model` -> the provider, and its own name for the model. Raises ProviderError:
+        no such provider, or its key is not set."""
+        name, slash, model = full.partition("/")
+        if name not in self._all or not slash or not model:
+            raise ProviderError(
+                f"There is no provider for the model {full!r}: a model is named `provider/model`, "
+                f"and the providers are {', '.join(self._all)}.",
+                fault="not_found",
+            )
+        return self.provider(name), model
+
+    def provider(self, name: str) -> Provider:
+        """By its name, which must be one of `all`. Raises ProviderError: its key is not set."""
+        if name not in self._made:
+            self._made[name] = self._make(self._all[name])
+        return self._made[name]
+
+    def key(self, one: ProviderSettings) -> str:
+        """What the environment holds for it; white space around a key is never part of it."""
+        return self._environ.get(one.api_key_env, "").strip() if one.api_key_env else ""
+
+    def needs_key(self, one: ProviderSettings) -> bool:
+        """Servers on this machine need none, nor do endpoints for which none is named."""
+        named = bool(one.api_key_env) or one.base_url is None
+        return named and one.kind != "scripted" and not is_local(one)
+
+    def facts(self, full: str) -> ModelFacts:
+        """What is known of `provider/model` beforehand; of one that is not known, nothing. The
+        person's own word (`about`) counts first. A price is only known at the provider's own
+        endpoint; on this machine it is nothing."""
+        name, _, model = full.partition("/")
+        one = self._all.get(name)
+        if one is None:
+            return ModelFacts()
+        facts = _documented(one, model)
+        about = one.about.get(model, AboutModel())
+        return ModelFacts(
+            window=facts.window if about.window is None else about.window,
+            max_tokens=facts.max_tokens if about.max_tokens is None else about.max_tokens,
+            price=_price(about, _FREE if is_local(one) else facts.price),
+        )
+
+    async def default(self) -> str:
+        """The model for who names none, as `provider/model`: the configured one; else by the first
+        key that is set; else the first of a model server that runs on this machine. Servers are
+        only asked when nothing else decides, and what was found is remembered. Raises
+        ProviderError whose sentence says what to set."""
+        if decided := self._model.default or self._found or self._chosen():
+            return decided
+        self._found = await self._running()
+        if not self._found:
+            raise ProviderError(self._nothing(), fault="no_key")
+        return self._found
+
+    async def close(self) -> None:
+        for provider in self._made.values():
+            await provider.close()
+
+    def _chosen(self) -> str | None:
+        """By the first key that is set, or a provider whose models the configuration lists."""
+        keyed = [one for one in self._all.values() if self.key(one)]
+        listed = [one for one in self._all.values() if one.models and not one.api_key_env]
+        for one in [*keyed, *listed]:
+            if model := next(iter(one.models), catalogue.DEFAULTS.get(one.name)):
+                return f"{one.name}/{model}"
+        return None
+
+    async def _running(self) -> str:
+        """The first model of the first model server on this machine; "" when there is none.
+        Configured ones come first."""
+        local = [one for one in self._all.values() if is_local(one)]
+        local.sort(key=lambda one: one.name not in self._own)
+        answers = await asyncio.gather(*(self._served(one) for one in local))
+        return next((f"{name}/{model}" for name, model in answers if model), "")
+
+    async def _served(self, one: ProviderSettings) -> tuple[str, str]:
+        """(its name, its first model that can hold a conversation, or "")."""
+        if not await listens(one.base_url or ""):
+            return one.name, ""
+        try:
+            provider = self.provider(one.name)
+            await asyncio.to_thread(provider.warm)  # importing an SDK is not the server's time
+            async with asyncio.timeout(PROBE):
+                models = await provider.models()
+        except (ProviderError, TimeoutError):
+            return one.name, ""  # something else lives at this port
+        return one.name, next((model for model in models if "embed" not in model.lower()), "")
+
+    def _nothing(self) -> str:
+        keys = [one.api_key_env for one in self._all.values() if one.api_key_env]
+        if given := [one for one in self._all.values() if self.key(one)]:
+            one = given[0]
+            return (
+                f"{one.api_key_env} is set, but not which model of {one.name} to use: set "
+                f'`model.default = "{one.name}/MODEL"` in magy.toml, or MAGY_MODEL.'
+            )
+        return (
+            f"No model is configured: set one of {', '.join(dict.fromkeys(keys))} where Magy is "
+            "started, or start Ollama; `magy demo` needs no key."
+        )
+
+    def _make(self, one: ProviderSettings) -> Provider:
+        key = self.key(one)
+        if not key and self.needs_key(one):
+            what = f"set {one.api_key_env}" if one.api_key_env else "name its `api_key_env`"
+            raise ProviderError(
+                f"There is no key for {one.name}: {what} where Magy is started, or choose a model "
+                "of another provider; `magy demo` needs no key.",
+                fault="no_key",
+            )
+        first_byte = self._model.timeout
+        match one.kind:
+            case "scripted":
+                from magy_server.llm.scripted import ScriptedProvider
+
+                return ScriptedProvider.read(one.script or "")
+            case "anthropic":
+                from magy_server.llm.anthropic import AnthropicProvider
+
+                return AnthropicProvider(key, one.base_url, first_byte=first_byte)
+            case "openai":
+                from magy_server.llm.openai import ResponsesProvider
+
+                return ResponsesProvider(key, one.base_url, first_byte=first_byte)
+            case "openai-chat":
+                from magy_server.llm.openai import ChatProvider
+
+                return ChatProvider(key, one.base_url, first_byte=first_byte)
+
+
+async def listens(url: str) -> bool:
+    """Something accepts connections at the place that a base URL names."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(_KNOCK):
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+def _documented(one: ProviderSettings, model: str) -> ModelFacts:
+    """What the catalogue has of a model at this provider. A gateway in front of one (the same wire,
+    another endpoint) has the same models, at prices of its own."""
+    vendor = one.name if one.name in catalogue.TABLE else _VENDORS.get(one.kind, "")
+    if one.kind == "openai-chat" and one.base_url and vendor != one.name:
+        return ModelFacts()
+    facts = catalogue.facts(vendor, model)
+    usual = next((k.base_url for k in known() if k.name == vendor), None)
+    own = (one.base_url or "").rstrip("/") == (usual or "").rstrip("/")
+    return facts if own else replace(facts, price=None)
+
+
+def _price(about: AboutModel, usual: Price | None) -> Price | None:
+    """With the person's figures put over the usual ones; None while one half is not known."""
+    given = about.model_dump(include=set(_PRICES), exclude_none=True)
+    if not given:
+        return usual
+    known = {name: getattr(usual, name) for name in _PRICES} if usual is not None else {}
+    if "input" in given:
+        known |= {"cache_read": given["input"], "cache_write": given["input"]}
+    known |= given
+    return Price(**known) if known.keys() >= set(_PRICES) else None

@@ -1,0 +1,142 @@
+"""The real `magy` command: over pipes, and in a real terminal (tmux)."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+COMMAND = (sys.executable, "-m", "magy_server")
+Done = subprocess.CompletedProcess[str]
+
+
+class Magy:
+    """Commands in one project with one state directory. `script` plays the model."""
+
+    def __init__(self, root: Path, state: Path) -> None:
+        self.root = root
+        self.state = state
+        self.script_file = state.parent / "model.script"
+
+    def script(self, text: str) -> None:
+        self.script_file.write_text(text, encoding="utf-8")
+
+    def env(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        own = {"MAGY_STATE_DIR": str(self.state), "MAGY_CONFIG_DIR": str(self.state.parent)}
+        if self.script_file.exists():
+            own["MAGY_SCRIPT"] = str(self.script_file)
+        return {**os.environ, **own, **(env or {})}
+
+    def __call__(self, *words: str, env: Mapping[str, str] | None = None, **options: Any) -> Done:
+        options.setdefault("cwd", self.root)
+        if "input" not in options:
+            options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("capture_output", "stdout" not in options)
+        return subprocess.run(
+            [*COMMAND, *words], env=self.env(env), text=True, timeout=50, check=False, **options
+        )
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.Popen(
+            [*COMMAND, *words], env=self.env(), cwd=self.root, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+        )  # fmt: skip
+
+    def run_json(self, *words: str, **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """(updates, result) of `magy run --json`."""
+        lines = self("run", "--json", *words, **options).stdout.splitlines()
+        *updates, result = map(json.loads, lines)
+        return [line["update"] for line in updates], result
+
+    def sessions(self) -> list[dict[str, Any]]:
+        found = json.loads(self("sessions", "list", "--json", "--all").stdout)
+        sessions: list[dict[str, Any]] = found["sessions"]
+        return sessions
+
+    def wait_for_turn(self) -> str:
+        """Until a turn has begun; the session's id."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            if (found := self.sessions()) and found[0]["turns"]:
+                id: str = found[0]["sessionId"]
+                return id
+        pytest.fail("no turn began")
+
+
+class Terminal:
+    """A shell in a tmux pane; what is on it is read as a person sees it."""
+
+    def __init__(self, magy: Magy, socket: str) -> None:
+        self._socket = socket
+        self._magy = magy
+
+    def control(self, *words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-L", self._socket, "-f", "/dev/null", *words],
+            capture_output=True, text=True, check=False, timeout=20,
+        )  # fmt: skip
+        return done.stdout
+
+    def type(self, text: str) -> None:
+        """A whole line."""
+        self.control("send-keys", "-t", "magy", "-l", text)
+        self.press("Enter")
+
+    def press(self, *keys: str) -> None:
+        self.control("send-keys", "-t", "magy", *keys)
+
+    def run(self, *words: str, **env: str) -> None:
+        """Starts `magy` there; when it ends, its exit code is printed as `[code]`."""
+        variables = " ".join(f"{name}={value}" for name, value in env.items())
+        self.type(f'clear; {variables} {self.command(*words)}; echo "[$?]"')
+
+    def command(self, *words: str) -> str:
+        return shlex.join((*COMMAND, *words))
+
+    def kill(self) -> None:
+        """SIGKILL to what runs in the shell of this pane, and to nothing else."""
+        shell = self.control("display-message", "-p", "-t", "magy", "#{pane_pid}").strip()
+        for child in psutil.Process(int(shell)).children():
+            child.kill()
+
+    def screen(self, *, colours: bool = False) -> str:
+        return self.control("capture-pane", "-p", *(["-e"] if colours else []), "-t", "magy")
+
+    def see(self, *texts: str) -> str:
+        """Waits until all of these are on the screen."""
+        end = time.monotonic() + 25
+        screen = ""
+        while time.monotonic() < end:
+            screen = self.screen()
+            if all(text in screen for text in texts):
+                return screen
+            time.sleep(0.05)
+        pytest.fail(f"{texts!r} were not seen:\n{screen}")
+
+
+@contextmanager
+def terminal(magy: Magy, term: str = "xterm-256color", size: str = "90x40") -> Iterator[Terminal]:
+    one = Terminal(magy, f"magy-{os.getpid()}-{secrets.token_hex(4)}")
+    names = ("MAGY_STATE_DIR", "MAGY_CONFIG_DIR", "MAGY_SCRIPT", "PATH", "HOME")
+    env = [f"{name}={value}" for name, value in magy.env().items() if name in names]
+    shell = ["env", "-i", *env, f"TERM={term}", "LC_ALL=C.UTF-8", "PS1=$ ", "bash", "--norc"]
+    width, height = size.split("x")
+    try:
+        one.control("new-session", "-d", "-s", "magy", "-x", width, "-y", height,
+                    "-c", str(magy.root), *shell)  # fmt: skip
+        one.see("$")
+        yield one
+    finally:
+        one.control("kill-server")

@@ -1,0 +1,89 @@
+"""How a turn ended: sums, exit codes, the last line."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from magy_server.cli import ending
+from magy_server.cli.parser import EXIT_CODES
+from magy_server.cli.text import UNICODE, plain
+from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
+
+
+def totals(*events: Any) -> ending.Totals:
+    return ending.totals(
+        Entry(stream="session/s", seq=seq, at=0.0, event=event)
+        for seq, event in enumerate(events, 1)
+    )
+
+
+def reply(text: str = "", cost: float | None = None, **usage: int) -> Replied:
+    content = (Text(text=text),) if text else ()
+    return Replied(request="1", model="m", content=content, stop="end_turn", usage=Usage(**usage),
+                   cost=cost)  # fmt: skip
+
+
+def changed(path: str, before: str | None, after: str | None) -> Finished:
+    change = FileChange(path=path, before=before, after=after)
+    return Finished(call="1.0", status="completed", for_model="", changes=(change,))
+
+
+@pytest.mark.parametrize("stop", get_args(Stop))
+def test_every_stop_has_words_and_an_exit_code(stop: Stop) -> None:
+    assert ending.STOPS[stop]
+    code = ending.exit_code(stop, unasked=False)
+    assert code in dict(EXIT_CODES)
+    assert (code == 0) is (stop == "end_turn")
+
+
+def test_who_could_not_be_asked_is_no_success() -> None:
+    assert ending.exit_code("end_turn", unasked=True) == 3
+    assert ending.exit_code("cancelled", unasked=True) == 130
+    assert ending.exit_code(None, unasked=False) == 1
+
+
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [
+        ([], ""),
+        ([None], "cost unknown"),
+        ([0.01234, 0.00002], "$0.0124"),
+        ([1234.5], "$1,234.50"),
+        ([0.5, None, None], "$0.50 and 2 requests of unknown cost"),
+        ([0.0], "$0.0000"),
+    ],
+)
+def test_an_unknown_cost_is_said(costs: list[float | None], said: str) -> None:
+    assert ending.cost_of(totals(*(reply(cost=cost) for cost in costs))) == said
+
+
+def test_the_sums() -> None:
+    found = totals(
+        reply("first", input=10, output=5, cache_read=80, cache_write=10),
+        reply("last", input=100),
+        reply(),
+        changed("a", None, "1"), changed("a", "1", "2"),
+        changed("b", "1", "2"), changed("b", "2", "1"),
+        changed("c", "1", None), changed("d", "1", "2"),
+        Ended(turn="t", stop="end_turn"),
+    )  # fmt: skip
+    assert (found.text, found.requests, found.cached) == ("last", 3, 40)
+    result = ending.result(found, "s1", 0, [])
+    assert result["changes"] == [
+        {"path": "a", "operation": "add"},
+        {"path": "c", "operation": "delete"},
+        {"path": "d", "operation": "modify"},
+    ]
+    assert plain(ending.last_line(found, "s1", UNICODE)) == (
+        "done · 3 requests · 205 tokens, 40 % of the prompt cached · cost unknown · "
+        "3 files changed · go on: magy run --resume s1\n"
+    )
+
+
+def test_a_turn_without_a_request_has_no_sums() -> None:
+    found = totals(Ended(turn="t", stop="error", message="no"))
+    assert plain(ending.last_line(found, "s1", UNICODE)) == (
+        "failed · go on: magy run --resume s1\n"
+    )

@@ -1,0 +1,34 @@
+"""The command line answers at once: nothing is loaded that only the work needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from magy_server.cli.parser import EXIT_CODES
+from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "run --help", "sessions --help", "sessions export --help", "config --help", "run",
+     "completion bash"],
+)  # fmt: skip
+def test_help_and_completion_load_nothing(words: str) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "magy_server", *words.split()]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert run.returncode == (2 if words == "run" else 0)
+    loaded = imported(run.stderr)
+    assert "argparse" in loaded
+    unwanted = SDKS | ENGINE_ROOM | FRAMEWORKS | {"rich"}
+    makes_completion = words == "completion bash"
+    assert not loaded & (unwanted - FRAMEWORKS if makes_completion else unwanted | {"shtab"})
+
+
+def test_help_tells_the_exit_codes() -> None:
+    command = [sys.executable, "-m", "magy_server", "run", "--help"]
+    text = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True).stdout
+    for code, meaning in EXIT_CODES:
+        assert f"  {code:<4} {meaning}" in text

@@ -1,0 +1,289 @@
+"""`magy` in a real terminal: tmux types, and reads the screen as a person does."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from tests.cli.harness import Magy, terminal
+
+pytestmark = pytest.mark.needs("tmux", "bash")
+
+EDIT = """
+prompt: edit
+text: I change **what it says**.
+call: edit_file {"path": "app.py", "old_text": "'hello'", "new_text": "'bye'"}
+---
+text: The edit: {{last}}
+prompt: build
+call: bash {"command": "rm -rf build"}
+---
+text: Told: {{last}}
+prompt: twice
+call: edit_file {"path": "app.py", "old_text": "hello", "new_text": "bye"}
+---
+call: edit_file {"path": "app.py", "old_text": "bye", "new_text": "hello"}
+---
+text: Both done.
+"""
+
+
+@pytest.mark.req("G022")
+def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "edit")
+        screen = one.see("[y] once  [a] always in this session  [p] always in this project  [n] no")
+        assert "I change **what it says**." in screen
+        assert "? Edit app.py" in screen
+        assert "+    return 'bye'" in screen
+        assert "asked because: agent build: edit" in screen
+        coloured = one.screen(colours=True)
+        assert "\x1b[32m    +    return 'bye'" in coloured
+        assert "\x1b[31m    -    return 'hello'" in coloured
+        one.press("?")
+        one.see("refuse; the agent is told why")
+        one.press("x", "Enter", "Up", "y")
+        screen = one.see("allowed", "✓ Edit app.py  +1 -1", "The edit:", "[0]")
+        assert "done · 2 requests · " in screen
+        assert "[y] once" not in screen, "the passing line was wiped"
+        assert (magy.root / "app.py").read_text().endswith("'bye'\n")
+        one.type("echo typed")
+        one.see("\ntyped")
+
+
+def test_a_refusal_carries_a_typed_reason(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "build")
+        one.see("? Run rm -rf build", "[n] no")
+        one.press("n")
+        one.see("why not?")
+        one.type("it is sloow to make")
+        screen = one.see("[0]")
+        assert "refused: it is sloow to make" in screen
+        assert "Told: The user refused this call. Reason: it is sloow to make" in screen
+        one.run("run", "build")
+        one.see("[n] no")
+        one.press("n")
+        one.see("why not?")
+        one.press("C-d")
+        screen = one.see("[0]")
+        assert "    refused\n" in screen
+
+
+def test_always_is_asked_once(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "twice")
+        one.see("always would allow: edit", "[a] always")
+        one.press("a")
+        screen = one.see("[0]")
+        assert screen.count("asked because") == 1
+        assert "Both done." in screen
+        one.run("run", "twice")
+        one.see("[p] always")
+        one.press("p")
+        one.see("allowed for this project", "[0]")
+        one.run("run", "twice")
+        screen = one.see("[0]")
+        assert "asked because" not in screen
+
+
+def test_what_was_typed_before_the_question_answers_nothing(magy: Magy) -> None:
+    magy.script(EDIT.replace("text: I change", "delay: 2\ntext: I change"))
+    with terminal(magy) as one:
+        one.run("run", "edit")
+        one.see("waiting for the model")
+        one.press("y", "y")
+        one.see("[n] no")
+        time.sleep(0.5)
+        assert "[y] once" in one.screen()
+        one.press("y")
+        one.see("[0]")
+
+
+def test_ctrl_c_once_cancels_the_turn_and_it_goes_on_later(magy: Magy) -> None:
+    magy.script(
+        'prompt: go\ntext: I begin.\ncall: bash {"command": "echo working; sleep 60"}\n'
+        "---\ntext: never\nprompt: more\ntext: Going on.\n"
+    )
+    with terminal(magy) as one:
+        one.run("run", "go", "--bypass")
+        one.see("Run echo working; sleep 60", "working")
+        one.press("C-c")
+        screen = one.see("[130]")
+        assert "cancelling; Ctrl-C again leaves at once" in screen
+        assert "– Run echo working; sleep 60  cancelled" in screen
+        assert "cancelled · 1 request" in screen
+        one.run("run", "more", "--continue")
+        assert "Going on." in one.see("[0]")
+        (session,) = magy.sessions()
+        assert (session["turns"], session["state"]) == (2, "idle")
+
+
+def test_ctrl_c_twice_leaves_at_once(magy: Magy) -> None:
+    """Also when a command does not want to end: it is killed, and the turn closed."""
+    deaf = "trap '' TERM; echo deaf; while :; do sleep 0.2; done"
+    magy.script(f'prompt: go\ncall: bash {{"command": "{deaf}"}}\n---\ntext: never\n')
+    with terminal(magy) as one:
+        one.run("run", "go", "--bypass")
+        one.see("deaf")
+        (session,) = magy.sessions()
+        assert commands_of(session["sessionId"])
+        one.press("C-c")
+        one.see("Ctrl-C again leaves at once")
+        one.press("C-c")
+        screen = one.see("[130]").replace("\n", "")
+        (session,) = magy.sessions()
+        assert f"magy: left; `magy run --resume {session['sessionId']}" in screen
+        assert not commands_of(session["sessionId"]), "nothing is left running"
+        assert session["state"] == "idle"
+
+
+def commands_of(session_id: str) -> list[int]:
+    """The processes that calls of this session have started."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("MAGY_CALL", "").startswith(f"{session_id}:"):
+                found.append(process.pid)
+    return found
+
+
+def test_leaving_a_model_that_does_not_answer_keeps_the_turn(magy: Magy) -> None:
+    """The hang-up of a terminal, as when its window is closed."""
+    magy.script("delay: 3\ntext: Here I am.\n")
+    with terminal(magy) as one:
+        one.run("run", "go")
+        one.see("waiting for the model")
+        magy.wait_for_turn()
+    end = time.monotonic() + 20
+    while magy("sessions", "list", "--here").stdout.count("  open") == 0:
+        assert time.monotonic() < end
+    (session,) = magy.sessions()
+    with terminal(magy) as one:
+        one.run("sessions", "resume", session["sessionId"])
+        one.see("Here I am.", "[0]")
+
+
+def test_ctrl_c_at_a_question_leaves_the_terminal_as_it_was(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        for keys in ((), ("n",)):
+            one.run("run", "edit")
+            one.see("[y] once")
+            one.press(*keys)
+            one.see("why not?" if keys else "[y] once")
+            one.press("C-c")
+            one.see("cancelled · ", "[130]")
+            one.type("stty -a | grep -o ' -\\?icanon\\| -\\?echo ' | tr -d '\\n'; read line")
+            one.see("icanon", "echo")
+            assert "-icanon" not in one.screen()
+            one.type("text")
+        one.see("text")
+
+
+def test_a_question_survives_a_stop(magy: Magy) -> None:
+    """Ctrl-Z, another command, fg."""
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "edit")
+        one.see("[y] once")
+        one.press("C-z")
+        one.see("Stopped")
+        one.type("fg")
+        time.sleep(0.5)
+        one.press("y")
+        one.see("The edit:")
+
+
+@pytest.mark.req("E058")
+def test_a_session_that_was_killed_at_a_question_asks_it_again(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "edit")
+        one.see("[y] once")
+        one.kill()
+        one.see("[137]")
+        one.type("stty sane")
+        (session,) = magy.sessions()
+        assert session["state"] == "requires_action"
+        one.run("sessions", "resume", session["sessionId"][:8])
+        one.see("? Edit app.py", "[y] once")
+        one.press("y")
+        one.see("The edit:", "[0]")
+        assert (magy.root / "app.py").read_text().endswith("'bye'\n")
+
+
+def test_what_is_piped_in_does_not_take_the_keys_away(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.type(f'echo context | {one.command("run", "edit")}; echo "[$?]"')
+        one.see("[y] once")
+        one.press("y")
+        one.see("The edit:", "[0]")
+
+
+def test_a_dumb_terminal_gets_plain_lines(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy, term="dumb") as one:
+        one.run("run", "edit", TERM="dumb")
+        one.see("[y] once")
+        coloured = one.screen(colours=True)
+        assert "\x1b[3" not in coloured
+        one.press("y")
+        screen = one.see("The edit:", "[0]")
+        assert "✓ Edit app.py" in screen
+
+
+def test_no_color(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "edit", NO_COLOR="1")
+        one.see("[y] once")
+        assert "\x1b[3" not in one.screen(colours=True)
+        one.press("n", "Enter")
+        one.see("[0]")
+
+
+def test_a_quiet_run_still_asks(magy: Magy) -> None:
+    magy.script(EDIT)
+    with terminal(magy) as one:
+        one.run("run", "-q", "edit")
+        screen = one.see("? Edit app.py", "[y] once")
+        assert "I change" not in screen
+        one.press("y")
+        screen = one.see("The edit:", "[0]")
+        assert "done ·" not in screen
+
+
+def test_text_is_wrapped_to_the_width_and_follows_it(magy: Magy) -> None:
+    words = "several words in a row " * 4
+    magy.script(f"text: {words}\ndelay: 3\ntext: {words}\n")
+    with terminal(magy, size="40x30") as one:
+        one.run("run", "go")
+        lines = one.see("several words in a row several words in\na row").split("\n")
+        assert max(map(len, lines)) <= 40
+        one.control("resize-window", "-t", "magy", "-x", "70", "-y", "30")
+        one.see("[0]")
+        assert any(len(line) > 60 for line in one.screen().split("\n"))
+
+
+def test_delete_asks(magy: Magy) -> None:
+    magy.script("text: ok\n")
+    magy("run", "hello")
+    (session,) = magy.sessions()
+    with terminal(magy) as one:
+        one.run("sessions", "delete", session["sessionId"])
+        one.see(f"Delete {session['sessionId']} (hello) for good? [y/N]")
+        one.press("Enter")
+        one.see("nothing was deleted", "[1]")
+        one.run("sessions", "delete", session["sessionId"])
+        one.see("[y/N]")
+        one.type("y")
+        one.see("deleted", "[0]")
+    assert magy.sessions() == []

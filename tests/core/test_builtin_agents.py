@@ -1,0 +1,263 @@
+"""The agents that come with Magy: what each may do, with the rules that hold for every agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magy_server.core.events import Decision, Facts, Resource
+from magy_server.core.permit import Rule, Ruleset, decide, withholds
+from magy_server.core.specs import AgentSpec, parse_agent, parse_rules
+
+from .rules import EFFECTS, facts, file
+
+AGENTS = Path(__file__).parents[2] / "agents"
+HOME = "/home/someone"
+VISIBLE = ("build", "plan", "explore", "general")
+HIDDEN = ("compaction", "summary", "title")
+
+
+def load() -> dict[str, AgentSpec]:
+    found: dict[str, AgentSpec] = {}
+    for path in sorted(AGENTS.glob("*.md")):
+        spec = parse_agent(path.stem, path.read_text(), f"agents/{path.name}", found)
+        found[path.stem] = spec.model_copy(update={"rules": spec.rules.at_home(HOME)})
+    return found
+
+
+BUILT_IN = load()
+COMMON = parse_rules("common rules", (AGENTS / "common.yaml").read_text(), "common.yaml").at_home(
+    HOME
+)
+
+
+def judged(agent: str, key: str, subject: str, bypass: bool = False) -> Decision:
+    rules = [BUILT_IN[agent].rules, COMMON]
+    return decide(facts(key, subject), key, EFFECTS[key], rules, (), bypass)
+
+
+def test_these_agents_are_there() -> None:
+    assert set(BUILT_IN) == {*VISIBLE, *HIDDEN}
+    assert all(len(spec.prompt) > 500 and spec.description for spec in BUILT_IN.values())
+
+
+@pytest.mark.req("E083")
+def test_build_has_every_tool() -> None:
+    spec = BUILT_IN["build"]
+    assert (spec.mode, spec.hidden, spec.tools) == ("primary", False, None)
+    assert not [key for key in EFFECTS if withholds([spec.rules, COMMON], key)]
+
+
+BUILD_ALLOWS = {
+    "read": ["a.py", ".env.example", "x/prod.env.example", ".git/HEAD", "id_rsa.pub",
+             "environment.py", "keys.py"],
+    "bash": [
+        "ls", "ls -la src", "pwd", "git status", "git diff HEAD~1 -- a.py", "git log --oneline",
+        "git show HEAD", "git --no-pager diff", "cd src && ls", "cat a.py | head -20",
+        "find . -name '*.py'", "rg TODO src", "grep foo a.py", "sed -n 1,20p a.py",
+        "wc -l a.py && echo done", "timeout 5 git status", "git log 2>/dev/null | head",
+        "command -v git", "[ -f a.py ] && echo yes",
+    ],
+}  # fmt: skip
+BUILD_ASKS = {
+    "read": [".git/config"],
+    "edit": ["a.py", ".env.example", ".github/x.yml", ".gitignore", "new/file"],
+    "write": ["a.py"],
+    "net": ["https://example.org/", "search words"],
+    "agent": ["explore"],
+    "bash": [
+        "make", "pytest", "git push", "git commit -m x", "git branch x", "git checkout .",
+        "rm a.py", "python x.py", "python -c 1", "echo $(id)", "ls $x", "sudo ls", "bash -c ls",
+        "echo hi > a.py", "ls > a.py", "find . -delete", "find . -exec id +", "rg --pre id x",
+        "rg -uu KEY", "rg x -uu", "grep -r KEY .", "git diff --output=a.py", "git -c a=b diff",
+        "git diff --ext-diff", "git show HEAD:a.py", "git --no-pager show HEAD:a.py",
+        "sed -i s/a/b/ a.py", "sed -n '1w x' a", "sort -o a.py b", "uniq a b", "tee a.py",
+        "PATH=/tmp git status", "timeout 5 rm a.py", "ls && rm a.py",
+        "curl x.org", "git log | sh", "cat a.py | xargs rm", "env", "date -s x",
+        "command rm a.py", "nice rm a.py", "git status; rm a.py", "git status\nrm a.py",
+    ],
+}  # fmt: skip
+OUTSIDE = ["cat /etc/hosts", "cd .. && ls"]
+"""Only looking, but where a person is asked."""
+SECRETS = {
+    "read": [".env", ".env.local", "x/.ENV", "prod.env", "tls/server.key", "a.pem", "id_rsa",
+             "id_ed25519", ".netrc", ".envrc", "/etc/hosts"],
+    "edit": [".env", "x/.env.local", ".git/config", ".git/hooks/pre-commit", "sub/.git/config",
+             ".git", "server.KEY"],
+    "write": [".env", ".git/config"],
+    "bash": [
+        "cat .env", "head -5 prod.env", "cat < .env", "cat a.py .env", "ls && cat .env",
+        "echo x > .env", "git log > .git/config", "cat server.key | wc", "timeout 5 cat .env",
+        "echo $(cat .env)", "cat ~/.ssh/id_rsa", "cat ~/.aws/credentials", "cat ./x/../.env",
+        "cat ~/.kube/config",
+    ],
+}  # fmt: skip
+CASES = [
+    *((action, key, subject)
+      for action, table in (("allow", BUILD_ALLOWS), ("ask", BUILD_ASKS), ("deny", SECRETS))
+      for key, subjects in table.items() for subject in subjects),
+    *(("ask", "bash", line) for line in OUTSIDE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("action", "key", "subject"), CASES)
+def test_build_allows_looking_asks_for_doing_and_keeps_secrets(
+    action: str, key: str, subject: str
+) -> None:
+    decision = judged("build", key, subject)
+    assert decision.action == action, decision.rule
+    assert not decision.firm
+
+
+def test_bypass_answers_every_question_of_build_and_no_deny() -> None:
+    for line in ("make", "echo $(id)", "bash -c ls", "git push"):
+        assert judged("build", "bash", line, bypass=True).action == "allow"
+    for line in ("cat .env", "echo $(cat .env)"):
+        assert judged("build", "bash", line, bypass=True).action == "deny"
+
+
+@pytest.mark.parametrize("agent", ["build", "plan", "general"])
+def test_an_agent_may_stop_what_it_started_and_show_its_plan(agent: str) -> None:
+    rules = [BUILT_IN[agent].rules, COMMON]
+    stop = Facts(resources=(Resource(kind="exec", subject="7.0"),))
+    assert decide(stop, "bash_stop", "exec", rules).action == "allow"
+    assert decide(Facts(), "plan", "read", rules).action == "allow"
+
+
+TOOLS = {
+    "read_file": "read", "list_dir": "read", "glob": "read", "grep": "read", "edit_file": "edit",
+    "write_file": "write", "bash": "bash", "bash_output": "read", "bash_stop": "bash_stop",
+    "update_plan": "plan",
+}  # fmt: skip
+"""Their permission keys."""
+
+
+@pytest.mark.parametrize("agent", VISIBLE)
+def test_prompts_name_tools_and_only_such_as_the_agent_has(agent: str) -> None:
+    spec = BUILT_IN[agent]
+    named = {tool for tool in TOOLS if f"`{tool}`" in spec.prompt}
+    assert named >= {"list_dir", "glob", "grep", "bash"}
+    for tool in named:
+        assert spec.tools is None or tool in spec.tools
+        assert not withholds([spec.rules, COMMON], TOOLS[tool]), tool
+
+
+def test_the_prompt_of_build_names_every_tool_for_files_and_commands() -> None:
+    assert not [tool for tool in TOOLS if f"`{tool}`" not in BUILT_IN["build"].prompt]
+
+
+# --- the others -----------------------------------------------------------------------------------
+
+
+@pytest.mark.req("E084")
+def test_plan_writes_plans_and_nothing_else() -> None:
+    assert (BUILT_IN["plan"].mode, BUILT_IN["plan"].hidden) == ("primary", False)
+    for path in (".magy/plan/a.md", ".magent/plan/two-words.md"):
+        assert judged("plan", "edit", path).action == "allow"
+        assert judged("plan", "write", path).action == "allow"
+    for path in ("a.md", "plan/a.md", ".magy/plan/a.py", ".magy/plan/x/a.md", ".magy/plan/.env",
+                 ".magy/agent/a.md", ".magy/plan/../agent/a.md", "x/.magy/plan/a.md", "magy.toml",
+                 ".magy/Plan/a.md", ".magy/plan", "/etc/a.md", ".magy/plan/id_rsa.md"):  # fmt: skip
+        assert judged("plan", "edit", path, bypass=True).action == "deny", path
+        assert judged("plan", "write", path, bypass=True).action == "deny", path
+
+
+@pytest.mark.req("E085")
+def test_explore_only_looks() -> None:
+    spec = BUILT_IN["explore"]
+    assert (spec.mode, spec.hidden) == ("subagent", False)
+    assert set(spec.tools or ()) == {"read_file", "list_dir", "glob", "grep", "bash"}
+    for key in ("edit", "write", "net", "agent"):
+        assert withholds([spec.rules, COMMON], key)
+    assert judged("explore", "read", "a.py").action == "allow"
+
+
+@pytest.mark.req("E086")
+def test_general_is_build_without_delegation() -> None:
+    general, build = BUILT_IN["general"], BUILT_IN["build"]
+    assert (general.mode, general.hidden, general.tools) == ("subagent", False, None)
+    assert withholds([general.rules], "agent")
+    own = {k: v for k, v in general.rules.keys.items() if k != "agent"}
+    assert own == {k: v for k, v in build.rules.keys.items() if k != "agent"}
+    assert general.prompt != build.prompt
+
+
+@pytest.mark.req("E087", "E088", "E089")
+@pytest.mark.parametrize("agent", HIDDEN)
+def test_hidden_agents_can_do_nothing_but_answer(agent: str) -> None:
+    spec = BUILT_IN[agent]
+    assert (spec.mode, spec.hidden, spec.tools) == ("primary", True, ())
+    for key in (*EFFECTS, "plan", "bash_stop", "a_tool_to_come"):
+        assert withholds([spec.rules], key)
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_who_only_looks_may_look_and_is_asked_about_nothing_inside(agent: str) -> None:
+    """Nor can bypass or an answer let it act: what build asks is denied here."""
+    for line in BUILD_ALLOWS["bash"]:
+        assert judged(agent, "bash", line).action == "allow", line
+    for line in BUILD_ASKS["bash"] + SECRETS["bash"]:
+        decision = judged(agent, "bash", line, bypass=True)
+        assert decision.action == "deny", (line, decision.rule)
+    for line in OUTSIDE:
+        assert judged(agent, "bash", line).action == "ask"
+
+
+# --- secrets --------------------------------------------------------------------------------------
+
+OPEN = Ruleset(source="agent open", keys={"*": (Rule(pattern="*", action="allow", bare=True),)})
+"""An agent as careless as one can be."""
+NAMES = [".env", ".env.production", "prod.env", ".ENV", "Prod.Env", ".envrc", "server.key", "a.pem",
+         "store.jks", "vault.kdbx", "id_rsa", "id_ed25519", "ID_RSA", ".netrc", ".pgpass",
+         ".git-credentials", ".htpasswd", ".pypirc", "cert.p12"]  # fmt: skip
+FOLDERS = st.lists(st.sampled_from(["a", "src", "..env", "x.d", "Ordner", "密"]), max_size=3)
+SECRET = st.builds(
+    lambda folders, name: "/".join([*folders, name]), FOLDERS, st.sampled_from(NAMES)
+)
+READERS = st.sampled_from(["cat {}", "head -3 {}", "cat < {}", "ls && cat ./{}", "cat a {} b",
+                           "timeout 5 cat {}", "grep x {}", "rg x {}", "wc -l {}", "diff {} a",
+                           "cat {} | tee b", "sort {}", "xxd {}", "cp {} b"])  # fmt: skip
+
+
+@given(st.sampled_from([*BUILT_IN, "open"]), SECRET, READERS, st.booleans())
+def test_no_agent_reads_or_changes_a_secret_file(
+    agent: str, path: str, reader: str, bypass: bool
+) -> None:
+    own = OPEN if agent == "open" else BUILT_IN[agent].rules
+    for key, subject in (("read", path), ("edit", path), ("write", path),
+                         ("bash", reader.format(path))):  # fmt: skip
+        found = facts(key, subject)
+        assert decide(found, key, EFFECTS[key], [own, COMMON], (), bypass).action == "deny"
+
+
+@given(st.sampled_from(["a.py", "src/b.c", "README.md", "key.py", "environ", ".git/HEAD"]))
+def test_the_common_rules_leave_all_else_to_the_agent(path: str) -> None:
+    for key in ("read", "edit", "write"):
+        if key == "read" or not path.startswith(".git/"):
+            assert decide(facts(key, path), key, EFFECTS[key], [OPEN, COMMON]).action == "allow"
+            silent = decide(facts(key, path), key, EFFECTS[key], [COMMON])
+            assert silent.rule == "nothing matches: ask"
+    shell = facts("bash", "make $x && ls")
+    assert decide(shell, "bash", "exec", [OPEN, COMMON]) == decide(shell, "bash", "exec", [OPEN])
+
+
+def test_the_common_rules_let_nobody_change_what_git_runs() -> None:
+    for path in (".git/hooks/pre-commit", ".git/config", "sub/.git/config", ".GIT/config"):
+        decision = decide(facts("write", path), "write", "write", [OPEN, COMMON], (), True)
+        assert decision.action == "deny"
+
+
+def test_common_rules_only_widen_for_what_is_no_secret() -> None:
+    """An allow where the agent says nothing would let through what is otherwise asked."""
+    allowed = {r.pattern for rules in COMMON.keys.values() for r in rules if r.action == "allow"}
+    assert allowed == {"*.env.example", "*.env.sample", "*.env.template", "id_*.pub"}
+
+
+def test_a_plan_may_be_written_by_redirection_too() -> None:
+    """It is the file that counts, not the way."""
+    shell = Facts(resources=(Resource(kind="exec", subject="echo hi", argv=("echo", "hi")),
+                             file("write", ".magy/plan/a.md")))  # fmt: skip
+    assert decide(shell, "bash", "exec", [BUILT_IN["plan"].rules, COMMON]).action == "allow"

@@ -1,0 +1,204 @@
+"""Reads that run while the reply still streams, and answers that are given again (A248, A106).
+
+The search program is a real ripgrep behind a script that writes down each time it runs, so what
+happened is seen outside Magy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.harness import Person, person
+from tests.loopback import AnthropicServer, call, cut, hang, pause, text
+
+pytestmark = pytest.mark.needs("rg")
+ENV = {"ANTHROPIC_API_KEY": "test", "MAGY_MODEL": "anthropic/test"}
+
+
+class Searches:
+    """Counts the searches that were really made."""
+
+    def __init__(self, directory: Path) -> None:
+        self.program = directory / "counting-rg"
+        self._log = directory / "searches"
+        self._log.touch()
+        rg = shutil.which("rg")
+        self.program.write_text(f'#!/bin/sh\necho "$@" >> {self._log}\nexec {rg} "$@"\n')
+        self.program.chmod(0o755)
+
+    def of(self, word: str) -> int:
+        """Each search counts the matches first, and then fetches lines."""
+        ran = self._log.read_text().splitlines()
+        return sum(word in line and "--count" in line for line in ran)
+
+    async def reach(self, word: str, count: int) -> None:
+        async with asyncio.timeout(20):
+            while self.of(word) < count:
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[AnthropicServer]:
+    async with AnthropicServer() as server:
+        yield server
+
+
+@pytest.fixture
+def searches(tmp_path: Path) -> Searches:
+    return Searches(tmp_path)
+
+
+def settings(server: AnthropicServer, searches: Searches, **more: Any) -> dict[str, Any]:
+    provider = {"name": "anthropic", "kind": "anthropic", "base_url": server.base_url}
+    tools = {"grep_program": str(searches.program)}
+    return {"provider": [provider], "model": {"retry_delay": 0.01}, "tools": tools, **more}
+
+
+def grep(pattern: str) -> Any:
+    return call("grep", {"pattern": pattern})
+
+
+@pytest.mark.req("A248")
+async def test_a_read_runs_before_the_reply_ends(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\n")
+    server.reply(grep("alpha"), text("And then"), hang())
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        await one.ask("look")
+        await searches.reach("alpha", 1)  # the reply never ends, and yet it runs
+        assert not one.updates("tool_call_update")[0].get("kind")  # nobody was told of a result
+        assert one.outputs() == []
+        await one.request("session/cancel")
+        assert (await one.end())["stopReason"] == "cancelled"
+        assert one.outputs() == []
+
+
+async def test_what_ran_early_is_the_result(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\nbeta\n")
+    server.reply(grep("alpha"), grep("beta"), text("Looking."), pause(0.5))
+    server.reply(text("Found."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        assert (await one.turn("look"))["stopReason"] == "end_turn"
+        results = server.requests[1].body["messages"][-1]["content"]
+        assert ["a.py:1:alpha" in str(results[0]), "a.py:2:beta" in str(results[1])] == [True, True]
+        assert (searches.of("alpha"), searches.of("beta")) == (1, 1)
+
+
+async def test_a_broken_reply_discards_what_ran(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\nbeta\n")
+    server.reply(grep("alpha"), text("And"), pause(0.5), cut())
+    server.reply(grep("beta"))
+    server.reply(text("Done."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        assert (await one.turn("look"))["stopReason"] == "end_turn"
+        assert (searches.of("alpha"), searches.of("beta")) == (1, 1)
+        (result,) = server.requests[2].body["messages"][-1]["content"]
+        assert "beta" in str(result) and "alpha" not in str(result)
+
+
+async def test_a_read_after_a_write_waits_for_it(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    write = call("write_file", {"path": "new.py", "content": "alpha\n"})
+    server.reply(write, grep("alpha"), text("And"), pause(0.5))
+    server.reply(text("Done."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        await one.ask("write, then look")
+        await one.answer()
+        await one.end()
+        assert searches.of("alpha") == 1
+        assert "new.py:1:alpha" in str(server.requests[1].body["messages"][-1])
+
+
+async def test_what_must_be_asked_does_not_run_early(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\n")
+    server.reply(grep("alpha"), text("And"), pause(0.5))
+    server.reply(text("Done."))
+    asking = settings(server, searches, permission={"read": "ask"})
+    async with person(root, state, env=ENV, settings=asking) as one:
+        await one.new()
+        await one.ask("look")
+        question = await one.question()
+        assert searches.of("alpha") == 0
+        await one.respond(question["interactionId"], False)
+        await one.end()
+        assert searches.of("alpha") == 0
+
+
+@pytest.mark.req("A106", "A110")
+async def test_equal_calls_get_one_answer_until_something_changes(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\n")
+    server.reply(grep("alpha"))
+    server.reply(grep("alpha"))
+    server.reply(call("write_file", {"path": "b.py", "content": "alpha\n"}))
+    server.reply(grep("alpha"))
+    server.reply(text("Done."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        await one.ask("look twice")
+        await one.answer()
+        await one.end()
+        assert searches.of("alpha") == 2
+        final = str(server.requests[4].body["messages"][-1])
+        assert "a.py:1:alpha" in final and "b.py:1:alpha" in final
+        # A person who prompts may have changed anything meanwhile.
+        (root / "c.py").write_text("alpha\n")
+        server.reply(grep("alpha"))
+        server.reply(text("Done."))
+        await one.turn("again", "p2")
+        assert "c.py:1:alpha" in str(server.requests[6].body["messages"][-1])
+        assert searches.of("alpha") == 3
+
+
+async def test_sessions_share_answers_but_not_what_they_may_see(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\n")
+    (root / "secret.txt").write_text("alpha\n")
+    agents = state / "agent"
+    agents.mkdir(parents=True)
+    (agents / "careful.md").write_text(
+        "---\ndescription: Careful\nextends: build\npermissions:\n"
+        '  read:\n    - "secret.txt": deny\n    - "*": allow\n---\nYou are careful.\n'
+    )
+
+    def answer(body: Any) -> Any:
+        looked = "tool_result" in str(body["messages"])
+        return [text("Done.")] if looked else [grep("alpha"), pause(0.3)]
+
+    server.answer(answer)
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        for name, agent in (("s2", "build"), ("s3", "careful")):
+            await one.request("session/new", sessionId=name, cwd=str(root), agent=agent)
+            await one.request("session/subscribe", sessionId=name)
+        await one.turn("look")
+        for name in ("s2", "s3"):
+            await _told(one, name)
+        shown = [str(r.body["messages"]) for r in server.requests]
+        results = [said for said in shown if "tool_result" in said]
+        assert ["secret.txt:1" in said for said in results] == [True, True, False]
+
+
+async def _told(one: Person, session: str) -> None:
+    await one.ask("look", f"p-{session}", sessionId=session)
+    await one.end(session)

@@ -1,0 +1,41 @@
+"""An adapter and a server on loopback, for tests of all wires."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from magy_server.core.ports import Provider
+from magy_server.llm.anthropic import AnthropicProvider
+from magy_server.llm.openai import ChatProvider, ResponsesProvider
+from tests.loopback import AnthropicServer, ChatServer, ModelServer, ResponsesServer
+from tests.loopback.http import Exchange, HttpServer, Request
+
+ALL = [
+    pytest.param(AnthropicServer, AnthropicProvider, id="anthropic"),
+    pytest.param(ResponsesServer, ResponsesProvider, id="responses"),
+    pytest.param(ChatServer, ChatProvider, id="chat"),
+]
+
+
+@asynccontextmanager
+async def talking(
+    server: ModelServer, make: Callable[..., Provider], key: str = "test-key", **limits: float
+) -> AsyncIterator[Provider]:
+    async with server:
+        provider = make(key, server.base_url, **limits)
+        yield provider
+        await provider.close()
+
+
+class Plain(HttpServer):
+    """Answers everything with `body`."""
+
+    def __init__(self, body: bytes, kind: str = "application/json", status: int = 200) -> None:
+        super().__init__()
+        self._body, self._kind, self._status = body, kind, status
+
+    async def respond(self, request: Request, exchange: Exchange) -> None:
+        await exchange.send(self._status, self._body, self._kind)

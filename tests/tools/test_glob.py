@@ -1,0 +1,200 @@
+"""glob: files by name. Every test runs with ripgrep and without it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magy_server.tools import finder as finding
+from magy_server.tools.globs import BadGlob, Filter
+
+from .searching import BOTH, NONE, Searcher, searcher
+
+
+@pytest.fixture(params=BOTH)
+def search(request: pytest.FixtureRequest, tmp_path: Path) -> Searcher:
+    return searcher(tmp_path, request.param)
+
+
+def aged(search: Searcher, *names: str) -> None:
+    """The files were changed in this order."""
+    for age, name in enumerate(names):
+        os.utime(search.file(name), (1_000_000 + age, 1_000_000 + age))
+
+
+async def test_files_come_newest_first_and_equal_ones_by_name(search: Searcher) -> None:
+    aged(search, "old.py", "src/new.py")
+    for name in ("b/z.py", "b.py", "a.py"):
+        os.utime(search.file(name), (1_000_001, 1_000_001))
+    result = await search.do("glob", pattern="**/*.py")
+    assert result.for_model == "a.py\nb/z.py\nb.py\nsrc/new.py\nold.py"
+    assert result.for_user == "5 files"
+    facts = search.last.facts
+    assert (facts.title, facts.kind) == ("Find **/*.py in the workspace", "search")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("/src/*.py", ["src/b.py"]),
+        ("./*.py", ["a.py"]),
+        ("src/**", ["src/b.py", "src/b.tsx", "src/deep/c.py"]),
+        ("src/", ["src/b.py", "src/b.tsx", "src/deep/c.py"]),
+        ("**/deep/*", ["src/deep/c.py"]),
+        ("s*/**/c.py", ["src/deep/c.py"]),
+        ("**/{b,c}.{py,ts*}", ["src/b.py", "src/b.tsx", "src/deep/c.py"]),
+        ("src/{deep/,}[!c].py", ["src/b.py"]),
+        ("?.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        (".hid*", [".hidden"]),
+        ("[[]x]", ["[x]"]),
+        (r"\[x\]", ["[x]"]),
+        ("src/b.py", ["src/b.py"]),
+        ("src", []),
+        ("nothing/*.py", []),
+    ],
+)
+async def test_patterns(search: Searcher, pattern: str, found: list[str]) -> None:
+    aged(search, "[x]", ".hidden", "src/deep/c.py", "src/b.tsx", "src/b.py", "a.py")
+    lines = await search.glob(pattern)
+    assert lines == found or (not found and lines[0].startswith("No files match"))
+
+
+async def test_ignored_files_are_there_when_their_directory_or_name_is_given(
+    search: Searcher,
+) -> None:
+    search.repository()
+    search.file(".gitignore", "node_modules/\n.env\n")
+    aged(search, ".git/HEAD", ".env", "node_modules/foo/i.js", "src/i.js")
+    assert await search.glob("**/i.js") == ["src/i.js"]
+    assert await search.glob("node_modules/**/*.js") == ["node_modules/foo/i.js"]
+    assert await search.glob("i.js", path="node_modules") == ["node_modules/foo/i.js"]
+    assert await search.glob(".env*") == ["No files match .env* in the workspace."]
+    assert await search.glob(".env") == [".env"]
+    assert await search.glob("{.env,src/i.js}") == ["src/i.js", ".env"]
+    assert await search.glob("HEAD") == ["No files match HEAD in the workspace."]
+
+
+async def test_paths_are_taken_from_the_directory_that_is_searched(search: Searcher) -> None:
+    aged(search, "src/lib/a.py", "src/a.py")
+    assert await search.glob("lib/*.py", path="src") == ["src/lib/a.py"]
+    assert await search.glob("src/*.py", path="src") == [
+        "No files match src/*.py in src; the pattern is for paths below it."
+    ]
+    assert await search.glob("lib/**", path="src") == ["src/lib/a.py"]
+
+
+async def test_only_so_many_are_shown_and_the_total_is_said(search: Searcher) -> None:
+    aged(search, *(f"f{number}.txt" for number in range(20)))
+    lines = await search.glob("*.txt")
+    assert lines == [
+        *(f"f{number}.txt" for number in range(19, 11, -1)),
+        "[8 of 20 files, the newest; narrow the pattern or give a path]",
+    ]
+
+
+async def test_links_lead_nowhere(search: Searcher) -> None:
+    outside = search.root.parent / "outside"
+    outside.mkdir()
+    (outside / "a.py").write_text("")
+    (search.root / "out").symlink_to(outside)
+    (search.root / "link.py").symlink_to(outside / "a.py")
+    (search.root / "loop").symlink_to(".")
+    os.mkfifo(search.root / "fifo.py")
+    aged(search, "real.py")
+    assert await search.glob("**/*.py") == ["real.py"]
+    for pattern in ("out/*.py", "out/a.py", "link.py", "loop/real.py", "../outside/*.py"):
+        assert "No files match" in (await search.glob(pattern))[0], pattern
+
+
+async def test_strange_names_are_shown_on_one_line(search: Searcher) -> None:
+    aged(search, "a\nb.py", "\x1b[2J.py", "-x.py")
+    Path(os.fsdecode(os.fsencode(search.root) + b"/\xff.py")).write_text("")
+    assert await search.glob("*.py") == ["\\udcff.py", "-x.py", "\\x1b[2J.py", "a\\nb.py"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("[a", "a [ is not closed"),
+        ("{a", "a { is not closed"),
+        ("a}", "a } has no {"),
+        ("a\\", "escapes nothing"),
+        ("[b-a]", "runs backwards"),
+        ("", "the pattern is empty"),
+        ("{a,b}" * 8, "stand for more than 100 patterns"),
+        ("x" * 1001, "more than 1,000 characters"),
+    ],
+)
+async def test_bad_patterns_are_told(search: Searcher, pattern: str, said: str) -> None:
+    assert said in await search.refusal("glob", pattern=pattern)
+
+
+async def test_wrong_places_are_told(search: Searcher) -> None:
+    aged(search, "src/a.py")
+    assert "Did you mean: src" in await search.refusal("glob", pattern="*", path="scr")
+    said = await search.refusal("glob", pattern="*", path="src/a.py")
+    assert said == "src/a.py is a file, not a directory; read it with read_file."
+    facts = await search.judge(search.tools["glob"], pattern="*", path="..")
+    assert facts.problem is not None
+
+
+async def test_without_ripgrep_a_scan_has_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = searcher(tmp_path, NONE)
+    aged(search, *(f"{letter}{number}.txt" for number in range(3) for letter in "ab"))
+    monkeypatch.setattr(finding, "SCANNED", 3)
+    lines = await search.glob("*.txt")
+    assert lines[:3] == ["a2.txt", "a1.txt", "a0.txt"]
+    assert lines[3].startswith("[the search stopped after 3 files, so there may be more")
+
+
+# --- the patterns alone -------------------------------------------------------------------------
+
+
+def test_a_hostile_pattern_takes_no_time() -> None:
+    name = "a" * 250
+    assert not Filter("*a" * 100 + "b")(name)
+    assert not Filter("**/a/" * 60 + "b")("/".join("a" * 120))
+    assert not Filter("**/*a*a*a*a*a*b/**/*c/**")(f"{name}/" * 10 + name)
+
+
+@given(st.text(st.sampled_from("ab*?[]{}!,\\/.-^"), max_size=12))
+def test_any_pattern_is_used_or_refused(pattern: str) -> None:
+    try:
+        keep = Filter(pattern)
+    except BadGlob:
+        return
+    keep("a/b.c")
+    assert all(set(name) <= set("ab*?.-") for name in keep.names)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "*", "**", "?", "a*b", "*b*"]), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["a", "b", "ab", "aab", "bb"]), min_size=1, max_size=4),
+)
+def test_patterns_match_by_their_definition(parts: list[str], path: list[str]) -> None:
+    def name_matches(pattern: str, name: str) -> bool:
+        if not pattern:
+            return not name
+        if pattern[0] == "*":
+            return any(name_matches(pattern[1:], name[at:]) for at in range(len(name) + 1))
+        return bool(name) and pattern[0] in ("?", name[0]) and name_matches(pattern[1:], name[1:])
+
+    def matches(parts: list[str], path: list[str]) -> bool:
+        if not parts:
+            return not path
+        if parts[0] == "**":
+            least = 1 if len(parts) == 1 else 0
+            return any(matches(parts[1:], path[at:]) for at in range(least, len(path) + 1))
+        return bool(path) and name_matches(parts[0], path[0]) and matches(parts[1:], path[1:])
+
+    pattern = "/".join(parts)
+    wanted = parts if "/" in pattern else ["**", *parts]
+    assert Filter(pattern)("/".join(path)) is matches(wanted, path)
