@@ -13,6 +13,14 @@ from magy_server.cli.parser import build
 if TYPE_CHECKING:
     from magy_server.cli.door import Composition
 
+BY_HAND = """\
+magy is a backend for editors, which start `magy lsp` and talk to it. In a terminal:
+
+  magy run "Find out why the tests fail"    give an agent a task, here and now
+  magy demo                                 watch a whole task, without a key
+  magy doctor                               what is missing, and how to mend it
+  magy --help                               all commands"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     _open_standard_streams()
@@ -36,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from magy_server.replay import replay as print_requests
 
             return print_requests(chosen.session, chosen.to)
+        case None if os.isatty(0):
+            print(BY_HAND, file=sys.stderr)
+            return 2
     return _lsp()
 
 

@@ -62,14 +62,12 @@ async def compose(
         bus = LocalBus(str(state / "bus"))
         closing.push_async_callback(bus.close)
         await bus.start()
-        settings = projects.settings(roots[0] if roots else None)
-        providers = Providers(settings.provider, os.environ, settings.model)
-        closing.push_async_callback(providers.close)
-        world = _world(opened, bus, settings, projects, processes, providers, editor)
+        configured = Configured(projects, os.environ)
+        closing.push_async_callback(configured.close)
+        world = _world(opened, bus, projects, processes, configured, editor)
         titles = Titles(lambda stream: runner.session(stream), world)
-        heard = [*listeners, *_audit(state, settings.audit, closing)]
-        if settings.titles:
-            heard.append(titles)
+        audit = _audit(state, projects.settings(None).audit, closing)
+        heard: list[Listener] = [*listeners, *audit, titles]
         runner = await closing.enter_async_context(Runner(world, end_group, heard))
         closing.push_async_callback(titles.close)
         # Closed before the runner: the ends of background commands still go into the log.
@@ -97,40 +95,73 @@ def _audit(
 def _world(
     store: Store,
     bus: LocalBus,
-    settings: config.Settings,
     projects: Projects,
     processes: Processes,
-    providers: Providers,
+    configured: Configured,
     editor: Editor | None,
 ) -> World:
-    model = settings.model
-    options = ToolOptions(**settings.tools.model_dump())
+    options = ToolOptions(**projects.settings(None).tools.model_dump())
     return World(
         me=bus.id,
         store=store,
         bus=bus,
         clock=SystemClock(),
-        settings=Settings(
+        settings=configured.settings,
+        models=configured.models,
+        tools={tool.name: tool for tool in make_tools(processes, options)},
+        agents=projects.agents,
+        rules=projects.rules,
+        expand=_expand(editor),
+        contexts=[environment, instructions(str(config.config_dir() / "AGENTS.md"))],
+        editor=editor,
+        peers=bus.peer_ids,
+        busy=processes.busy,
+    )
+
+
+class Configured:
+    """What the configuration of a workspace root comes to, as it is now: a project that is not
+    trusted any more loses its endpoints with the next request."""
+
+    def __init__(self, projects: Projects, environ: Mapping[str, str]) -> None:
+        self._projects = projects
+        self._environ = environ
+        self._held: dict[str | None, tuple[config.Settings, Providers]] = {}
+        self._made: list[tuple[config.Settings, Providers]] = []
+
+    def settings(self, root: str | None) -> Settings:
+        found = self._projects.settings(root)
+        model = found.model
+        return Settings(
             max_tokens=model.max_tokens,
             thinking_tokens=model.thinking_tokens,
             compact_at=model.compact_at,
             small=model.small,
-            limits=Limits(**settings.limits.model_dump()),
+            titles=found.titles,
+            limits=Limits(**found.limits.model_dump()),
             retries=model.retries,
             retry_delay=model.retry_delay,
-        ),
-        tools={tool.name: tool for tool in make_tools(processes, options)},
-        agents=projects.agents,
-        default_model=providers.default,
-        facts=providers.facts,
-        rules=projects.rules,
-        provider=providers.named,
-        expand=_expand(editor),
-        contexts=[environment, instructions(str(config.config_dir() / "AGENTS.md"))],
-        models=providers.models(),
-        editor=editor,
-        peers=bus.peer_ids,
-    )
+        )
+
+    def models(self, root: str | None) -> Providers:
+        """Shared by roots that are configured alike."""
+        settings = self._projects.settings(root)
+        held = self._held.get(root)
+        if held is None or held[0] is not settings:
+            held = self._held[root] = (settings, self._alike(settings))
+        return held[1]
+
+    def _alike(self, settings: config.Settings) -> Providers:
+        for known, providers in self._made:
+            if (known.provider, known.model) == (settings.provider, settings.model):
+                return providers
+        providers = Providers(settings.provider, self._environ, settings.model)
+        self._made.append((settings, providers))
+        return providers
+
+    async def close(self) -> None:
+        for _, providers in self._made:
+            await providers.close()
 
 
 def _expand(editor: Editor | None) -> Expand:

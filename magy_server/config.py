@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from magy_server.core.errors import InvalidConfig
 
+LARGEST = 1 << 20
+"""Bytes of a magy.toml."""
 Action = Literal["allow", "ask", "deny"]
 Patterns = dict[str, Action]
 Permission = dict[str, Action | Patterns | list[Patterns]]
@@ -57,7 +60,9 @@ class ModelSettings(Part):
         default=1.0, description="Seconds before the first retry; doubled each time."
     )
     timeout: Annotated[float, Field(gt=0)] = Field(
-        default=120.0, description="Seconds until a reply must have begun."
+        default=120.0,
+        description="Seconds until a reply must have begun; if not set, 900 for a model on this "
+        "machine.",
     )
     compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8,
@@ -214,9 +219,9 @@ def load(root: str | None, *, trusted: bool, options: Mapping[str, Any]) -> Load
 
 
 def read(path: Path) -> Layer:
-    """A magy.toml; one that does not exist is empty."""
+    """A magy.toml; one that does not exist is empty. Raises InvalidConfig."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _data(path).decode()
     except FileNotFoundError:
         return Layer(str(path), {})
     except (OSError, UnicodeDecodeError) as error:
@@ -225,6 +230,20 @@ def read(path: Path) -> Layer:
         return Layer(str(path), tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{path} is not valid TOML: {error}.") from None
+
+
+def _data(path: Path) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would be waited for
+            raise InvalidConfig(f"{path} is no regular file; write the settings into one.")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(LARGEST + 1)
+    finally:
+        os.close(fd)
+    if len(data) > LARGEST:
+        raise InvalidConfig(f"{path} is larger than {LARGEST >> 20} MB; no settings are so long.")
+    return data
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

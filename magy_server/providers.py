@@ -20,6 +20,9 @@ from magy_server.llm import catalogue
 
 PROBE = 0.8
 """Seconds that a model server on this machine has for the list of its models."""
+PATIENCE = 900.0
+"""Seconds until a reply of a model on this machine must have begun, unless the person says
+otherwise: without a graphics card it reads a long prompt for minutes."""
 _KNOCK = 0.3
 """Seconds for a connection to a port of this machine: it is there at once, or not at all."""
 _FREE = Price(0, 0, 0, 0)
@@ -236,6 +239,8 @@ class Providers:
                 fault="no_key",
             )
         first_byte = self._model.timeout
+        if is_local(one) and "timeout" not in self._model.model_fields_set:
+            first_byte = PATIENCE
         match one.kind:
             case "scripted":
                 from magy_server.llm.scripted import ScriptedProvider

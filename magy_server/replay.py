@@ -1,4 +1,5 @@
-"""`magy replay`: every model request of a session, exactly as it was sent, from the log alone."""
+"""`magy replay`: every request of a session's conversation, exactly as it was sent, from the log
+alone. Titles and summaries are no part of it."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ async def _blobs(
         match event:
             case Briefed():
                 texts.update(part.hash for part in event.sections + event.tools)
-            case Compacted():
-                texts.add(event.summary)
+            case Compacted(summary=str(summary)):
+                texts.add(summary)
             case Prompted():
                 pictures.update(p.hash for p in event.content if isinstance(p, Image))
             case Finished():

@@ -21,7 +21,8 @@ from magy_server.tools.shell import shell_tools
 LOOKING = [
     "ls", "ls -la src", "cat a.txt", "echo hi", "pwd", "cd src", "find . -name '*.txt'", "true",
     "head -1 a.txt", "wc -l a.txt", "sort", "uniq -c", "tr a b", "cut -c1", "sed -n 1p a.txt",
-    "diff a.txt src/b.txt", "git status", "git log", "git diff", "stat a.txt", "test -f a.txt",
+    "cmp a.txt src/b.txt", "git status", "git log", "git diff --stat", "stat a.txt",
+    "test -f a.txt",
 ]  # fmt: skip
 ACTING = [
     "touch made", "rm a.txt", "tee made", "cp a.txt made", "mv a.txt made", "mkdir made",

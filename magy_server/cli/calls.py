@@ -23,6 +23,10 @@ TAIL = 10
 """Lines of a command's output that stay on the screen."""
 DIFF = 120
 """Lines of a diff that are shown; `magy sessions show` has all of them."""
+AROUND = 9
+"""Rows of the screen that a question needs beside its diff."""
+TITLE = 100
+"""Characters of a title."""
 SAID = 6
 """Lines of what a failed call said."""
 INDENT = "    "
@@ -50,6 +54,8 @@ class Call:
     duration: float = 0.0
     asked: bool = False
     """What it would do was shown with a question."""
+    folded: bool = False
+    """Not all of its diff was shown there."""
     last: str = ""
     """The newest line of its output that has something on it."""
     lines: int = 0
@@ -83,7 +89,8 @@ class Call:
         if self.title:
             return one_line(self.title)
         given = self.raw if isinstance(self.raw, str) else json.dumps(self.raw, ensure_ascii=False)
-        return one_line(f"{self.name} {given}" if self.raw else self.name)
+        built = f"{self.name} {given[: 4 * TITLE]}" if self.raw else self.name
+        return shortened(one_line(built), TITLE, "...")
 
     @property
     def command(self) -> str:
@@ -111,7 +118,8 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
     mark, style = (marks.done, "green") if good else (marks.failed, "red")
     if call.status in ("cancelled", "not_run"):
         mark, style = marks.skipped, "yellow"
-    spans = _line(mark, style, call.headline, f" {marks.dot} ".join(said), marks, width)
+    headline = call.headline if whole else shortened(call.headline, TITLE, marks.cut)
+    spans = _line(mark, style, headline, f" {marks.dot} ".join(said), marks, width)
     if call.asked and call.status == "denied":
         return spans  # question and answer stand right above
     if call.patch and not (call.asked and good):
@@ -176,8 +184,15 @@ def _said(body: str, marks: Marks, whole: bool) -> list[Span]:
     return spans
 
 
-def question(asked: Mapping[str, Any], call: Call | None, marks: Marks) -> list[Span]:
-    """What is asked, what it would do, and why it is asked."""
+def question(
+    asked: Mapping[str, Any],
+    call: Call | None,
+    marks: Marks,
+    width: int | None = None,
+    height: int | None = None,
+) -> list[Span]:
+    """What is asked, what it would do, and why it is asked: no more than a screen of so many
+    columns and rows shows at once."""
     if call:
         call.asked = True
     spans: list[Span] = [(f"{marks.asked} {one_line(asked['title'])}\n", "question")]
@@ -186,9 +201,36 @@ def question(asked: Mapping[str, Any], call: Call | None, marks: Marks) -> list[
     elif call and "\n" in call.command.strip():
         spans += [(f"{INDENT}{line}\n", "cyan") for line in call.command.strip().split("\n")]
     if call and call.patch:
-        spans += diff(call.patch, marks)
+        patch = harmless(call.patch).rstrip("\n")
+        room = _fitting(patch, width, height)
+        spans += diff(call.patch, marks, room)
+        if patch.count("\n") >= room:
+            call.folded = True
+            spans += _again(one_line(asked["title"]), call, marks)
     spans.append((f"{INDENT}asked because: {one_line(asked['rule'])}\n", "dim"))
     for grant in asked["remember"]:
         pattern = f"{one_line(grant['key'])} `{one_line(grant['pattern'])}`"
         spans.append((f"{INDENT}always would allow: {pattern}\n", "dim"))
     return spans
+
+
+def _fitting(patch: str, width: int | None, height: int | None) -> int:
+    """Lines of a diff that leave room for the question around it."""
+    if height is None:
+        return DIFF
+    room = rows = max(5, height - AROUND)
+    columns = max(1, width or 80)
+    for count, line in enumerate(patch.split("\n", room)[:room]):
+        rows -= max(1, -(-(len(INDENT) + width_of(line)) // columns))
+        if rows < 0:
+            return max(1, count)
+    return room
+
+
+def unfolded(call: Call, marks: Marks) -> list[Span]:
+    """The whole diff of a question, and below it what is asked."""
+    return diff(call.patch, marks, None) + _again(call.headline, call, marks)
+
+
+def _again(title: str, call: Call, marks: Marks) -> list[Span]:
+    return [(f"{marks.asked} {title}", "question"), (f"  {counts(call.patch)}\n", "dim")]

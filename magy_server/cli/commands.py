@@ -56,10 +56,12 @@ def _perform(
 ) -> int:
     match chosen.command:
         case "run":
+            log_to_terminal()
             from magy_server.cli.run import run
 
             return run(chosen, composition())
         case "sessions":
+            log_to_terminal()
             from magy_server.cli.sessions import sessions
 
             return sessions(chosen, composition())
@@ -72,6 +74,24 @@ def _perform(
 
     write_text(standard_output(), completion(parser, chosen.shell))
     return 0
+
+
+def log_to_terminal() -> None:
+    """One line for each record on standard error. Where it happened (the traceback) is for who
+    mends Magy: with MAGY_DEBUG=1."""
+    import logging
+
+    class Line(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            line = f"magy: {record.getMessage()}"
+            if record.exc_info and record.exc_info[0]:
+                line += f": {record.exc_info[0].__name__} (MAGY_DEBUG=1 shows where)"
+            return " ".join(line.split())
+
+    handler = logging.StreamHandler()
+    if not os.environ.get("MAGY_DEBUG"):
+        handler.setFormatter(Line())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 def _drop_output() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.cli.text import Marks, Span, amount, counted
+from magy_server.cli.text import Marks, Span, amount, counted, width_of
 from magy_server.core.events import (
     Compacted,
     Consulted,
@@ -103,13 +103,16 @@ def cost_of(found: Totals) -> str:
         return ""
     if found.unpriced == found.requests:
         return "cost unknown"
+    if not found.cost and not found.unpriced:
+        return "free"
     dollars = f"${found.cost:.4f}" if found.cost < 0.1 else f"${found.cost:,.2f}"
     if found.unpriced:
         return f"{dollars} and {counted(found.unpriced, 'request')} of unknown cost"
     return dollars
 
 
-def last_line(found: Totals, session_id: str, marks: Marks) -> list[Span]:
+def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = None) -> list[Span]:
+    """How to go on stands on a line of its own when it does not fit: it is there to be copied."""
     said = [STOPS.get(found.stop or "", "left open")]
     if found.requests:
         said.append(counted(found.requests, "request"))
@@ -119,11 +122,11 @@ def last_line(found: Totals, session_id: str, marks: Marks) -> list[Span]:
     if found.changes:
         said.append(f"{counted(len(found.changes), 'file')} changed")
     style = "green" if found.stop == "end_turn" else "yellow"
-    return [
-        (said[0], style),
-        ("".join(f" {marks.dot} {part}" for part in said[1:]), "dim"),
-        (f" {marks.dot} go on: magy run --resume {session_id}\n", "dim"),
-    ]
+    sums = "".join(f" {marks.dot} {part}" for part in said[1:])
+    go_on = f"go on: magy run --resume {session_id}"
+    fits = width is None or width_of(f"{said[0]}{sums} {marks.dot} {go_on}") <= width
+    between = f" {marks.dot} " if fits else "\n"
+    return [(said[0], style), (sums, "dim"), (f"{between}{go_on}\n", "dim")]
 
 
 def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:

@@ -100,14 +100,15 @@ class Shown:
         elif self.options.quiet:
             await self.screen.write([(f"{found.text}\n", "")] if found.text else [])
         else:
-            line = ending.last_line(found, session_id, self.screen.marks)
+            line = ending.last_line(found, session_id, self.screen.marks, self.screen.width)
             await self.screen.write([("\n", ""), *line])
         if self.options.quiet and found.stop != "end_turn":
             complain(f"{ending.STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
         for rule in dict.fromkeys(unasked):
             complain(
-                f"refused, as nobody can be asked without a terminal: {rule}. Allow it in "
-                "magy.toml, or use --bypass if all that may be asked shall be allowed."
+                f"refused, as nobody can be asked without a terminal: {rule}. Use an agent "
+                "that allows it (a file with `extends: build` and `permissions`, see "
+                "docs/howto/agents.md), or --bypass if all that may be asked shall be allowed."
             )
         return code
 
@@ -226,7 +227,8 @@ async def _session(
 async def _check_model(engine: Engine, wanted: dict[str, str], root: str) -> None:
     """Before there is a session. Raises ProviderError that says what to set."""
     model = (await engine.options(wanted, root))["model"]
-    engine.world.provider(model or await engine.world.default_model())
+    models = engine.world.models(root)
+    models.named(model or await models.default())
 
 
 class Bypass:

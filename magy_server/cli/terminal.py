@@ -124,6 +124,16 @@ class Screen:
         except OSError:
             return 80
 
+    @property
+    def height(self) -> int | None:
+        """Rows, as they are now; None when it is no terminal."""
+        if not self.terminal:
+            return None
+        try:
+            return os.get_terminal_size(self._output.descriptor).lines or 24
+        except OSError:
+            return 24
+
     async def write(self, spans: Sequence[Span], live: str = "") -> None:
         """Writes `spans`, and below them the passing line. Raises OutputError."""
         text = coloured(spans) if self._colours else plain(spans)

@@ -84,7 +84,7 @@ def shown_blobs(event: Event) -> tuple[Hash, ...]:
             return (diff,)
         case Judged(facts=facts) if facts.preview:
             return (facts.preview,)
-        case Compacted(summary=summary):
+        case Compacted(summary=str(summary)):
             return (summary,)
     return ()
 
@@ -132,8 +132,8 @@ class Markdown:
                     f"- {BOXES.get(task.status, '[ ]')} {_plain(task.content)}"
                     for task in planned.tasks
                 )
-            case Compacted() as compacted:
-                summary = texts.get(compacted.summary, "")
+            case Compacted(summary=str(hash)):
+                summary = texts.get(hash, "")
                 yield f"### Compacted\n\n{fenced(summary)}"
             case Ended() as ended if ended.stop != "end_turn":
                 said = f"\n\n{fenced(ended.message)}" if ended.message else ""

@@ -26,6 +26,8 @@ class View:
         self._marks = marks
         self._thinking = thinking
         self._whole = whole
+        self.height: int | None = None
+        """Rows of the screen; None: there is no end to it."""
         self._calls: dict[str, Call] = {}
         self._streamed: dict[str, str] = {}
         self._block = ""
@@ -95,6 +97,14 @@ class View:
             return headline
         count = f"{counted(call.lines, 'line')}: " if call.lines > 1 else ""
         return f"{headline} {self._marks.bar} {count}{one_line(call.last)}"
+
+    def folded(self, call_id: str) -> bool:
+        """Whether a question about this call has shown only the beginning of the diff."""
+        call = self._calls.get(call_id)
+        return call is not None and call.folded
+
+    def unfold(self, call_id: str) -> list[Span]:
+        return calls.unfolded(self._of(call_id), self._marks)
 
     # --- text -----------------------------------------------------------------------------------
 
@@ -204,7 +214,7 @@ class View:
         if opened := update.get("open"):
             call = self._calls.get(opened["toolCallId"])
             spans = self._begin("calls", width)
-            return spans + calls.question(opened, call, self._marks)
+            return spans + calls.question(opened, call, self._marks, width, self.height)
         resolved = update.get("resolved", {})
         allowed = resolved.get("outcome") == "allowed"
         scope = {"session": " for this session", "project": " for this project"}

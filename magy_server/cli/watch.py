@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from magy_server.cli.keyboard import Keyboard
-from magy_server.cli.terminal import Output, Screen
+from magy_server.cli.terminal import ECHO, Output, Screen
 from magy_server.cli.text import Span
 from magy_server.cli.view import View
 from magy_server.core.errors import MagyError, StoreUnavailable
@@ -36,8 +36,17 @@ class Printer(Protocol):
 
     async def show(self, updates: Sequence[Update]) -> None: ...
 
-    async def idle(self, seconds: int, prompt: str) -> None:
-        """Nothing is new for so many seconds; `prompt` is what a person is asked to type."""
+    async def idle(self, seconds: int, *prompts: str) -> None:
+        """Nothing is new for so many seconds; `prompts` is what a person is asked to type, in
+        forms that get shorter: the first that fits is shown."""
+        ...
+
+    def folded(self, call_id: str) -> bool:
+        """Whether a question about this call has shown only the beginning of the diff."""
+        ...
+
+    async def unfold(self, call_id: str) -> None:
+        """Shows the whole diff."""
         ...
 
     async def say(self, spans: Sequence[Span]) -> None:
@@ -56,6 +65,7 @@ class Lines:
 
     async def show(self, updates: Sequence[Update]) -> None:
         width = self._screen.width
+        self._view.height = self._screen.height
         spans: list[Span] = []
         for update in updates:
             new = self._view.update(update, width)
@@ -70,13 +80,21 @@ class Lines:
         self._prompted = ""
         await self._screen.write(spans, live)
 
-    async def idle(self, seconds: int, prompt: str) -> None:
+    async def idle(self, seconds: int, *prompts: str) -> None:
+        room = (self._screen.width or 80) - ECHO
+        prompt = next((form for form in prompts if len(form) <= room), prompts[-1])
         if prompt:
             if prompt != self._prompted:
                 await self._screen.prompt(prompt)
         elif live := self._view.live(self._screen.width):
             await self._screen.write([], f"{live} ({seconds} s)" if seconds >= 2 else live)
         self._prompted = prompt
+
+    def folded(self, call_id: str) -> bool:
+        return self._view.folded(call_id)
+
+    async def unfold(self, call_id: str) -> None:
+        await self.say(self._view.unfold(call_id))
 
     async def say(self, spans: Sequence[Span]) -> None:
         width = self._screen.width
@@ -95,7 +113,12 @@ class Records:
         lines = (record({"sessionId": self._id, "update": update}) for update in updates)
         await self._output.write("".join(lines))
 
-    async def idle(self, seconds: int, prompt: str) -> None: ...
+    async def idle(self, seconds: int, *prompts: str) -> None: ...
+
+    def folded(self, call_id: str) -> bool:
+        return False
+
+    async def unfold(self, call_id: str) -> None: ...
 
     async def say(self, spans: Sequence[Span]) -> None: ...
 
@@ -103,7 +126,12 @@ class Records:
 class Silence:
     async def show(self, updates: Sequence[Update]) -> None: ...
 
-    async def idle(self, seconds: int, prompt: str) -> None: ...
+    async def idle(self, seconds: int, *prompts: str) -> None: ...
+
+    def folded(self, call_id: str) -> bool:
+        return False
+
+    async def unfold(self, call_id: str) -> None: ...
 
     async def say(self, spans: Sequence[Span]) -> None: ...
 
@@ -174,7 +202,7 @@ class Watch:
                 continue
             await self._ask()
             waited = int(time.monotonic() - since)
-            await self._printer.idle(waited, self._prompt())
+            await self._printer.idle(waited, *self._prompts())
             await self._pause()
 
     async def _news(self) -> list[Update]:
@@ -261,16 +289,30 @@ class Watch:
                 await self._answer(id, allow=True, scope=scope)
                 return
             if key == "?":
-                await self._printer.say(help_of(question))
+                folded = self._printer.folded(question["toolCallId"])
+                await self._printer.say(help_of(question, folded=folded))
+            if key == "d" and self._printer.folded(question["toolCallId"]):
+                await self._printer.unfold(question["toolCallId"])
 
-    def _prompt(self) -> str:
+    def _prompts(self) -> Sequence[str]:
+        """What is asked for, in forms that get shorter."""
         if self._refusing:
-            return "why not? (Enter: no reason) "
+            return ("why not? (Enter: no reason) ", "why not? ")
         if not self._questions or self._cancelling or self._keyboard is None:
-            return ""
+            return ("",)
         question = next(iter(self._questions.values()))
-        always = "[a] always in this session  [p] always in this project  "
-        return f"[y] once  {always if question['remember'] else ''}[n] no  [?] help "
+        keys = [("y", "once", "once")]
+        if question["remember"]:
+            keys.append(("a", "always in this session", "session"))
+            keys.append(("p", "always in this project", "project"))
+        if self._printer.folded(question["toolCallId"]):
+            keys.append(("d", "whole diff", "diff"))
+        keys += [("n", "no", "no"), ("?", "help", "help")]
+        return (
+            "  ".join(f"[{key}] {long}" for key, long, _ in keys) + " ",
+            "  ".join(f"[{key}] {short}" for key, _, short in keys) + " ",
+            " ".join(f"[{key}]" for key, *_ in keys) + " ",
+        )
 
     async def _nobody(self, id: str, question: dict[str, Any]) -> None:
         self.unasked.append(question["rule"])
@@ -286,7 +328,7 @@ class Watch:
             await self._printer.say([(f"{error.message}\n", "red")])
 
 
-def help_of(question: dict[str, Any]) -> list[Span]:
+def help_of(question: dict[str, Any], *, folded: bool) -> list[Span]:
     grants = " and ".join(f"{grant['key']} `{grant['pattern']}`" for grant in question["remember"])
     lines = ["y  allow this call"]
     if grants:
@@ -294,5 +336,7 @@ def help_of(question: dict[str, Any]) -> list[Span]:
             f"a  allow {grants} until this session ends",
             f"p  allow {grants} in this project, from now on",
         ]
+    if folded:
+        lines.append("d  show the whole diff")
     lines += ["n  refuse; the agent is told why, if you say why", "Ctrl-C  stop the whole turn"]
     return [(f"    {line}\n", "") for line in lines]

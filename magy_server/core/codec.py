@@ -46,7 +46,7 @@ def blobs(event: Event) -> tuple[Hash, ...]:
         case Consulted():
             return (event.request,)
         case Compacted():
-            return (event.summary, event.request) if event.request else (event.summary,)
+            return tuple(hash for hash in (event.summary, event.request) if hash)
         case Started(evidence=evidence):
             return _changed(evidence.changes)
         case Finished():

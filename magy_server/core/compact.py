@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.core.events import Prompted, Replied
+from magy_server.core.events import Call, Prompted, Replied
 from magy_server.core.sizes import refusals, size, words
 from magy_server.core.state import State
 
@@ -34,26 +34,39 @@ def due(state: State) -> bool:
 
 
 def possible(state: State) -> bool:
-    """A conversation without a reply has nothing to sum up."""
-    return any(isinstance(item, Replied) for item in state.conversation)
+    """There is something that may go."""
+    return any(isinstance(item, Replied) for item in state.conversation[: _end(state)])
 
 
-def cut(state: State) -> int:
-    """How many items of the conversation go: all up to the first boundary within `TAIL`. 0 when
-    that would leave out no reply."""
+def cut(state: State, *, all: bool = False) -> int:
+    """How many items of the conversation go: all that lie before the newest `TAIL`, or with `all`
+    whatever may go. What the model has not answered yet never goes. 0 when no reply would go."""
     window = state.briefing.window if state.briefing else 0
     room = min(TAIL, window // 5 or TAIL) * 4
     items = state.conversation
-    found = at = len(items)
-    for item in reversed(items):
-        at -= 1
-        room -= size(item)
+    end = found = _end(state)
+    for at in range(len(items) - 1, -1 if not all else len(items), -1):
+        room -= size(items[at])
         if room < 0:
             break
-        if isinstance(item, Prompted | Replied):  # between a call and its result is no boundary
+        if at <= end and isinstance(items[at], Prompted | Replied):  # no boundary inside a round
             found = at
-    dropped = items[:found]
-    return found if any(isinstance(item, Replied) for item in dropped) else 0
+    return found if any(isinstance(item, Replied) for item in items[:found]) else 0
+
+
+def _end(state: State) -> int:
+    """Where what must stay begins: the latest reply, if the model has not seen the results of its
+    calls, or the prompts that came after it."""
+    items = state.conversation
+    at = len(items)
+    for index in range(at - 1, -1, -1):
+        item = items[index]
+        if isinstance(item, Replied):
+            calls = any(isinstance(part, Call) for part in item.content)
+            return index if calls else at
+        if isinstance(item, Prompted):
+            at = index
+    return at
 
 
 def digest(state: State, dropped: int) -> str:

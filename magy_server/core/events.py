@@ -292,20 +292,26 @@ class Consulted(Value):
 
 class CompactAsked(Value):
     """Inbox. The conversation shall be compacted, by a person's word (`focus` says what matters) or
-    because the provider found it too long."""
+    because the provider found it too long. `resting`: no turn was running."""
 
     type: Literal["compact_asked"] = "compact_asked"
     why: Literal["user", "too_long"] = "user"
     focus: str = ""
+    resting: bool = False
 
 
 class Compacted(Value):
     """The first `dropped` items of the conversation are replaced by the text `summary`, and the
-    briefing of this moment starts a new prefix. `request` is the text that asked for it."""
+    briefing of this moment starts a new prefix. With a `problem`, a sentence, nothing is replaced.
+    `request` is the text that asked for the summary."""
 
     type: Literal["compacted"] = "compacted"
-    dropped: int
-    summary: Hash
+    dropped: int = 0
+    summary: Hash | None = None
+    written: bool = True
+    """False: the model could not sum up; the text is only what the log knows."""
+    problem: str = ""
+    resting: bool = False
     request: Hash | None = None
     model: str = ""
     usage: Usage = Usage()

@@ -19,10 +19,13 @@ from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.shell import quote
 from magy_server.core.shell_programs import program, remembered_words
 
-KEYS = ("read", "edit", "write", "bash", "net", "agent", "*")
+KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
 """The permission keys with a meaning of their own; a tool may bring another."""
 _RANK: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _FILES = ("read", "write")
+_WIDER: Mapping[str, str] = {"write": "edit", "git": "bash"}
+"""Where the rules are for what a key's own do not say: who says nothing about whole files means
+them when files are changed, and git's commands when tools run them."""
 _UNMATCHED = Decision(action="ask", rule="nothing matches: ask")
 
 
@@ -210,8 +213,10 @@ def _answered(verdict: _Verdict, grants: Sequence[Grant], bypass: bool) -> Decis
 
 def _covers(grant: Grant, verdict: _Verdict) -> bool:
     resource = verdict.resource
-    # Leave to replace a whole file is leave to change a part of it.
-    if grant.key != verdict.key and (verdict.key, grant.key) != ("edit", "write"):
+    # Leave to replace a whole file is leave to change a part of it; to run a command, leave to see
+    # what a tool makes of it.
+    wider = {("edit", "write"), ("git", "bash")}
+    if grant.key != verdict.key and (verdict.key, grant.key) not in wider:
         return False
     if resource is None:
         return grant.pattern == "*"
@@ -223,7 +228,7 @@ def _covers(grant: Grant, verdict: _Verdict) -> bool:
 
 def _chain(source: Ruleset, key: str) -> list[tuple[str, tuple[Rule, ...]]]:
     """Where the rules for `key` are looked for: what one list does not match falls to the next."""
-    names = dict.fromkeys((key, "edit", "*") if key == "write" else (key, "*"))
+    names = dict.fromkeys((key, _WIDER.get(key, "*"), "*"))
     return [(name, source.keys[name]) for name in names if name in source.keys]
 
 

@@ -63,7 +63,8 @@ def needed(state: State) -> set[Hash]:
     briefings = [item for item in state.conversation if isinstance(item, Briefed)]
     if state.prefix:
         briefings.append(state.prefix)
-    summaries = {item.summary for item in state.conversation if isinstance(item, Compacted)}
+    items = state.conversation
+    summaries = {i.summary for i in items if isinstance(i, Compacted) and i.summary}
     return summaries | {section.hash for b in briefings for section in b.sections + b.tools}
 
 
@@ -117,20 +118,21 @@ class _Conversation:
         outputs: dict[str, ToolOutput] = {}
         for item in conversation:
             match item:
+                case Replied() if not self._spoken(item):
+                    pass  # it was stopped before it said anything
                 case Replied():
                     user = [*_results(pending, outputs), *user]
                     if user:
                         yield Message("user", tuple(user))
                     user, outputs = [], {}
                     pending = [part for part in item.content if isinstance(part, Call)]
-                    if parts := self._spoken(item):
-                        yield Message("assistant", parts)
+                    yield Message("assistant", self._spoken(item))
                 case Finished():
                     outputs[item.call] = self._output(pending, item)
                 case Prompted():
                     user.extend(part for content in item.content for part in self._said(content))
-                case Compacted():
-                    user.append(Text(text=self._texts[item.summary]))
+                case Compacted(summary=str(summary)):
+                    user.append(Text(text=self._texts[summary]))
                 case Briefed() if _continues(self._prefix, item):
                     user.extend(_news(item, self._told, self._texts))
         user = [*_results(pending, outputs), *user]

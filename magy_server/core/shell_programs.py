@@ -73,6 +73,22 @@ _GIT_RUNS: Mapping[str, str] = {
     "submodule": r"foreach",
 }
 
+_LISTS = re.compile(
+    r"-\d+|-[nEiFz]|-n\d+|-s|-M|-C|--(?:oneline|graph|all|reverse|follow|merges|no-[a-z-]+|topo-order"
+    r"|date-order|author-date-order|first-parent|ancestry-path|left-right|left-only|right-only"
+    r"|boundary|cherry|cherry-mark|cherry-pick|full-history|simplify-[a-z-]+|dense|sparse|source"
+    r"|stat|shortstat|numstat|name-only|name-status|summary|dirstat|compact-summary|raw"
+    r"|abbrev-commit|relative-date|parents|children|walk-reflogs|perl-regexp|regexp-ignore-case"
+    r"|extended-regexp|fixed-strings|invert-grep|all-match|branches|tags|remotes|notes|decorate"
+    r"|find-renames|find-copies|relative|color|pretty|abbrev|log-size|clear-decorations)"
+    r"|--(?:stat|dirstat|branches|tags|remotes|exclude|glob|author|committer|grep|since|after|until"
+    r"|before|max-count|skip|format|pretty|date|abbrev|decorate|decorate-refs|min-parents"
+    r"|max-parents|diff-filter|find-renames|relative|color|notes|encoding)(?:=.*)?",
+    re.DOTALL,
+)
+"""Options of `git log` that list commits and names. The others may show what is in files; -S and -G
+tell whether something is."""
+
 _SED_ADDRESS = r"(?:\d+|\$)?(?:,(?:\d+|\$))?"
 _SED_PLAIN = re.compile(rf"{_SED_ADDRESS}[pdq=]|{_SED_ADDRESS}s([/|#,:])(?P<body>.*)", re.ASCII)
 _SED_SWITCHES = frozenset({"-n", "-E", "-r", "-nE", "-nr", "-En", "-u", "--quiet", "--silent"})
@@ -207,6 +223,25 @@ def _git(rest: Sequence[str]) -> str:
     if runs == ".*":
         return f"may make git run a program (`git {words[0]}`)"
     return ""
+
+
+def shows_changes(argv: Sequence[str]) -> bool:
+    """Whether this command of git shows the text of whatever files changed, besides what its name
+    says: `git log -p`, `git status -v`."""
+    if not argv or program(argv[0]) != "git":
+        return False
+    at = 1
+    while at < len(argv) and argv[at].startswith("-"):
+        at += 1
+    words = list(argv[at + 1 :])
+    options = [w for w in words[: words.index("--") if "--" in words else None] if w[:1] == "-"]
+    match argv[at : at + 1]:
+        case ("log" | "reflog",):
+            return not all(_LISTS.fullmatch(option) for option in options)
+        case ("status",):
+            return any(re.match(r"-[a-zA-Z]*v|--v", option) for option in options)
+        case _:
+            return False
 
 
 def _sed(rest: Sequence[str]) -> str:

@@ -139,6 +139,8 @@ class State:
     """Tokens that the next request will have, roughly: those of the latest one, which the provider
     counted, and what came since."""
     compact: CompactAsked | None = None
+    cancelling: bool = False
+    """The compaction that runs between turns shall stop."""
     told: tuple[str, ...] = ()
     """What the person said in the parts of the conversation that were compacted."""
     refused: tuple[str, ...] = ()
@@ -203,7 +205,7 @@ def _apply(state: State, event: Event, seq: int, at: float) -> State:
             rest = {call: group for call, group in state.background.items() if call != event.call}
             return replace(state, background=rest)
         case Ended():
-            return replace(state, turn=None, last_stop=event.stop, questions={})
+            return replace(state, turn=None, last_stop=event.stop, questions={}, compact=None)
         case Consulted():
             return _spent(_entitle(state, event), event)
         case CompactAsked():
@@ -257,6 +259,12 @@ def _entitle(state: State, event: Consulted) -> State:
 
 def _compact(state: State, event: Compacted) -> State:
     """What the prompt was told of the briefing is in the new prefix, so that goes from the rest."""
+    if state.turn:
+        turn = state.turn
+        spent = replace(turn, requests=turn.requests + 1, usage=turn.usage + event.usage)
+        state = replace(state, turn=spent)
+    if event.problem:
+        return replace(state, compact=None, cancelling=False)
     gone = state.conversation[: event.dropped]
     kept = [i for i in state.conversation[event.dropped :] if not isinstance(i, Briefed)]
     said = tuple(words(item) for item in gone if isinstance(item, Prompted))
@@ -265,6 +273,7 @@ def _compact(state: State, event: Compacted) -> State:
         prefix=state.briefing,
         conversation=Vector([event, *kept]),
         compact=None,
+        cancelling=False,
         context=sum(map(size, kept)) // 4,
         told=state.told + said,
         refused=state.refused + refusals(gone),
@@ -313,10 +322,10 @@ def _admit(state: State, event: Admitted, at: float) -> State:
 def _cancel(state: State, event: CancelAsked) -> State:
     turn = state.turn
     if turn is None:
-        return replace(state, compact=None)
+        return replace(state, cancelling=state.compact is not None)
     if turn.cancel or event.turn not in (None, turn.id):
         return state
-    return replace(state, turn=replace(turn, cancel=event), compact=None)
+    return replace(state, turn=replace(turn, cancel=event))
 
 
 def _reply(state: State, turn: Turn, event: Replied) -> State:

@@ -34,7 +34,9 @@ class CallModel:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Replace the older part of the conversation by a summary."""
+    """Replace the older part of the conversation by a summary; or, `cancelled`, let it be."""
+
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def next_step(state: State) -> Step:
     turn = state.turn
     if turn is None:
         if state.compact:
-            return Compact()
+            return Compact(state.cancelling)
         if not state.waiting:
             return Rest()
         first = state.waiting[0].id

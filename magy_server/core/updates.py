@@ -106,10 +106,10 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
         case CompactAsked():
             why = "as you asked" if event.why == "user" else "the model finds it too long"
             yield notice("info", "Compacting", f"The conversation is summed up: {why}.")
+            if event.resting:
+                yield {"sessionUpdate": "state_update", "state": "running"}
         case Compacted():
-            yield notice("info", "Compacted", f"A summary replaces {event.dropped} earlier items; "
-                         "the transcript keeps them.")  # fmt: skip
-            yield _usage(event, "compaction")
+            yield from _compacted(event)
         case Resumed():
             yield notice("info", "Resumed", "The session was interrupted and goes on here.")
         case CancelAsked():
@@ -231,6 +231,19 @@ def _usage(event: Replied | Consulted | Compacted, request: str) -> Update:
     about = {"request": request, "model": event.model, "usage": usage(event.usage),
              "cost": event.cost}  # fmt: skip
     return {"sessionUpdate": "usage_update", "used": event.usage.total, "_meta": {"magy": about}}
+
+
+def _compacted(event: Compacted) -> Iterable[Update]:
+    if event.problem:
+        yield notice("warning", "Not compacted", event.problem)
+    else:
+        by = "A summary" if event.written else "No summary could be had; what the log knows"
+        what = f"{by} replaces {event.dropped} earlier items in what the model sees."
+        yield notice("info", "Compacted", f"{what} The transcript keeps them.")
+    if event.model:
+        yield _usage(event, "compaction")
+    if event.resting:
+        yield {"sessionUpdate": "state_update", "state": "idle"}
 
 
 def _consulted(event: Consulted, stamp: str) -> Iterable[Update]:

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
 from magy_server.demo.project import PRICES, UNSAVED, git_diff, make
 from magy_server.demo.screen import Screen
@@ -22,18 +23,33 @@ PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 def demo(*, fast: bool, real: bool) -> int:
     """Returns the process's exit code: 0 when the story came to its end."""
-    if real and not os.environ.get("ANTHROPIC_API_KEY"):
-        print("magy demo --real needs ANTHROPIC_API_KEY to be set.", file=sys.stderr)
+    if real and (problem := _no_model()):
+        print(f"magy: {problem}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="magy-demo-") as directory:
         return asyncio.run(_play(Path(directory).resolve(), fast=fast, real=real))
 
 
+def _no_model() -> str:
+    """What keeps the person's own model from being used; "" when nothing does."""
+    from magy_server import config
+    from magy_server.providers import Providers
+
+    try:
+        settings = config.load(None, trusted=False, options={}).settings
+        providers = Providers(settings.provider, os.environ, settings.model)
+        asyncio.run(providers.default())
+    except MagyError as error:
+        return error.message
+    return ""
+
+
 async def _play(directory: Path, *, fast: bool, real: bool) -> int:
     root = directory / "shop"
     file = make(root)
-    environ = {"MAGY_STATE_DIR": str(directory / "state"), "MAGY_CONFIG_DIR": str(directory)}
+    environ = {"MAGY_STATE_DIR": str(directory / "state")}
     if not real:
+        environ["MAGY_CONFIG_DIR"] = str(directory)
         environ["MAGY_SCRIPT"] = str(_script(directory, fast=fast))
     screen = Screen(pause=0.0 if fast else 1.0)
     story = _Story(screen, root, file, real=real)

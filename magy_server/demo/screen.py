@@ -10,6 +10,9 @@ from typing import Any
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 
+TAIL = 10
+"""Lines of a command's output."""
+
 
 class Screen:
     """Colours only on a terminal, and not with NO_COLOR. `pause` is for the reader, in seconds."""
@@ -20,7 +23,9 @@ class Screen:
         self._width = min(100, shutil.get_terminal_size((88, 24)).columns)
         self._streaming: str | None = None
         self._titles: dict[str, str] = {}
-        self._shown: set[str] = set()
+        self._kinds: dict[str, str] = {}
+        self._shown: dict[str, str] = {}
+        """What was streamed so far, by message or call."""
 
     def say(self, text: str, *codes: str, end: str = "\n") -> None:
         if codes and self._colours:
@@ -71,9 +76,10 @@ class Screen:
             case "user_message":
                 self._break()
                 self.say(f"  Ada   {update['content'][0]['text']}", BOLD)
-            case "agent_message" if update["messageId"] not in self._shown:
-                for block in update["content"]:
-                    self._stream(update["messageId"], block["text"], "  magy  ")
+            case "agent_message":
+                self._rest(update["messageId"], _texts(update["content"]), "  magy  ")
+            case "agent_thought":
+                self._rest(update["messageId"], _texts(update["content"]), "  thinks  ", DIM)
             case "tool_call_update":
                 self._tool(update)
             case "plan_update":
@@ -86,9 +92,18 @@ class Screen:
             self._break()
             self.say(label, *codes, end="")
             self._streaming = id
-            self._shown.add(id)
+        self._shown[id] = self._shown.get(id, "") + text
         indent = " " * len(label) if not label.endswith("│ ") else label
         self.say(text.replace("\n", f"\n{indent}"), *codes, end="")
+
+    def _rest(self, id: str, whole: str, label: str, *codes: str) -> None:
+        """The whole text, of which the beginning may have streamed."""
+        shown = self._shown.pop(id, "")
+        rest = whole.removeprefix(shown).rstrip("\n")
+        if rest:
+            self._stream(id, rest, label, *codes)
+        self._shown.pop(id, None)
+        self._break()
 
     def _break(self) -> None:
         if self._streaming is not None:
@@ -100,21 +115,38 @@ class Screen:
         about = update.get("_meta", {}).get("magy", {})
         if title := update.get("title"):
             self._titles[call] = title
+        self._kinds[call] = update.get("kind", self._kinds.get(call, ""))
         if decision := about.get("decision"):
             self._break()
             self.say(f"  → {self._titles[call]}", CYAN, end="")
             self.say(f"   [{decision['action']}: {decision['rule']}]", DIM)
         status = about.get("status")
         if status and update.get("status") in ("completed", "failed", "cancelled"):
-            self._break()
-            for block in update.get("content", []):
-                if block["type"] == "diff":
-                    self.diff(block["patch"]["text"])
+            self._said(call, update.get("content", []))
             colour = GREEN if status == "completed" else RED
             self.say(f"    {status}", colour)
+
+    def _said(self, call: str, content: list[dict[str, Any]]) -> None:
+        """A change in full; of a command's output the end, unless it streamed."""
+        if self._kinds[call] == "execute":
+            texts = [block["content"] for block in content if block["type"] == "content"]
+            shown = self._shown.pop(call, "").strip("\n")
+            status, _, body = _texts(texts).partition("\n")
+            rest = body.strip("\n").removeprefix(shown) if status.startswith("[") else status
+            self._break()
+            for line in rest.strip("\n").splitlines()[-TAIL:]:
+                self.say(f"    │ {line}", DIM)
+        self._break()
+        for block in content:
+            if block["type"] == "diff":
+                self.diff(block["patch"]["text"])
 
     def _plan(self, entries: list[dict[str, str]]) -> None:
         self._break()
         marks = {"completed": "✓", "in_progress": "▸", "pending": "·", "cancelled": "✗"}
         for entry in entries:
             self.say(f"    {marks[entry['status']]} {entry['content']}")
+
+
+def _texts(blocks: list[dict[str, Any]]) -> str:
+    return "".join(block["text"] for block in blocks if block["type"] == "text")

@@ -3,56 +3,144 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from magy_server.core.compact import cut, digest, replacement
-from magy_server.core.errors import ProviderError
-from magy_server.core.events import Compacted, Event, Hash, Replied, Text, Usage
+from magy_server.core.errors import MagyError, ProviderError, ProviderFault, StoreError
+from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Text, Usage
 from magy_server.core.ports import Message, ModelRequest
+from magy_server.core.state import NO_USAGE, State
+from magy_server.core.transcript import transcript
 from magy_server.engine.model import ask, request_of
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
 
 LOG = logging.getLogger(__name__)
 
+HOPELESS: tuple[ProviderFault, ...] = ("too_long", "refused")
+"""Faults that the same conversation will always meet; after others it is left as it is."""
+TEXT = 60_000
+"""Characters of a transcript that is summed up where the conversation itself is too long, unless
+the model's window is known."""
+
 
 async def compacted(session: Session, world: World) -> Write:
-    """What to append. The briefing is renewed with it, as a new prefix begins anyway.
-
-    The summary is asked for at the end of the very conversation, so that all of it is read from the
-    provider's cache. When the model cannot answer, what the log knows has to do.
-    """
+    """What to append. Nothing is replaced unless there is a summary, or none can ever be had: then
+    what the log knows has to do. All that can be wrong here is looked at before it costs anything.
+    Raises StoreError."""
     state = session.state
-    session.notice("Compacting the conversation ...\n")
-    blobs: dict[Hash, bytes] = {}
     root = state.opened.root if state.opened else None
-    asked = world.agent("compaction", root).prompt
-    if state.compact and state.compact.focus:
-        asked += f"\n\nThe user asks you to keep in particular: {state.compact.focus}"
-    reply = await _summary(session, world, asked)
-    said = "\n\n".join(p.text for p in reply.content if isinstance(p, Text)) if reply else ""
-    dropped = cut(state) or len(state.conversation)
-    text = replacement(said, digest(state, dropped))
+    resting = state.turn is None
+    try:
+        agent = world.agent("compaction", root)
+        briefing, blobs = await world.briefing(state)
+        session.notice("Compacting the conversation ...\n")
+        found = await _Summary(session, world, agent.prompt).write()
+    except StoreError:
+        raise
+    except MagyError as error:
+        return given_up(state, error.message)
+    dropped = cut(state) or cut(state, all=True)
+    if not dropped:
+        return given_up(state, "there is nothing that may go.")
     event = Compacted(
         dropped=dropped,
-        summary=put(text, blobs),
-        request=put(asked, blobs),
-        model=reply.model if reply else "",
-        usage=reply.usage if reply else Usage(),
-        cost=reply.cost if reply else None,
+        summary=put(replacement(found.text, digest(state, dropped)), blobs),
+        written=bool(found.text),
+        request=put(found.asked, blobs),
+        model=found.model,
+        usage=found.usage,
+        cost=found.cost,
+        resting=resting,
     )
-    briefing, named = await world.briefing(state)
     events: list[Event] = [event] if briefing == state.briefing else [briefing, event]
-    return Write(events, {**blobs, **named})
+    return Write(events, blobs)
 
 
-async def _summary(session: Session, world: World, asked: str) -> Replied | None:
-    request = asking(await request_of(session.state, world), asked)
-    try:
-        return await ask(session, world, request)
-    except ProviderError as error:
-        LOG.warning("%s: no summary: %s", session.stream, error)
-        return None
+def given_up(state: State, problem: str) -> Write:
+    """The conversation stays as it is; a turn that needed it shorter cannot go on."""
+    events: list[Event] = [Compacted(problem=problem, resting=state.turn is None)]
+    if state.turn:
+        message = f"The conversation could not be compacted: {problem}"
+        events.append(Ended(turn=state.turn.id, stop="error", message=message))
+    return Write(events)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """`text` "": the model could not sum up. What was spent on all tries."""
+
+    text: str
+    asked: str
+    model: str = ""
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+
+
+class _Summary:
+    """First asked for at the end of the very conversation, so that all of it is read from the
+    provider's cache; where that is too long, or is answered otherwise, of a transcript."""
+
+    def __init__(self, session: Session, world: World, instructions: str) -> None:
+        self._session = session
+        self._world = world
+        self._state = session.state
+        self._asked = instructions
+        focus = self._state.compact.focus if self._state.compact else ""
+        if focus:
+            self._asked += f"\n\nThe user asks you to keep in particular: {focus}"
+        self._spent: list[Replied] = []
+
+    async def write(self) -> _Found:
+        """Raises ProviderError for what may be better later."""
+        too_long = self._state.compact is not None and self._state.compact.why == "too_long"
+        request = await request_of(self._state, self._world)
+        window = self._state.briefing.window if self._state.briefing else 0
+        room = window * 2 or TEXT
+        tries = [] if too_long else [asking(request, self._asked)]
+        before = await self._before()
+        tries += [self._alone(request, before, size) for size in (room, room // 4)]
+        for one in tries:
+            try:
+                reply = await ask(self._session, self._world, one)
+            except ProviderError as error:
+                if error.fault not in HOPELESS:
+                    raise
+                LOG.warning("%s: no summary: %s", self._session.stream, error)
+                continue
+            self._spent.append(reply)
+            if text := _text(reply):
+                return self._found(text)
+        return self._found("")
+
+    async def _before(self) -> str:
+        """What an earlier compaction left: all that is known of what was before."""
+        found = {i.summary for i in self._state.conversation if isinstance(i, Compacted)}
+        texts = await self._world.texts({hash for hash in found if hash})
+        return "".join(f"{texts[hash]}\n\n" for hash in found if hash)
+
+    def _alone(self, request: ModelRequest, before: str, room: int) -> ModelRequest:
+        """A request of its own, without tools, with about `room` characters."""
+        said = transcript(self._state.conversation, max(room - len(before), room // 2))
+        text = f"<conversation>\n{before[: room // 2]}{said}\n</conversation>"
+        message = Message("user", (Text(text=f"{text}\n\n{self._asked}"),))
+        return replace(request, system=(), tools=(), messages=(message,))
+
+    def _found(self, text: str) -> _Found:
+        if not self._spent:
+            return _Found(text, self._asked)
+        usage = sum((reply.usage for reply in self._spent), NO_USAGE)
+        costs = [reply.cost for reply in self._spent]
+        known = [cost for cost in costs if cost is not None]
+        cost = sum(known) if len(known) == len(costs) else None
+        return _Found(text, self._asked, self._spent[-1].model, usage, cost)
+
+
+def _text(reply: Replied) -> str:
+    """Only a whole answer that is nothing but words is a summary."""
+    if reply.stop != "end_turn" or any(isinstance(part, Call) for part in reply.content):
+        return ""
+    return "\n\n".join(part.text for part in reply.content if isinstance(part, Text)).strip()
 
 
 def asking(request: ModelRequest, text: str) -> ModelRequest:

@@ -28,10 +28,11 @@ async def consult(session: Session, world: World, name: str) -> tuple[Consulted,
     """What the agent `name` says of the session, and the blobs to store with it. Raises
     ProviderError."""
     state = session.state
-    agent = world.agent(name, state.opened.root if state.opened else None)
-    small = world.settings.small if name == "title" else ""
+    root = state.opened.root if state.opened else None
+    agent, settings = world.agent(name, root), world.settings(root)
+    small = settings.small if name == "title" else ""
     own = state.briefing.model if state.briefing else state.model
-    model = agent.model or small or own or await world.default_model()
+    model = agent.model or small or own or await world.models(root).default()
     text = transcript(state.conversation, ROOM.get(name, 20_000))
     request = ModelRequest(
         id=name,
@@ -40,7 +41,7 @@ async def consult(session: Session, world: World, name: str) -> tuple[Consulted,
         system=(agent.prompt,),
         tools=(),
         messages=(Message("user", (Text(text=text),)),),
-        max_tokens=world.settings.max_tokens,
+        max_tokens=settings.max_tokens,
         temperature=agent.temperature,
     )
     reply = await ask(session, world, request)
@@ -70,12 +71,16 @@ class Titles:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
-        ended = any(isinstance(e.event, Ended) and e.event.stop != "error" for e in entries)
+        stops = [entry.event.stop for entry in entries if isinstance(entry.event, Ended)]
+        ended = any(stop not in ("error", "cancelled", "refusal") for stop in stops)
         named = state.options.get("title") or state.turns > TRIES
-        if ended and not named and state.stream not in self._tasks:
+        if ended and not named and state.stream not in self._tasks and self._wanted(state):
             task = asyncio.create_task(self._give(state.stream), name=f"title {state.stream}")
             self._tasks[state.stream] = task
-            task.add_done_callback(lambda _: self._tasks.pop(state.stream, None))
+            task.add_done_callback(lambda task: self._done(state.stream, task))
+
+    def _wanted(self, state: State) -> bool:
+        return self._world.settings(state.opened.root if state.opened else None).titles
 
     async def _give(self, stream: str) -> None:
         """A title is a nicety: when it cannot be had, the first prompt stands for it."""
@@ -87,6 +92,11 @@ class Titles:
             await session.append(lambda now: write if now.opened else None)
         except MagyError as error:
             LOG.info("%s: no title: %s", stream, error)
+
+    def _done(self, stream: str, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(stream, None)
+        if not task.cancelled() and (error := task.exception()):
+            LOG.error("%s: no title", stream, exc_info=error)
 
     async def close(self) -> None:
         tasks = list(self._tasks.values())

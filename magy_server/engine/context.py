@@ -55,12 +55,12 @@ class RunContext(LookContext):
     @property
     def rules(self) -> Hashable:
         """What this agent may do, as far as it is remembered."""
-        return (self._law.rules, *(grant.id for grant in self._law.grants), self._law.bypass)
+        return self._law.identity
 
     @property
     def busy(self) -> bool:
-        """Commands of this session run in the background, and may change anything."""
-        return bool(self._live.state.background)
+        """Commands run in the background, and may change anything."""
+        return self._world.busy()
 
     def open_versions(self) -> Hashable:
         """Which text of which file the editor shows."""
@@ -68,7 +68,10 @@ class RunContext(LookContext):
         if editor is None:
             return ()
         buffers = (editor.buffer(path) for path in editor.open_paths())
-        return tuple((buffer.path, buffer.version) for buffer in buffers if buffer)
+        # A file that is closed and opened again may have another text under the same version.
+        return tuple(
+            (buffer.path, buffer.version, hash(buffer.text)) for buffer in buffers if buffer
+        )
 
     def may_read(self, path: str) -> Action:
         return self._law.may_read(self.root, path)

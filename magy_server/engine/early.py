@@ -8,7 +8,7 @@ one that could change something are taken: a read after a write must see what wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -33,8 +33,11 @@ class _QuietContext(RunContext):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """`rules`: by which it was allowed, and by which it looked into files."""
+
     facts: Facts
     blobs: Mapping[Hash, bytes]
+    rules: Hashable
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class Early:
         except MagyError:
             return None
         allowed = not facts.problem and now.decide(tool, facts).action == "allow"
-        return _Found(facts, blobs) if allowed else None
+        return _Found(facts, blobs, now.identity) if allowed else None
 
     async def _run(
         self, call: Call, tool: Tool, looking: asyncio.Task[_Found | None]
@@ -117,6 +120,8 @@ class Early:
         began = clock.now()
         try:
             now = await law(self._session, self._world)
+            if now.identity != found.rules:
+                return None
             context = _QuietContext(self._session, self._world, call.id, found.facts, now)
             outcome = await supervised(call, tool, context, self._world.results)
         except MagyError:
@@ -131,8 +136,9 @@ class Early:
         same = (ahead.call.name, ahead.call.arguments) == (call.name, call.arguments)
         found = await ahead.looking if same and call.invalid is None else None
         if found is not None:
-            decision = (await law(self._session, self._world)).decide(tool, found.facts)
-            if decision.action == "allow":
+            now = await law(self._session, self._world)
+            decision = now.decide(tool, found.facts)
+            if decision.action == "allow" and now.identity == found.rules:
                 judged = Judged(call=call.id, facts=found.facts, decision=decision)
                 return Write([judged], found.blobs)
         ahead.cancel()

@@ -153,12 +153,12 @@ class Engine:
         filled = dict(about)
         if not filled.get("model"):
             agent = self.world.agents(root).get(filled.get("agent", ""))
-            filled["model"] = (agent and agent.model) or await self._default_model()
+            filled["model"] = (agent and agent.model) or await self._default_model(root)
         return filled
 
-    async def _default_model(self) -> str:
+    async def _default_model(self, root: str | None) -> str:
         try:
-            return await self.world.default_model()
+            return await self.world.models(root).default()
         except ProviderError:
             return ""  # whoever prompts is told
 
@@ -208,9 +208,14 @@ class Engine:
         """Asks for it; it happens before the next model request, or now if nothing runs."""
         session = await self.runner.session(stream_of(session_id))
         if not possible(session.state):
-            raise InvalidRequest("There is nothing to compact: the agent has not answered yet.")
-        event = CompactAsked(focus=focus)
-        await self._say(session, lambda now: None if now.compact else Write([event]))
+            raise InvalidRequest("There is nothing to compact: no reply has come yet.")
+
+        def ask(now: State) -> Write | None:
+            if now.compact:
+                return None
+            return Write([CompactAsked(focus=focus, resting=now.turn is None)])
+
+        await self._say(session, ask)
 
     async def summary(self, session_id: str) -> str:
         """As for a pull request. Raises ProviderError."""
@@ -218,7 +223,10 @@ class Engine:
         if not possible(session.state):
             raise InvalidRequest("There is nothing to sum up: the agent has not answered yet.")
         said, blobs = await consult(session, self.world, "summary")
-        await session.append(lambda now: Write([said], blobs))
+        try:
+            await session.append(lambda now: Write([said], blobs))
+        except Conflict:
+            raise NotFound(f"Session {session_id!r} was deleted meanwhile.") from None
         return said.text
 
     async def cancel(self, session_id: str, turn: str | None) -> bool:
@@ -231,13 +239,14 @@ class Engine:
     ) -> bool:
         def decide(now: State) -> Write | None:
             running = now.turn
-            if now.compact and not running:
-                return Write([CancelAsked(why=why)])
             if running and turn in (None, running.id):
                 return None if running.cancel else Write([CancelAsked(turn=running.id, why=why)])
             # The turn has not begun: its prompt still waits, and need not wait any longer.
             first = now.waiting[0].id if now.waiting and not running else None
             unborn = turn or first
+            compacting = now.compact is not None and running is None
+            if turn is None and compacting:
+                return None if now.cancelling else Write([CancelAsked(why=why)])
             if unborn and any(prompt.id == unborn for prompt in now.waiting):
                 return Write([Requeued(dropped=(unborn,))])
             return None
@@ -258,10 +267,11 @@ class Engine:
         self, session_id: str, option: Literal["agent", "model", "bypass", "title"], value: str
     ) -> State:
         session = await self.runner.session(stream_of(session_id))
+        root = session.state.opened.root if session.state.opened else None
         if option == "agent":
-            self.world.agent(value, session.state.opened.root if session.state.opened else None)
+            self.world.agent(value, root)
         elif option == "model":
-            self.world.provider(value)
+            self.world.models(root).named(value)
         elif option == "bypass" and value not in ("on", "off"):
             raise InvalidRequest(f"bypass is 'on' or 'off', not {value!r}.")
         event = Configured(option=option, value=value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from magy_server.core.events import Ended, Entry, Event, Opened, Requeued
+from magy_server.core.events import Compacted, Ended, Entry, Event, Opened, Requeued
 from magy_server.core.ports import Batch
 from magy_server.core.state import State, fold
 from magy_server.engine.calls import closed
@@ -31,6 +31,8 @@ def _closing(state: State) -> list[Event]:
     events: list[Event] = []
     if state.waiting:
         events.append(Requeued(dropped=tuple(prompt.id for prompt in state.waiting)))
+    if state.compact and state.turn is None:
+        events.append(Compacted(problem="Forked here.", resting=True))
     if state.turn is None:
         return events
     for call in state.turn.open_calls:

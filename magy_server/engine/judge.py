@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from magy_server.core import permit
@@ -50,6 +50,11 @@ class Law:
     sources: Sequence[permit.Ruleset]
     grants: Sequence[Grant]
     bypass: bool
+
+    @property
+    def identity(self) -> Hashable:
+        """The same for two that decide the same."""
+        return (self.rules, *(grant.id for grant in self.grants), self.bypass)
 
     def decide(self, tool: Tool, facts: Facts) -> Decision:
         return permit.decide(facts, tool.key, tool.effect, self.sources, self.grants, self.bypass)

@@ -19,7 +19,7 @@ from magy_server.core.ports import ModelRequest, Provider
 from magy_server.core.state import State
 from magy_server.engine.early import Early
 from magy_server.engine.session import Session, Write
-from magy_server.engine.world import World
+from magy_server.engine.world import Settings, World
 
 LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: the person decides."""
@@ -53,10 +53,13 @@ async def ask(
 ) -> Replied:
     """The reply, fit for the log, with what it cost. Without `early` nothing of it is shown while
     it streams. Raises ProviderError."""
-    provider, own_name = world.provider(request.model)
+    root = session.state.opened.root if session.state.opened else None
+    models = world.models(root)
+    provider, own_name = models.named(request.model)
     sent = replace(request, model=own_name)
-    reply = _storable(await _retried(session, world, provider, sent, early))
-    price = world.facts(request.model).price
+    settings = world.settings(root)
+    reply = _storable(await _retried(session, settings, provider, sent, early))
+    price = models.facts(request.model).price
     known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
     cost = price.of(reply.usage) if price is not None and known else None
     return reply.model_copy(update={"model": request.model, "cost": cost})
@@ -64,14 +67,14 @@ async def ask(
 
 async def _retried(
     session: Session,
-    world: World,
+    settings: Settings,
     provider: Provider,
     request: ModelRequest,
     early: Early | None,
 ) -> Replied:
     """Retries what may succeed later: no call with an effect has run yet, so asking again is always
     safe."""
-    retries = world.settings.retries
+    retries = settings.retries
     for attempt in range(retries + 1):
         try:
             return await _stream(session, provider, request, early)
@@ -79,12 +82,13 @@ async def _retried(
             if early:
                 early.discard()
                 session.restart(request.id)
-            wait = _wait(error, attempt, world.settings.retry_delay)
+            wait = _wait(error, attempt, settings.retry_delay)
             if error.retryable and wait > LONGEST_WAIT:
                 raise _patience(error, wait) from error
             if not error.retryable or attempt == retries:
                 raise
-            session.notice(f"{error.message} Trying again in {wait:.0f} s ({attempt + 1}).\n")
+            if early:
+                session.notice(f"{error.message} Trying again in {wait:.0f} s ({attempt + 1}).\n")
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")
 

@@ -22,7 +22,7 @@ from magy_server.core.state import CallState, State
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
 from magy_server.engine.calls import Outcome, closed, completed, look, supervised
-from magy_server.engine.compaction import compacted
+from magy_server.engine.compaction import compacted, given_up
 from magy_server.engine.context import RunContext
 from magy_server.engine.early import Early
 from magy_server.engine.judge import judge, law
@@ -38,6 +38,8 @@ class Performer:
         self._session = session
         self._world = world
         self.early = Early(session, world)
+        self._asked = ""
+        """The request that is under way."""
 
     # --- prompts --------------------------------------------------------------------------------
 
@@ -73,11 +75,17 @@ class Performer:
 
     async def call_model(self) -> None:
         self.early.begin()
+        self._asked = str(self._session.state.seq)
         await call_model(self._session, self._world, self.early)
+        self._asked = ""
 
     async def compact(self) -> None:
         write = await compacted(self._session, self._world)
         await self._session.append(lambda now: write if now.compact or due(now) else None)
+
+    async def keep_whole(self, problem: str) -> None:
+        """The compaction that a person asked for between turns does not take place."""
+        await self._session.append(lambda now: given_up(now, problem) if now.compact else None)
 
     def deadline(self) -> float | None:
         """When the running turn must end, seconds since the epoch; None: no limit."""
@@ -188,12 +196,13 @@ class Performer:
         """Closes each open call as what it is, and the turn, in one append: a log is always a
         valid conversation."""
         self.early.discard()
+        asked, self._asked = self._asked, ""
         partials = dict(self._session.partials)
 
         def decide(now: State) -> Write | None:
             if now.turn is None:
                 return None
-            events: list[Event] = list(_said_so_far(now, partials))
+            events: list[Event] = list(_said_so_far(now, asked, partials))
             for call in now.turn.open_calls:
                 partial = partials.get(("output", call.call.id))
                 events.append(closed(call, partial.since(0) if partial else ""))
@@ -203,14 +212,17 @@ class Performer:
         await self._session.append(decide)
 
 
-def _said_so_far(state: State, partials: Mapping[tuple[str, str], Partial]) -> Iterator[Replied]:
-    """The text of a reply that was stopped while it streamed: it was read, so it is kept. What it
-    cost was not said. Of older requests nothing counts: their process died."""
-    spoken = {int(id): p.since(0) for (kind, id), p in partials.items() if kind == "text"}
-    text = spoken[max(spoken)] if spoken else ""
-    if text.strip() and state.briefing:
-        yield Replied(request=str(max(spoken)), model=state.briefing.model,
-                      content=(Text(text=text),), stop="cancelled")  # fmt: skip
+def _said_so_far(
+    state: State, request: str, partials: Mapping[tuple[str, str], Partial]
+) -> Iterator[Replied]:
+    """A reply that was stopped: its text was read, so it is kept; what it cost was not said."""
+    if request and state.briefing:
+        partial = partials.get(("text", request))
+        text = partial.since(0) if partial else ""
+        content = (Text(text=text),) if text.strip() else ()
+        yield Replied(
+            request=request, model=state.briefing.model, content=content, stop="cancelled"
+        )
 
 
 def _timed(finished: Finished, duration: float) -> Finished:

@@ -17,6 +17,7 @@ from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.engine.calls import closed
+from magy_server.engine.compaction import given_up
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Listener, Session, Write
 from magy_server.engine.turn import run
@@ -182,10 +183,14 @@ class Runner:
             if not isinstance(cause, Conflict):
                 self._give_up(session, cause)
             return
-        said = cause.message if isinstance(cause, MagyError) else f"{type(cause).__name__}: {cause}"
+        said = f"Magy failed: {type(cause).__name__}: {cause}"
+        if isinstance(cause, MagyError):
+            said = cause.message
 
         def decide(now: State) -> Write | None:
             events: list[Event] = []
+            if now.compact and now.turn is None:
+                return given_up(now, said)
             if now.turn:
                 turn = now.turn.id
                 events += [closed(call) for call in now.turn.open_calls]
@@ -194,7 +199,7 @@ class Runner:
                 events.append(Admitted(turn=turn, prompts=(turn,), first=now.prompts[turn]))
             else:
                 return None
-            return Write([*events, Ended(turn=turn, stop="error", message=f"Magy failed: {said}")])
+            return Write([*events, Ended(turn=turn, stop="error", message=said)])
 
         try:
             if await session.append(decide):

@@ -169,6 +169,8 @@ class Session:
             self.forget(event.request)
         elif event.type == "finished":
             self.partials.pop(("output", event.call), None)
+        elif event.type in ("compacted", "consulted"):
+            self.partials.pop(("notice", "notice"), None)
         elif event.type == "ended":
             self.partials.clear()
 

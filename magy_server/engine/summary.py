@@ -54,6 +54,8 @@ def title(state: State) -> str:
     """The given title, else the first line of the first prompt."""
     if given := state.options.get("title"):
         return given
+    if state.told:
+        return _line(state.told[0])
     first = next((item for item in state.conversation if isinstance(item, Prompted)), None)
     first = first or (state.waiting[0] if state.waiting else None)
     return text_of(first) if first else ""
@@ -61,5 +63,9 @@ def title(state: State) -> str:
 
 def text_of(prompted: Prompted) -> str:
     text = " ".join(block.text for block in prompted.content if isinstance(block, Text)).strip()
+    return _line(text)
+
+
+def _line(text: str) -> str:
     line = text.split("\n", 1)[0]
     return line if len(line) <= TITLE else line[: TITLE - 1] + "…"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
@@ -20,6 +21,14 @@ PLANS = (".magy/plan", ".magent/plan")
 """Where the plan agent writes; nothing there is ever read as a setting."""
 MOST = 10_000
 """Files hashed at most; a root with more Magy files than that is never trusted."""
+LARGEST = 8 << 20
+"""Bytes of one of them, and..."""
+ALL = 64 << 20
+"""...of all together; the same holds."""
+
+
+_NEVER = "such a project cannot be trusted"
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block
 
 
 class Settings(Protocol):
@@ -45,15 +54,21 @@ class Trust(Protocol):
 
 def files_hash(root: str) -> str:
     """SHA-256 over names and contents of the root's Magy files. Raises NotTrusted for what cannot
-    be vouched for: a link, which may show something else tomorrow, or too many files."""
+    be vouched for: a link, which may show something else tomorrow, what is no regular file (a pipe
+    would be waited for), or too much."""
     digest = hashlib.sha256()
+    left = ALL
     paths = sorted(islice(magy_files(root), MOST + 1))
     if len(paths) > MOST:
-        raise NotTrusted(f"{root} has more than {MOST} Magy files; it cannot be trusted.")
+        raise NotTrusted(f"{root} has more than {MOST} Magy files; {_NEVER}.")
     for path in paths:
         name = os.path.relpath(path, root).encode("utf-8", "surrogateescape")
         digest.update(len(name).to_bytes(4, "big") + name)
-        digest.update(_content(path))
+        content, size = _content(path)
+        digest.update(content)
+        left -= size
+        if left < 0:
+            raise NotTrusted(f"{root} has more than {ALL >> 20} MB of Magy files; {_NEVER}.")
     return digest.hexdigest()
 
 
@@ -71,14 +86,29 @@ def magy_files(root: str) -> Iterator[str]:
             yield path
 
 
-def _content(path: str) -> bytes:
+def _content(path: str) -> tuple[bytes, int]:
+    """A hash of it, and its size in bytes."""
     if os.path.islink(path):
         raise NotTrusted(
             f"{path} is a symbolic link, so what it says can change unseen; replace it by a file, "
             "then trust the project."
         )
     try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).digest()
+        data = _data(path)
     except OSError as error:
-        return f"unreadable:{error.errno}".encode()
+        return f"unreadable:{error.errno}".encode(), 0
+    if len(data) > LARGEST:
+        raise NotTrusted(f"{path} is larger than {LARGEST >> 20} MB; {_NEVER}.")
+    return hashlib.sha256(data).digest(), len(data)
+
+
+def _data(path: str) -> bytes:
+    """One byte more than `LARGEST` if there is more. Raises OSError."""
+    fd = os.open(path, _READ)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise NotTrusted(f"{path} is no regular file; remove it, then trust the project.")
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(LARGEST + 1)
+    finally:
+        os.close(fd)

@@ -50,7 +50,13 @@ async def run(session: Session, perform: Performer) -> None:
                 case CallModel():
                     running.limit_time(perform)
                     running.start("model", perform.call_model())
+                case Compact(cancelled=True):
+                    await running.stop()
+                    await perform.keep_whole("Cancelled.")
+                case Compact() if running.has("model"):
+                    pass  # what it costs must not be paid twice
                 case Compact():
+                    running.limit_time(perform)
                     running.start("compact", perform.compact())
                 case Judge(calls):
                     for call in calls:

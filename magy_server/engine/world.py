@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
@@ -51,10 +52,29 @@ class Settings:
     """Share of a model's window; 1: never."""
     small: str = ""
     """`provider/model` for titles and the like; "": the session's own."""
+    titles: bool = True
     limits: Limits = field(default_factory=Limits)
     retries: int = 4
     retry_delay: float = 1.0
     """Seconds before the first retry; doubled each time, unless the provider says how long."""
+
+
+class Models(Protocol):
+    """Models are named `provider/model`."""
+
+    def named(self, full: str) -> tuple[Provider, str]:
+        """The provider, and its own name for the model. Raises ProviderError."""
+        ...
+
+    def facts(self, full: str) -> ModelFacts: ...
+
+    async def default(self) -> str:
+        """For who names none. Raises ProviderError: nothing is configured."""
+        ...
+
+    def models(self) -> Sequence[str]:
+        """Those to offer; any other may be named."""
+        ...
 
 
 @dataclass(slots=True)
@@ -63,24 +83,22 @@ class World:
     store: Store
     bus: Bus
     clock: Clock
-    settings: Settings
     tools: Mapping[str, Tool]
     agents: Callable[[str | None], Agents]
     """The agents that a workspace root has."""
     rules: Callable[[str | None], Sequence[Ruleset]]
     """The configured rules that hold for a workspace root, besides the agent's own."""
-    provider: Callable[[str], tuple[Provider, str]]
-    """`provider/model` -> the provider and its own name for the model. Raises ProviderError."""
-    default_model: Callable[[], Awaitable[str]]
-    """`provider/model` for who names none. Raises ProviderError: nothing is configured."""
-    facts: Callable[[str], ModelFacts] = lambda full: ModelFacts()
+    settings: Callable[[str | None], Settings]
+    """The settings that hold for a workspace root."""
+    models: Callable[[str | None], Models]
+    """The models that a workspace root's configuration gives."""
     expand: Expand | None = None
     contexts: Sequence[ContextProvider] = ()
-    models: Sequence[str] = ()
-    """`provider/model` names to offer; any other may be named."""
     editor: Editor | None = None
     peers: Callable[[], Sequence[str]] = tuple
     """Ids of the other living processes on this store."""
+    busy: Callable[[], bool] = lambda: False
+    """Whether commands run in the background of any session here."""
     results: Results = field(default_factory=lambda: Results(time.monotonic))
     _texts: dict[Hash, str] = field(default_factory=dict)
     _schemas: dict[str, str] = field(default_factory=dict)
@@ -118,8 +136,8 @@ class World:
         """What enters the prompts of a session from here on, as things stand now."""
         root = state.opened.root if state.opened else None
         agent = self.agent(state.agent, root)
-        model = state.model or agent.model or await self.default_model()
-        sizes = self._sizes(self.facts(model))
+        settings, models = self.settings(root), self.models(root)
+        model = state.model or agent.model or await models.default()
         sources = [agent.rules, *self.rules(root)]
         blobs: dict[Hash, bytes] = {}
         sections = [("agent", agent.prompt)]
@@ -133,22 +151,11 @@ class World:
             tools=tuple(_section(tool.name, self._schema(tool), blobs) for tool in offered),
             readers=tuple(tool.name for tool in offered if tool.effect == "read"),
             rules=put(json.dumps([s.model_dump(mode="json") for s in sources]), blobs),
-            **sizes,
-            thinking_tokens=self.settings.thinking_tokens,
+            **_sizes(settings, models.facts(model)),
+            thinking_tokens=settings.thinking_tokens,
             temperature=agent.temperature,
-            limits=self.settings.limits,
+            limits=settings.limits,
         ), blobs
-
-    def _sizes(self, facts: ModelFacts) -> dict[str, int]:
-        """Where neither the person nor the table names a limit, none is sent: a small local model
-        would refuse one that it cannot reach."""
-        share, wanted = self.settings.compact_at, self.settings.max_tokens
-        usual = min(USUAL_REPLY, facts.max_tokens)
-        return {
-            "max_tokens": min(wanted, facts.max_tokens or wanted) if wanted else usual,
-            "window": facts.window,
-            "compact_at": int(facts.window * share) if share < 1 else 0,
-        }
 
     def _schema(self, tool: Tool) -> str:
         """Tools are made once and never change."""
@@ -208,6 +215,18 @@ def put(text: str | bytes, blobs: dict[Hash, bytes]) -> Hash:
     hash = hashlib.sha256(data).hexdigest()
     blobs[hash] = data
     return hash
+
+
+def _sizes(settings: Settings, facts: ModelFacts) -> dict[str, int]:
+    """Where neither the person nor the table names a limit, none is sent: a small local model would
+    refuse one that it cannot reach. Compaction leaves room for the reply."""
+    wanted = settings.max_tokens
+    usual = min(USUAL_REPLY, facts.max_tokens)
+    reply = min(wanted, facts.max_tokens or wanted) if wanted else usual
+    share = int(facts.window * settings.compact_at)
+    room = max(facts.window - reply - facts.window // 50, facts.window // 4)
+    compact_at = min(share, room) if settings.compact_at < 1 else 0
+    return {"max_tokens": reply, "window": facts.window, "compact_at": compact_at}
 
 
 def _section(name: str, text: str, blobs: dict[Hash, bytes]) -> Section:

@@ -4,7 +4,7 @@ streamed answer as deltas and one Replied. https://platform.claude.com/docs/en/a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import orjson
 
 from magy_server.core.events import Call, Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
-from magy_server.llm import wire
+from magy_server.llm import sight, wire
 from magy_server.llm.wire import Stop, StreamError, own_id
 
 Block = dict[str, Any]
@@ -22,7 +22,11 @@ LEAST_THINKING = 1024
 """The API refuses a smaller thinking budget."""
 USUAL_LIMIT = 32_000
 """Tokens of a reply that is not limited: the API insists on a limit."""
+MOST_PICTURES, PICTURES_LEAVE = 20, 10
+"""With more pictures in a request the API refuses those over 2,000 pixels, which others of the
+session may be. So many older ones at a time are only named."""
 
+_THOUGHTS = ("thinking", "redacted_thinking")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _STOPS: Mapping[str, Stop] = {
     "end_turn": "end_turn",
@@ -37,16 +41,21 @@ _STOPS: Mapping[str, Stop] = {
 # --- request ------------------------------------------------------------------------------------
 
 
-def body(request: ModelRequest) -> dict[str, Any]:
-    """The JSON body, `stream` left out. A pure function of the request: a longer conversation
+def body(request: ModelRequest, *, blind: bool = False) -> dict[str, Any]:
+    """The JSON body, `stream` left out. A pure function of its arguments: a longer conversation
     extends the blocks of a shorter one and changes none of them, cache marks aside, so that what
-    the provider has cached stays a prefix."""
+    the provider has cached stays a prefix; only where pictures become too many, some old ones
+    leave. `blind`: the model cannot see."""
     system = [_text(text) for text in request.system if text.strip()]
     tools: list[Block] = [
         {"name": t.name, "description": t.description, "input_schema": dict(t.parameters)}
         for t in request.tools
     ]
-    messages = _messages(request.messages)
+    if blind:
+        shown = sight.unseen(request.messages)
+    else:
+        shown = sight.newest(request.messages, MOST_PICTURES, PICTURES_LEAVE)
+    messages = _messages(shown)
     _mark(system, tools, messages)
     limit = request.max_tokens or USUAL_LIMIT
     result: dict[str, Any] = {"model": request.model, "max_tokens": limit}
@@ -82,13 +91,22 @@ def _messages(messages: Sequence[Message]) -> list[Block]:
     """One message for each run of messages of one role. Within a user message tool results come
     first, as the API demands. What would be empty is left out."""
     ids = wire.wire_ids(messages, _ID, own_id)
-    rendered = ((m.role, list(_blocks(m.parts, ids))) for m in messages)
+    rendered = ((m.role, _whole(_blocks(m.parts, ids))) for m in messages)
     result: list[Block] = []
     for role, group in groupby((r for r in rendered if r[1]), key=lambda r: r[0]):
         blocks = [block for _, blocks in group for block in blocks]
         if role == "user":
             blocks.sort(key=lambda block: block["type"] != "tool_result")
         result.append({"role": role, "content": blocks})
+    return result
+
+
+def _whole(blocks: Iterable[Block]) -> list[Block]:
+    """Without thinking at the end: the API refuses what nothing was said after (the reply was cut
+    short), and would refuse every later request with it."""
+    result = list(blocks)
+    while result and result[-1]["type"] in _THOUGHTS:
+        result.pop()
     return result
 
 
@@ -140,7 +158,9 @@ def _result(output: ToolOutput, ids: Mapping[str, str]) -> Block:
     # An error must say something.
     text = "(failed without output)" if output.error else ""
     text = output.text if output.text.strip() else text
-    if output.pictures:
+    if output.pictures and output.error:  # it may hold only text
+        block["content"] = f"{text}\n{sight.BESIDE_ERROR}"
+    elif output.pictures:
         said = [_text(text)] if text else []
         block["content"] = [*said, *map(_image, output.pictures)]
     elif text:

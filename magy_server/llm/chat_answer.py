@@ -61,6 +61,8 @@ class _Call:
     sent: int = 0
     """So many pieces were given as deltas."""
     done: bool = False
+    again: bool = False
+    """It was whole, and was begun again: if arguments follow, as another call."""
     extra: Any = None
 
     @property
@@ -72,6 +74,12 @@ class _Call:
         """The arguments are a complete object. (Looked at often, so parsed only if it can be.)"""
         last = self.pieces[-1] if self.pieces else ""
         return last.rstrip().endswith("}") and arguments_in(self.text) is not None
+
+    def is_said_by(self, id: str, name: str, arguments: str) -> bool:
+        """Some servers end a call by saying once more all of it, or its id and name alone."""
+        if not id or id != self.id or name not in ("", self.name):
+            return False
+        return self.whole and arguments in ("", self.text)
 
 
 class Answer(wire.Answer):
@@ -85,8 +93,11 @@ class Answer(wire.Answer):
         self._finish: str | None = None
         self._refused = False
         self._usage: Mapping[str, Any] | None = None
+        self._began = False
+        """There was a chunk of the reply itself."""
         self._counted = False
-        """A chunk of its own said what the reply cost: the last one."""
+        """The last chunk was one of its own that says what the reply cost. Some servers say it
+        first, and of some the last is the only sign that the reply is over."""
 
     def feed(self, event: Any) -> Sequence[Delta]:
         chunk = event[0] if isinstance(event, list) and event else event
@@ -151,11 +162,13 @@ class Answer(wire.Answer):
 
     def _count(self, chunk: Mapping[str, Any], choices: Sequence[Any]) -> None:
         """Usage comes in a chunk of its own, in the last one, in a choice, or cumulative in all."""
+        if choices:
+            self._began, self._counted = True, False
         places = [*choices[:1], chunk.get("x_groq") or {}, chunk]
         for place in places:
             if isinstance(found := place.get("usage"), Mapping):
                 self._usage = found
-                self._counted = not choices
+                self._counted = self._began and not choices
 
     def _choice(self, choice: Mapping[str, Any]) -> Iterator[Delta]:
         delta = choice.get("delta") or {}
@@ -218,8 +231,12 @@ class Answer(wire.Answer):
         index, id = piece.get("index"), str(piece.get("id") or "")
         name = str(function.get("name") or "")
         call = self._same(index, id)
-        if call and id and id == call.id and call.whole and arguments == call.text:
-            return  # some servers say the whole call once more at the end
+        if call and call.is_said_by(id, name, arguments):
+            call.extra = piece.get("extra_content") or call.extra
+            call.again = not arguments
+            return
+        if call and call.again and arguments and not name and id in ("", call.id):
+            id, name = call.id, call.name
         if call is None or self._is_another(call, id, name):
             yield from self._say("text", self._held.release())
             for before in self._calls:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from magy_server.core.errors import ProviderError, ProviderFault
 
@@ -82,10 +82,11 @@ _ADVICE: Mapping[ProviderFault, str] = {
     "rate_limit": "wait, or use another model",
     "overloaded": "wait, or use another model",
     "server": "this is a failure on the provider's side; try again later",
-    "timeout": "try again; if it persists, check the network",
+    "timeout": "try again; if it persists, check the network, or raise `model.timeout`",
     "connection": "check the network, a proxy in between, and the base URL",
     "malformed": "check that the base URL is this provider's API and not a web page or a proxy",
-    "too_long": "compact the session, start a new one, or use a model with a larger context",
+    "too_long": "compact the session, start a new one, or use a model with a larger context (a "
+    "server on your own machine: start it with 32,000 tokens)",
     "refused": "this request will not succeed as it is; the provider's words say why",
 }
 
@@ -194,6 +195,24 @@ def status_failure(
         advice=_GARBLED if fault == "malformed" else "",
         retryable=None if wish not in ("true", "false") else wish == "true",
         retry_after=retry_after(headers),
+    )
+
+
+def redirect_failure(target: str, status: int, url: str, location: str) -> ProviderError:
+    """For an HTTP answer that sends elsewhere: to `location` (perhaps relative to `url`, that of
+    the request). Nothing is sent there, for nobody chose it."""
+    try:
+        parts = urlsplit(urljoin(url, location))
+    except ValueError:
+        parts = urlsplit("")
+    where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"[:_LONGEST_QUOTE]
+    points = f", which points to {where}" if location and parts.netloc else ""
+    return failure(
+        target,
+        "not_found",
+        f"the provider answered HTTP {status}{points}; nothing was sent there",
+        advice="check the base URL; if that is where this API is now, set `base_url` of the "
+        "provider in magy.toml to it",
     )
 
 

@@ -51,24 +51,30 @@ class _OpenAIProvider(SdkProvider):
     def _make_client(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI, Timeout
 
-        client = AsyncOpenAI(
+        return AsyncOpenAI(
             api_key=self._api_key or "none",
             base_url=self._base_url,
             max_retries=0,
             # The limits on reading are ours: the SDK knows only one for all phases.
             timeout=Timeout(None, connect=self._connect, write=self._first_byte),
         )
-        if not known(self._base_url, "").official:
-            # From the environment, and not for other people's servers.
-            client.organization = client.project = None
-        return client
+
+    @property
+    def _official(self) -> bool:
+        return known(self._base_url, "").official
+
+    def _keep_private(self, client: Any) -> None:
+        super()._keep_private(client)
+        client.organization = client.project = None
 
     def _quirks(self, request: ModelRequest) -> Quirks:
         found = self._learned.get(request.model)
         return found or known(self._base_url, request.model)
 
-    def _learn(self, request: ModelRequest, sent: Mapping[str, Any], error: Any) -> bool:
-        quirks = learned(self._quirks(request), sent, error)
+    def _learn(
+        self, request: ModelRequest, sent: Mapping[str, Any], error: Any, status: int
+    ) -> bool:
+        quirks = learned(self._quirks(request), sent, error, status)
         if quirks is None:
             return False
         self._learned[request.model] = quirks

@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from magy_server.core.ports import ModelRequest
-from magy_server.llm.faults import Words, words
+from magy_server.llm import sight
+from magy_server.llm.faults import Words, is_too_long, words
 from magy_server.llm.wire import WIRE_ID, own_id
 
 LOW, MEDIUM = 4_000, 16_000
@@ -31,9 +32,6 @@ _OPTIONAL = (
     "store",
 )
 """What a request can do without, where the server does not take it."""
-_ENGLISH = frozenset({"reasoning", "include", "store"})
-"""Parameters whose names also are words of a sentence."""
-
 _REASONS = re.compile(r"(?:.*/)?(o\d|gpt-([5-9]|\d\d)|codex)(?!.*-chat).*")
 _MISTRAL = re.compile(r"(.*/)?(mistral|ministral|magistral|codestral|devstral|pixtral).*")
 _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
@@ -42,6 +40,9 @@ _UNTHOUGHT = re.compile(
     r"missing\b.*\breasoning|\breasoning.*\b(missing|passed back)", re.IGNORECASE
 )
 _PICTURES = re.compile(r"input_image|function_call_output|output of tool call", re.IGNORECASE)
+_BEFORE_NAMES = "supplied|parameters?|arguments?|property|fields?|model"
+_OF_A_MESSAGE = re.compile(r"\b(messages|input|contents?)[\[.]\W?\d")
+"""A refusal that says where in the conversation something is wrong, and may quote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Quirks:
     """A call must come back with the thinking before it (Chat Completions)."""
     pictures_apart: bool = False
     """A tool's result has no room for pictures (Responses)."""
+    blind: bool = False
+    """The model, or its server, takes no pictures."""
 
     @property
     def valid_id(self) -> re.Pattern[str]:
@@ -121,18 +124,29 @@ def pruned(body: dict[str, Any], quirks: Quirks) -> dict[str, Any]:
     return body
 
 
-def learned(quirks: Quirks, sent: Mapping[str, Any], error: Any) -> Quirks | None:
-    """What a refusal (`error`: the body of a 400 or 422) of the request `sent` teaches; None when
-    another form of the same request would not help."""
+def learned(
+    quirks: Quirks, sent: Mapping[str, Any], error: Any, status: int = 400
+) -> Quirks | None:
+    """What a refusal (`error`: its body) of the request `sent` teaches; None when another form of
+    the same request would not help. Only of a 400 or 422 is it sure that it is a refusal."""
+    if status not in (400, 422):
+        blind = not quirks.blind and sight.is_blind(sent, error)
+        return replace(quirks, blind=True) if blind else None
     said = words(error)
     if _UNTHOUGHT.search(said.text) and "messages" in sent and not quirks.wants_thinking:
         return replace(quirks, wants_thinking=True)
-    refused = _limits(sent, said) or _parameters(sent, said)
+    refused = _limits(sent, said) or _parameters(sent, said, quirks)
     if refused - quirks.refused:
         return replace(quirks, refused=quirks.refused | refused)
-    if _PICTURES.search(said.text) and not quirks.pictures_apart:
+    if _PICTURES.search(said.text) and not quirks.pictures_apart and _shown_by_tools(sent):
         return replace(quirks, pictures_apart=True)
+    if not quirks.blind and sight.is_blind(sent, error):
+        return replace(quirks, blind=True)
     return None
+
+
+def _shown_by_tools(sent: Mapping[str, Any]) -> bool:
+    return any(sight.shows(item.get("output")) for item in sent.get("input") or ())
 
 
 def _limits(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
@@ -140,11 +154,15 @@ def _limits(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
     named = next((name for name in LIMITS if name in sent and _names(said, name)), None)
     if named is None:
         return frozenset()
-    return frozenset(LIMITS) if _SIZE.search(said.text) else frozenset({named})
+    if _SIZE.search(said.text):
+        return frozenset(LIMITS)
+    return frozenset() if is_too_long(said.text) else frozenset({named})
 
 
-def _parameters(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
+def _parameters(sent: Mapping[str, Any], said: Words, quirks: Quirks) -> frozenset[str]:
     for path in _OPTIONAL:
+        if path == "store" and quirks.official:
+            continue  # without it OpenAI keeps the conversation
         outer, _, inner = path.partition(".")
         if outer in sent and (not inner or inner in sent[outer]) and _names(said, path):
             if inner and "unsupported_parameter" in said.names:  # the model does not reason at all
@@ -154,10 +172,12 @@ def _parameters(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
 
 
 def _names(said: Words, parameter: str) -> bool:
-    """Whether the refusal is about this parameter."""
+    """Whether the refusal is about this parameter: it must be marked as a name, for the words may
+    quote what somebody said."""
     if said.parameter:
         return said.parameter.partition("[")[0] == parameter
+    if _OF_A_MESSAGE.search(said.text):
+        return False
     name = re.escape(parameter)
-    if parameter in _ENGLISH:
-        return re.search(rf"['\"`.]{name}['\"`:]", said.text) is not None
-    return re.search(rf"(?<![a-z_]){name}(?![a-z_])", said.text) is not None
+    marked = rf"['\"`]{name}['\"`]|\.{name}:|^{name}\b|\b({_BEFORE_NAMES}): {name}\b"
+    return re.search(marked, said.text) is not None

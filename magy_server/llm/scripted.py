@@ -12,7 +12,7 @@ from pathlib import Path
 
 from magy_server.core.errors import InvalidConfig, ProviderError
 from magy_server.core.events import Call, Part, Replied, Text, Thinking, Usage
-from magy_server.core.ports import Delta, Message, ModelRequest, ToolOutput
+from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
 from magy_server.llm.faults import RETRYABLE
 from magy_server.llm.script import Fail, Pause, Reply, Say, Script, Use, last_output, parse
 
@@ -145,5 +145,11 @@ def _length(message: Message) -> int:
     return sum(map(_size, message.parts))
 
 
-def _size(part: Part | ToolOutput) -> int:
-    return len(json.dumps(part.arguments)) if isinstance(part, Call) else len(part.text)
+def _size(part: Part | Picture | ToolOutput) -> int:
+    """Characters; a picture counts as 6,000, which is what it costs elsewhere."""
+    match part:
+        case Call():
+            return len(json.dumps(part.arguments))
+        case Picture():
+            return 6_000
+    return len(part.text)

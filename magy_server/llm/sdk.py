@@ -19,7 +19,7 @@ import orjson
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest
-from magy_server.llm import faults, sse
+from magy_server.llm import faults, sight, sse
 from magy_server.llm.wire import Answer, StreamError
 
 _LATE = 5.0
@@ -27,6 +27,9 @@ _LATE = 5.0
 
 _PAGES = 20
 """Of a list of models, at the most."""
+
+_STAY: Mapping[str, Any] = {"follow_redirects": False}
+"""A redirect would carry the conversation, and headers, to where nobody decided to send them."""
 
 _DRAIN = 0.2
 """Seconds to wait for the end of the body after the last event; then the connection is dropped
@@ -84,9 +87,21 @@ class SdkProvider(ABC):
     @abstractmethod
     def _answer(self, request: ModelRequest) -> Answer: ...
 
-    def _learn(self, request: ModelRequest, sent: Mapping[str, Any], error: Any) -> bool:
-        """Whether to ask once more, `_body` being another one now: the provider said in a 400 or
-        422 (`error`: its body) that it does not take the request in this form."""
+    @property
+    @abstractmethod
+    def _official(self) -> bool:
+        """Whether the base URL is the vendor's own API."""
+
+    def _keep_private(self, client: Any) -> None:
+        """Takes from the client what the SDK found in the environment (headers that people set for
+        a gateway of theirs): it is not for other people's servers. The SDKs know no other way."""
+        client._custom_headers = {}
+
+    def _learn(
+        self, request: ModelRequest, sent: Mapping[str, Any], error: Any, status: int
+    ) -> bool:
+        """Whether to ask once more, `_body` being another one now: the provider said with one of
+        `sight.STATUSES` (`error`: its body) that it does not take the request in this form."""
         return False
 
     # --- Provider -------------------------------------------------------------------------------
@@ -95,7 +110,10 @@ class SdkProvider(ABC):
         """Imports the SDK and makes the client. Thread-safe; the second call costs nothing."""
         with self._making:
             if self._shared is None:
-                self._shared = self._make_client()
+                client = self._make_client()
+                if not self._official:
+                    self._keep_private(client)
+                self._shared = client
 
     async def close(self) -> None:
         """Closes idle connections. The provider can be used again."""
@@ -165,7 +183,9 @@ class SdkProvider(ABC):
             async with asyncio.timeout(self._connect + self._first_byte):
                 with self._failures(target):
                     response = await client.get(
-                        self.models_path, cast_to=Response, options={"params": query}
+                        self.models_path,
+                        cast_to=Response,
+                        options={"params": query, **_STAY},
                     )
             return orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
@@ -200,12 +220,17 @@ class SdkProvider(ABC):
                 async with asyncio.timeout(self._connect + self._first_byte):
                     with self._failures(target):
                         response = await client.post(
-                            self.path, body=fields | {"stream": True}, cast_to=Response, stream=True
+                            self.path,
+                            body=fields | {"stream": True},
+                            cast_to=Response,
+                            options=_STAY,
+                            stream=True,
                         )
             except _Refused as refused:
                 # Another request may have learned the same meanwhile.
                 changed = self._body(request) != fields
-                if not changed and not self._learn(request, fields, refused.body):
+                said = refused.body
+                if not changed and not self._learn(request, fields, said, refused.status):
                     raise
             except TimeoutError:
                 raise self._silence(None, target) from None
@@ -228,8 +253,13 @@ class SdkProvider(ABC):
             yield
         except sdk.APIStatusError as error:
             status, headers = error.status_code, error.response.headers
+            if 300 <= status < 400:
+                url, location = str(error.response.url), headers.get("location", "")
+                raise faults.redirect_failure(target, status, url, location) from error
             failure = faults.status_failure(target, status, headers, error.body)
-            raise _Refused(failure, error.body) if status in (400, 422) else failure from error
+            if status in sight.STATUSES:
+                raise _Refused(failure, error.body, status) from error
+            raise failure from error
         except sdk.APITimeoutError as error:
             what = f"no connection within {self._connect:g} s"
             raise faults.failure(target, "timeout", what) from error
@@ -284,9 +314,9 @@ class SdkProvider(ABC):
 
 
 class _Refused(ProviderError):
-    """The request was refused in this form. `body`: what the provider answered."""
+    """The request was refused in this form, perhaps. `body`: what the provider answered."""
 
-    def __init__(self, failure: ProviderError, body: Any) -> None:
+    def __init__(self, failure: ProviderError, body: Any, status: int) -> None:
         super().__init__(
             failure.message,
             fault=failure.fault,
@@ -294,6 +324,7 @@ class _Refused(ProviderError):
             retry_after=failure.retry_after,
         )
         self.body = body
+        self.status = status
 
 
 def _kind(response: Any) -> str:

@@ -186,9 +186,13 @@ class TextCalls:
 
     def _call(self, value: Any) -> tuple[str, dict[str, Any]] | None:
         if isinstance(value, dict) and isinstance(value.get("function"), dict):
+            if value.get("type", "function") != "function":
+                return None
             value = value["function"]
         if not isinstance(value, dict) or value.keys() - _KEYS:
             return None
+        if value.get("type", "function") != "function":
+            return None  # an object, or a schema, that has a tool's name
         name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
         if isinstance(arguments, str) and arguments.strip():
             arguments = arguments_in(arguments)

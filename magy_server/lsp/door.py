@@ -279,7 +279,7 @@ class Door:
         world = self._engine.world
         agents = world.agents(root).values()
         offered = [a.name for a in agents if not a.hidden and a.mode != "subagent"]
-        return {"agent": offered, "model": world.models, "bypass": ["off", "on"]}
+        return {"agent": offered, "model": world.models(root).models(), "bypass": ["off", "on"]}
 
 
 def parsed(model: type[P], params: dict[str, Any], method: str) -> P:

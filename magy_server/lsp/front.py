@@ -97,7 +97,9 @@ class Front:
 
         async def handle(params: dict[str, Any]) -> Any:
             if self._warming is None:
-                self._warming = server.connection.spawn(_warm(engine))
+                self._warming = server.connection.spawn(
+                    _warm(engine, next(iter(_roots(server)), None))
+                )
             return await handler(params)
 
         return handle
@@ -156,9 +158,10 @@ async def _resume(engine: Engine, roots: Sequence[str]) -> None:
         LOG.warning("%s", error)
 
 
-async def _warm(engine: Engine) -> None:
+async def _warm(engine: Engine, root: str | None) -> None:
     try:
-        provider, _ = engine.world.provider(await engine.world.default_model())
+        models = engine.world.models(root)
+        provider, _ = models.named(await models.default())
         await asyncio.to_thread(provider.warm)
     except MagyError as error:
         LOG.info("%s", error)  # the first turn says it to the person

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -36,8 +37,7 @@ _DIFF = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
     "--relative", "--find-renames", "--submodule=short", "--ignore-submodules=dirty",
 )  # fmt: skip
-_RECORD = "\x1e"
-_FORMAT = f"--format={_RECORD}commit %H%d%nAuthor: %an <%ae>%nDate:   %ai%n%n%w(0,4,4)%B"
+_FORMAT = "commit %H%d%nAuthor: %an <%ae>%nDate:   %ai%n%n%w(0,4,4)%B"
 
 Paths = Annotated[
     tuple[str, ...], "Only these files and directories, relative to the workspace root; no patterns"
@@ -64,7 +64,7 @@ async def _status_facts(ctx: FactContext, **_: Any) -> tuple[Facts, Mapping[Hash
 
 
 def _status(repositories: Repositories) -> Tool:
-    @tool(effect="read", key="bash", kind="read", facts=_status_facts, fresh=FRESH)
+    @tool(effect="read", key="git", kind="read", facts=_status_facts, fresh=FRESH)
     async def git_status(ctx: ToolContext, offset: Offset = 1) -> Result:
         """The state of the git work tree: branch, what is staged, changed, in conflict and
         untracked. Changes inside submodules are not looked at."""
@@ -146,7 +146,7 @@ def _join(root: str, name: str) -> str:
 
 
 def _diff(repositories: Repositories) -> Tool:
-    @tool(effect="read", key="bash", kind="read", facts=_diff_facts, fresh=FRESH)
+    @tool(effect="read", key="git", kind="read", facts=_diff_facts, fresh=FRESH)
     async def git_diff(
         ctx: ToolContext,
         staged: Annotated[bool, "What is staged, instead of what is not"] = False,
@@ -188,7 +188,7 @@ async def _shown(
 ) -> Result:
     spool = Spool()
     try:
-        ran = await repository.git.look("diff", *words, sink=spool.feed)
+        ran = await repository.diff(*words, sink=spool.feed)
         spool.end()
         if ran.code != 0 and not spool.cut:
             raise ToolError(f"git diff: {explain(ran.err)}")
@@ -240,7 +240,7 @@ async def _log_facts(
 
 
 def _log(repositories: Repositories) -> Tool:
-    @tool(effect="read", key="bash", kind="read", facts=_log_facts, fresh=FRESH)
+    @tool(effect="read", key="git", kind="read", facts=_log_facts, fresh=FRESH)
     async def git_log(
         ctx: ToolContext,
         revision: Annotated[str, "Where to begin, or a range A..B; empty: HEAD"] = "",
@@ -255,14 +255,17 @@ def _log(repositories: Repositories) -> Tool:
             return Result("There are no commits yet.", "No commits")
         named = [literal(pathspec(ctx.root, path)) for path in paths]
         shape = ["--stat=100", "--relative", "--no-ext-diff", "--no-textconv"] if stat else []
+        # No message can hold what is chosen only now. (A NUL would do, but %w ends at it.)
+        record = f"\x1e{secrets.token_hex(8)}\x1e"
         ran = await repository.git.look(
-            "log", _FORMAT, f"--max-count={count + 1}", f"--skip={offset}", *shape, "--no-color",
-            "--no-notes", "--no-show-signature", "--decorate=short", "--end-of-options",
-            revision or "HEAD", "--", *(named or repository.scope),
+            "log", f"--format={record}{_FORMAT}", f"--max-count={count + 1}", f"--skip={offset}",
+            *shape, "--no-color", "--no-notes", "--no-show-signature", "--decorate=short",
+            "--encoding=UTF-8", "--end-of-options", revision or "HEAD", "--",
+            *(named or repository.scope),
         )  # fmt: skip
         if ran.code != 0 and not ran.cut:
             raise ToolError(f"git log: {explain(ran.err)}")
-        records = ran.out.decode("utf-8", "replace").split(_RECORD)[1:]
+        records = ran.out.decode("utf-8", "replace").split(record)[1:]
         return _history(records, count, offset, repository.note())
 
     return git_log

@@ -272,8 +272,8 @@ def _covers(path: bytes, name: bytes) -> bool:
 async def _diff(repository: Repository, what: Sequence[str], specs: Sequence[str]) -> str:
     spool = Spool()
     try:
-        ran = await repository.git.look(
-            "diff", *_DIFF, *what, "--", *(specs or repository.scope), sink=spool.feed
+        ran = await repository.diff(
+            *_DIFF, *what, "--", *(specs or repository.scope), sink=spool.feed
         )
         spool.end()
         if ran.code != 0 and not spool.cut:
@@ -365,7 +365,9 @@ async def _recover(ctx: ToolContext, repository: Repository, wish: Wish) -> Resu
     head = await repository.head()
     if head == before or (not head and before == "nothing"):
         return None
-    ran = await repository.git.look("log", "-1", "--no-show-signature", "--format=%B", head)
+    ran = await repository.git.look(
+        "log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%B", head
+    )
     same = ran.out.decode("utf-8", "replace").split() == wish.message.split()
     if not same:
         raise ToolError(

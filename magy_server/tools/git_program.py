@@ -107,11 +107,7 @@ class Git:
 
     async def get(self, *words: str) -> bytes:
         """The whole answer of a command that looks. Raises ToolError when it fails."""
-        ran = await self.look(*words)
-        if ran.code != 0 or ran.cut:
-            why = "its answer is too long; narrow it down" if ran.cut else explain(ran.err)
-            raise ToolError(f"git {words[0]}: {why}")
-        return ran.out
+        return answer(words[0], await self.look(*words))
 
     async def act(
         self,
@@ -281,6 +277,14 @@ class Spool:
             at += len(piece)
 
 
+def answer(word: str, ran: Ran) -> bytes:
+    """The whole answer of `git WORD`. Raises ToolError when it failed."""
+    if ran.code != 0 or ran.cut:
+        why = "its answer is too long; narrow it down" if ran.cut else explain(ran.err)
+        raise ToolError(f"git {word}: {why}")
+    return ran.out
+
+
 def explain(err: str) -> str:
     """What git's words mean here, and what to do."""
     said = re.sub(r"^(fatal|error): ", "", err.strip())[:8_000]
@@ -334,9 +338,9 @@ def _ends(output: Output, most: int = 8_000) -> str:
 @functools.lru_cache(maxsize=4)
 def _program(path: str | None) -> str:
     program = shutil.which("git", path=path)
-    if program is None:
+    if program is None or not os.path.isabs(program):
+        # from a relative entry of PATH: whatever lies where the server was started
         raise ToolError("There is no git on this machine, so its tools cannot be used.")
-    program = os.path.abspath(program)
     try:
         import git
     except ImportError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from magy_server.tools.scope import called, in_thread, printable
 
 SECONDS = 30.0
 """Of one search."""
+SLICE = 0.005
+"""Seconds of asking what may be read, before others get their turn."""
+LATE = 100
+"""Files that are asked about for the answer of a search that took too long."""
 Output = Literal["lines", "files", "counts"]
 
 
@@ -161,13 +166,15 @@ class _Search:
         """What may be read, in order. What the rules deny is as if it were not there: to say that
         it has a match would already tell of its content."""
         found = []
-        for number, path in enumerate(sorted(counts, key=excerpts.path_order)):
+        until = time.monotonic() + SLICE
+        for path in await asyncio.to_thread(sorted, counts, key=excerpts.path_order):
             action = self._ctx.may_read(path)
             if action == "allow":
                 found.append((path, counts[path]))
             self._withheld += action == "ask"
-            if number % 500 == 499:
+            if time.monotonic() > until:
                 await asyncio.sleep(0)
+                until = time.monotonic() + SLICE
         return found
 
     # --- showing --------------------------------------------------------------------------------
@@ -273,7 +280,7 @@ class _Search:
 
     def late(self) -> str:
         """What a search that took too long had found."""
-        first = islice(self._answer.counts, 1000)
+        first = islice(self._answer.counts, LATE)
         may = [path for path in first if self._ctx.may_read(path) == "allow"][:20]
         names = ", ".join(map(printable, sorted(map(self._name, may), key=excerpts.path_order)))
         found = f"Until then it had found matches in {names}" if may else "It had found nothing"

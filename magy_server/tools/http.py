@@ -37,6 +37,9 @@ TOTAL_TIME = 60.0
 CONNECT_TIME = 10.0
 SILENCE = 20.0
 """Seconds without a byte."""
+_GZIP = b"\x1f\x8b"
+_MEMBERS = 1_000
+"""Of one gzip answer, at most."""
 ADDRESSES = 4
 """Of a name with several addresses, so many are tried."""
 _HEADERS = {
@@ -260,8 +263,17 @@ async def _body(at: Target, response: Response) -> tuple[bytes, bool]:
 
 
 def _unpack(data: bytes, *, raw: bool) -> tuple[bytes, bool]:
-    """gzip or zlib, or with `raw` bare deflate, which some servers mean. At most `MOST` bytes, and
-    whether there is more."""
-    unpacker = zlib.decompressobj(-zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 32)
-    body = unpacker.decompress(data, MOST + 1)
-    return body[:MOST], len(body) > MOST
+    """gzip (of any number of members) or zlib, or with `raw` bare deflate, which some servers mean.
+    At most `MOST` bytes, and whether there is more, or was meant to be."""
+    body = bytearray()
+    if not data:
+        return b"", False
+    for _ in range(_MEMBERS):
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 32)
+        body += unpacker.decompress(data, MOST + 1 - len(body))
+        if len(body) > MOST or not unpacker.eof:
+            return bytes(body[:MOST]), True
+        data = unpacker.unused_data
+        if not data.startswith(_GZIP):
+            return bytes(body), False
+    return bytes(body), True

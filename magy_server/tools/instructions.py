@@ -11,7 +11,7 @@ import asyncio
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.state import State
@@ -93,30 +93,31 @@ class _Session:
     def text(self) -> str:
         """Blocks."""
         user = _source(self._user_file, f"{_home(self._user_file)} (the user's, for all projects)")
-        chain, outside = self._chain(os.path.realpath(self._user_file))
-        known = {*outside, *(source.heading for source in chain)}
+        chain, passed = self._chain(os.path.realpath(self._user_file))
+        known = {*passed, *(source.heading for source in chain)}
         others = [path for path in self._elsewhere() if path not in known]
-        state = (user, chain, outside, others)
+        state = (user, chain, passed, others)
         if state != self._state:
-            self._text = _compose(user, chain, outside, others)
+            self._text = _compose(user, chain, passed, others)
             self._state = state
         return self._text
 
-    def _chain(self, user: str) -> tuple[list[Source], list[str]]:
-        """The files from the root down, each once, and the links among them that lead out of it."""
+    def _chain(self, user: str) -> tuple[list[Source], dict[str, str]]:
+        """The files from the root down, each once, and the links among them that are not followed,
+        with the reason."""
         sources: dict[str, Source] = {}
-        outside = []
+        passed = {}
         for folder in self._way():
             for name in NAMES:
                 path = os.path.join(folder, name)
                 real = os.path.realpath(path)
-                if not self._inside(real):
-                    outside.append(self._relative(path))
+                if why := self._astray(real):
+                    passed[self._relative(path)] = why
                 elif source := _source(real, self._relative(path)):
                     if real != user:
                         sources.setdefault(real, source)
                     break
-        return list(sources.values()), outside
+        return list(sources.values()), passed
 
     def _way(self) -> Iterator[str]:
         """Root, and each directory down to the one the session works in."""
@@ -135,7 +136,17 @@ class _Session:
             return []
         starts = [self._root, self._cwd] if self._inside(self._cwd) else [self._root]
         found = self._folders.search(starts)
-        return [self._relative(path) for path in found if self._inside(os.path.realpath(path))]
+        return [self._relative(path) for path in found if not self._astray(os.path.realpath(path))]
+
+    def _astray(self, real: str) -> str:
+        """Why what an instructions file leads to is not read unasked; "" when it is. Rules speak
+        about files by their own names: under the name of instructions any could be shown."""
+        if not self._inside(real):
+            return "leads out of the workspace and was not read"
+        if os.path.basename(real) not in NAMES:
+            name = "".join(c if c.isprintable() else "?" for c in self._relative(real)[:200])
+            return f"is a link to {name} and was not read; if you need it, read_file asks for it"
+        return ""
 
     def _inside(self, path: str) -> bool:
         return self._root is not None and below(self._root, path) is not None
@@ -211,7 +222,7 @@ def _home(path: str) -> str:
 
 
 def _compose(
-    user: Source | None, chain: Sequence[Source], outside: Sequence[str], others: Sequence[str]
+    user: Source | None, chain: Sequence[Source], passed: Mapping[str, str], others: Sequence[str]
 ) -> str:
     """ "" when there is nothing to say."""
     own = [user] if user else []
@@ -219,7 +230,7 @@ def _compose(
     parts = [f"# {one.heading}\n\n{texts[one]}" for one in [*own, *chain] if texts[one]]
     if parts:
         parts.insert(0, _INTRODUCTION)
-    parts += [f"({path} leads out of the workspace and was not read.)" for path in outside]
+    parts += [f"({path} {why}.)" for path, why in passed.items()]
     if others:
         parts.append(_listed(others))
     return "\n\n".join(parts)

@@ -67,7 +67,8 @@ async def expand(
     A file or directory is linked, a picture shown, and of `@path:10-20` the lines are given: from
     the open buffer if `editor` has one. `@name` at the very beginning gives the text of the skill
     of that name. A picture that models would not take is only linked, and so is a file that `rules`
-    deny to be read: what a person pastes may mention anything. `root` is canonical.
+    do not allow to be read unasked: what a person pastes may mention anything. Without any source
+    of rules all may be read. `root` is canonical.
     """
     if not any(isinstance(part, Text) and "@" in part.text for part in content):
         return tuple(content), {}
@@ -223,15 +224,19 @@ class _Maker:
     def content(self, mention: Mention) -> Content:
         place, lines = mention
         link = _link(place)
-        found = Facts(resources=(resource(place.root, place.path, "read"),))
-        if permit.decide(found, "read", "read", self._rules).action == "deny":
-            return link
+        if not self._may_read(place):
+            return link  # nobody can be asked here; read_file asks
         try:
             if lines:
                 return self._lines(place, lines) or link
             return self._picture(place) or link
         except (ToolError, InvalidRequest):
             return link  # the model may read it, and is then told what is wrong with it
+
+    def _may_read(self, place: Place) -> bool:
+        found = Facts(resources=(resource(place.root, place.path, "read"),))
+        decision = permit.decide(found, "read", "read", self._rules)
+        return not self._rules or decision.action == "allow"
 
     def _lines(self, place: Place, lines: tuple[int, int]) -> Embedded | None:
         first, last = lines

@@ -210,10 +210,9 @@ class Processes:
         base = os.environ if self._base is None else self._base
         return environment(base, cwd, groups.mark(session, call), self._hidden)
 
-    def home(self) -> str | None:
-        """What `~` is in a command."""
-        base = os.environ if self._base is None else self._base
-        return base.get("HOME")
+    def busy(self) -> bool:
+        """Whether commands run in the background."""
+        return bool(self._running)
 
     def keep(self, ctx: ToolContext, command: Command) -> None:
         """Goes on with a released command in the background until it ends, is stopped, or `close`;

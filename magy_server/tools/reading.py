@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import io
 import json
 import os
 import re
@@ -16,8 +17,10 @@ from magy_server.core.errors import ToolError
 from magy_server.tools import readable
 from magy_server.tools.http import Fetched
 from magy_server.tools.patience import to_end
-from magy_server.tools.text import binary, plain, sniff
+from magy_server.tools.text import binary, sniff
 
+_PIECE = 1 << 16
+"""Bytes that are decoded at a time; by so many the charset of a text is told."""
 SECONDS = 30.0
 """For reading one page of HTML."""
 HTML = ("text/html", "application/xhtml+xml")
@@ -58,7 +61,7 @@ async def read(fetched: Fetched) -> Reading:
             f"{fetched.url} is not text: it is {fetched.kind[:100]} ({size}). Only text and HTML "
             "are read here. If the file itself is needed, ask to download it with a command."
         )
-    text = decode(fetched)
+    text = await asyncio.to_thread(decode, fetched)
     notes = [f"only the first {len(fetched.body):,} bytes were read"] if fetched.cut else []
     if fetched.kind in HTML or (fetched.kind in _UNKNOWN and _looks_like_html(text)):
         if len(text) > readable.HTML:
@@ -67,26 +70,44 @@ async def read(fetched: Fetched) -> Reading:
         if not found["text"] and text.strip():
             notes.append("the page has no text; it may be built by scripts, which do not run here")
         return Reading(_shown(found["title"]), _shown(found["text"]), tuple(notes))
-    return Reading("", _shown(plain(text)), tuple(notes))
+    return Reading("", text, tuple(notes))
 
 
 def decode(fetched: Fetched) -> str:
     """By byte order mark, then what the server says, then what the page says, then by its looks;
-    what does not fit becomes U+FFFD. Raises ToolError for binary data."""
+    what does not fit becomes U+FFFD. Line ends are `\\n`, and what nobody could see is left out. Of
+    HTML little more than is parsed. Raises ToolError for binary data. Takes a second or two for
+    what is large: not for the event loop."""
+    codec, start = _encoding(fetched)
+    make = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)("replace"), True)
+    data, pieces, chars = fetched.body, list[str](), 0
+    most = readable.HTML if fetched.kind in HTML else len(data)
+    # In pieces: no other thread runs inside one call, and bytes that do not fit take long.
+    for at in range(start, max(len(data), start + 1), _PIECE):
+        last = at + _PIECE >= len(data)
+        pieces.append(_shown(make.decode(data[at : at + _PIECE], final=last)))
+        chars += len(pieces[-1])
+        if chars > most:
+            break
+    return "".join(pieces)
+
+
+def _encoding(fetched: Fetched) -> tuple[str, int]:
+    """The codec, and the length of the mark before the text."""
     data, kind = fetched.body, fetched.kind
-    found = sniff(data, whole=True)
+    found = sniff(data[:_PIECE], whole=len(data) <= _PIECE)
     if found is not None and found.mark:
-        return data[len(found.mark) :].decode(found.codec, "replace")
+        return found.codec, len(found.mark)
     declared = _codec(fetched.charset)
     if declared is None and (kind in HTML or kind in _UNKNOWN):
         meta = _META.search(data[:4096])
         declared = _codec(meta[1].decode("ascii", "replace")) if meta else None
     if declared is not None and not (b"\0" in data and not declared.startswith("utf-")):
-        return data.decode(declared, "replace")
+        return declared, 0
     if found is None and (b"\0" in data or kind in _UNKNOWN):
         about = binary(data, len(data), fetched.url).removesuffix(" Use bash to inspect it.")
         raise ToolError(f"{about} Only text and HTML are read here.")
-    return data.decode(found.codec if found else "cp1252", "replace")
+    return found.codec if found else "cp1252", 0
 
 
 def _codec(charset: str) -> str | None:
@@ -113,7 +134,8 @@ async def from_html(
 ) -> Mapping[str, Any]:
     """`readable.page` or `readable.results`, in a process of its own. Raises ToolError when that
     takes longer than `seconds` or fails."""
-    asked = json.dumps({"what": what, "html": html[: readable.HTML], "base": base}).encode()
+    told = {"what": what, "html": html[: readable.HTML], "base": base}
+    asked = (await asyncio.to_thread(json.dumps, told)).encode()
     # -P: the directory of the program must not come before the standard library.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", readable.__file__,

@@ -6,16 +6,21 @@ Everything here only looks. Names are bytes below the workspace root, as git has
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Action
+from magy_server.core.shell import quote
 from magy_server.core.tool import FactContext, ToolContext
+from magy_server.tools.git_config import foreign
 from magy_server.tools.git_names import Entry, check_revision, shown
-from magy_server.tools.git_program import ACT, Git, Ran, explain
+from magy_server.tools.git_program import ACT, CAPTURED, Git, Ran, Sink, answer, explain
 from magy_server.tools.groups import VARIABLE
 from magy_server.tools.output import clean
 from magy_server.tools.paths import below
@@ -100,6 +105,14 @@ class Repository:
                 "the git tools stay in the workspace. Tell the user."
             )
         directory = os.fsdecode((await git.get("rev-parse", "--absolute-git-dir"))[:-1])
+        common = os.fsdecode((await git.get("rev-parse", "--git-common-dir"))[:-1])
+        if elsewhere := foreign(top, directory, os.path.join(root, common)):
+            raise ToolError(
+                f"The .git of {top} stands for the repository {elsewhere}, which does not lead "
+                "back to this directory, so it may be that of another: the git tools do not show "
+                "it. If it is right, the person can say so there: "
+                f"git --git-dir={quote(directory)} config core.worktree {quote(top)}"
+            )
         filters = await _own_filters(git)
         for name in filters:
             off = {"clean": "", "smudge": "", "process": "", "required": "false"}
@@ -123,7 +136,7 @@ class Repository:
         if self.prefix:
             notes += f"\n[only what lies below the workspace root; the repository is {self.top}]"
         if self.filters:
-            names = ", ".join(shown(os.fsencode(name)) for name in self.filters[:5])
+            names = ", ".join(shown(os.fsencode(name)) or '""' for name in self.filters[:5])
             notes += f"\n[filters of the repository were not run: {names}; their files may differ]"
         return notes
 
@@ -160,15 +173,29 @@ class Repository:
         empty = ("hash-object", "-t", "tree", os.devnull)
         return await self.head() or (await self.git.get(*empty)).decode().strip()
 
+    async def diff(self, *words: str, sink: Sink | None = None) -> Ran:
+        """`git diff`, on a copy of the index: it would refresh the index itself, and lock it."""
+        with tempfile.TemporaryDirectory(prefix="magy-git-") as folder:
+            index = os.path.join(folder, "index")
+            await asyncio.to_thread(_copied, os.path.join(self.directory, "index"), index)
+            env = {"GIT_INDEX_FILE": index}
+            return await self.git.look("diff", *words, sink=sink, env=env)
+
     async def status(self, *, untracked: bool = True, everywhere: bool = False) -> Status:
         """With `everywhere`, also what lies outside the root: its names begin with `../`."""
         which = "normal" if untracked else "no"
-        out = await self.git.get(
+        ran = await self.git.look(
             "status", "--porcelain=v2", "-z", "--branch", "--show-stash", "--find-renames",
             f"--untracked-files={which}", "--ignored=no", "--ignore-submodules=dirty", "--",
             *([] if everywhere else self.scope),
         )  # fmt: skip
-        return _status(out, self.relative)
+        if ran.cut:
+            raise ToolError(
+                f"git status: more than {CAPTURED >> 20} MB of names. If most are of files that "
+                "git should not know, put their directory into .gitignore; or look at a part with "
+                "bash: git status --short -- DIR | head -100"
+            )
+        return _status(answer("status", ran), self.relative)
 
     def relative(self, name: bytes) -> bytes:
         """A name below the work tree -> below the root."""
@@ -178,11 +205,11 @@ class Repository:
 
     async def changed(self, *what: str, paths: Sequence[str] = ()) -> list[Changed]:
         """What `git diff WHAT` would show, without looking for renames."""
-        out = await self.git.get(
-            "diff", "--name-status", "-z", "--no-renames", "--relative", "--no-ext-diff",
+        ran = await self.diff(
+            "--name-status", "-z", "--no-renames", "--relative", "--no-ext-diff",
             "--no-textconv", "--ignore-submodules=dirty", *what, "--", *(paths or self.scope),
         )  # fmt: skip
-        fields = out.split(b"\0")[:-1]
+        fields = answer("diff", ran).split(b"\0")[:-1]
         pairs = zip(fields[::2], fields[1::2], strict=True)
         return [Changed(name, letter.decode()[:1]) for letter, name in pairs]
 
@@ -243,6 +270,13 @@ async def wait_for_lock(repository: Repository, seconds: float = 3.0) -> None:
         )
 
 
+def _copied(index: str, to: str) -> None:
+    """With its time: files changed at or after it are those that git compares by content. Before
+    the first commit there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy2(index, to)
+
+
 def failure(what: str, ran: Ran, repository: Repository) -> str:
     """Why a command with effects failed, in git's and the hooks' words."""
     said = "\n".join(filter(None, (explain(ran.err), ran.out.decode("utf-8", "replace").strip())))
@@ -281,7 +315,7 @@ async def _own_filters(git: Git) -> tuple[str, ...]:
         for scope, key in zip(fields[::2], fields[1::2], strict=True)
         if scope in (b"local", b"worktree")
     }
-    return tuple(sorted(names - {""}))
+    return tuple(sorted(names))
 
 
 def _status(out: bytes, relative: Callable[[bytes], bytes]) -> Status:

@@ -27,7 +27,8 @@ def shell_tools(processes: Processes, usual_timeout: float = 30.0) -> list[Tool]
 
 def _bash(processes: Processes, usual_timeout: float) -> Tool:
     async def facts(ctx: FactContext, command: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
-        return await shell_facts.facts(ctx, command, processes.home())
+        env = processes.environment(ctx.root, ctx.session, "look")
+        return await shell_facts.facts(ctx, command, env)
 
     @tool(effect="exec", key="bash", kind="execute", facts=facts)
     async def bash(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import glob
+import hashlib
 import os
 import re
 import time
@@ -18,7 +19,9 @@ from itertools import islice, pairwise
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Effect, Facts, Hash, Resource
 from magy_server.core.shell import Part, parse
+from magy_server.core.shell_programs import program, shows_changes
 from magy_server.core.tool import FactContext
+from magy_server.tools import git_config
 from magy_server.tools.paths import below, canonical, resource
 
 MATCHES = 200
@@ -31,6 +34,8 @@ _BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _IN_PLACE = re.compile(r"-[A-Za-z]*i|--in-place")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _SEPARATOR = re.compile("[=@:,]")
+_NAMED = "(the git repository names what is run"
+"""Begins a resource that no command line can be: quoted, it would begin with a quote."""
 _WRITERS = frozenset(
     {"tee", "rm", "rmdir", "mv", "cp", "ln", "touch", "truncate", "dd", "install", "mkdir"}
     | {"shred", "unlink", "chmod", "chown", "chgrp", "rsync", "patch"}
@@ -50,25 +55,29 @@ class _Cwd:
 
 
 async def facts(
-    ctx: FactContext, command: str, home: str | None
+    ctx: FactContext, command: str, env: Mapping[str, str]
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
-    """`home` is what `~` stands for in the shell that will run `command`."""
+    """`env` is the environment of the shell that will run `command`."""
     first = command.strip().split("\n")[0]
     title = f"Run {''.join(c if c.isprintable() else ' ' for c in first[:200])}"
     known = Facts(cwd=ctx.root, kind="execute", title=title)
     if "\0" in command or any(0xD800 <= ord(char) < 0xE000 for char in command):
         problem = "command has a NUL or a half character (surrogate) in it, which no shell takes."
         return known.model_copy(update={"problem": problem}), {}
-    resources = await asyncio.to_thread(_look, ctx.root, command, home)
+    resources = await asyncio.to_thread(_look, ctx.root, command, env)
     if not resources:
         return known.model_copy(update={"problem": "command is empty; say what to run."}), {}
-    return known.model_copy(update={"resources": tuple(resources)}), {}
+    names = [found.subject for found in resources if found.subject.startswith(_NAMED)]
+    told = {"resources": tuple(resources), "title": " ".join([title, *names])}
+    return known.model_copy(update=told), {}
 
 
-def _look(root: str, command: str, home: str | None) -> list[Resource]:
-    """The commands in their order, then the files they name."""
+def _look(root: str, command: str, env: Mapping[str, str]) -> list[Resource]:
+    """The commands in their order, then what git runs by itself, then the files they name."""
     cwd = _Cwd(root, root)
+    home = env.get("HOME")
     commands: list[Resource] = []
+    repositories: dict[str, None] = {}
     files: dict[Resource, None] = {}
     until = time.monotonic() + SECONDS
     for part in parse(command, home):
@@ -85,10 +94,31 @@ def _look(root: str, command: str, home: str | None) -> list[Resource]:
         commands.append(
             Resource(kind="exec", subject=part.text, argv=part.argv, opaque=part.opaque)
         )
+        if part.argv and not part.opaque and program(part.argv[0]) == "git":
+            repositories[cwd.physical] = None
+            if shows_changes(part.argv):
+                commands.append(Resource(kind="exec", subject="git diff", argv=("git", "diff")))
+    commands += [named for place in repositories for named in _named_by_git(root, place, env)]
     if len(files) > FILES:
         note = f"(names {len(files)} files, more than are looked at)"
         commands.append(Resource(kind="exec", subject=note, opaque=True))
     return [*commands, *list(files)[:FILES]]
+
+
+def _named_by_git(root: str, cwd: str, env: Mapping[str, str]) -> Iterator[Resource]:
+    """What else a git command in `cwd` may run, as a command that rules and people can speak about:
+    the same programs in the same place are the same command."""
+    found = git_config.named(cwd, env)
+    if not found:
+        return
+    text = "; ".join(f"{one.what} = {one.value}" if one.value else one.what for one in found)
+    said = "".join(char if char.isprintable() else " " for char in text)
+    if len(said) > 300 or said != text:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+        said = f"{said[:300]} ... {digest[:16]}"
+    inside = below(root, cwd)
+    where = "here" if inside == "." else f"in {inside or cwd}"
+    yield Resource(kind="exec", subject=f"{_NAMED} {where}: {said})")
 
 
 def _change(cwd: _Cwd, target: str) -> _Cwd | None:
@@ -136,7 +166,7 @@ def _files(root: str, cwd: _Cwd, part: Part, argv: Sequence[str]) -> Iterator[Re
         for path in _named(cwd, redirect.target or ""):
             yield resource(root, path, redirect.mode)
     effects: tuple[Effect, ...] = ("read", "write") if _writes(argv) else ("read",)
-    makes = bool(argv) and os.path.basename(argv[0]) in _MAKERS
+    makes = bool(argv) and (os.path.basename(argv[0]) in _MAKERS or _of_history(argv))
     for word in argv[1:]:
         plain = makes and not word.startswith("-")
         named = [c for c in _candidates(word) if _is_path(c, cwd) or (plain and c == word)]
@@ -145,11 +175,16 @@ def _files(root: str, cwd: _Cwd, part: Part, argv: Sequence[str]) -> Iterator[Re
                 yield from (resource(root, path, effect) for effect in effects)
 
 
+def _of_history(argv: Sequence[str]) -> bool:
+    """`git blame REVISION FILE` shows a file that may be gone by now."""
+    return program(argv[0]) == "git" and "blame" in argv[1:]
+
+
 def _writes(argv: Sequence[str]) -> bool:
-    program = os.path.basename(argv[0]) if argv else ""
-    if program == "sed":
+    name = os.path.basename(argv[0]) if argv else ""
+    if name == "sed":
         return any(_IN_PLACE.match(word) for word in argv[1:])
-    return program in _WRITERS
+    return name in _WRITERS
 
 
 def _reachable(root: str, path: str) -> bool:

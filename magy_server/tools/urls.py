@@ -35,6 +35,12 @@ _SERVICES = frozenset(
     )
 )
 """Where clouds tell machines their secrets, besides the link-local 169.254.169.254."""
+_EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::ffff:0:0:0/96")))
+"""The last 32 bits are an IPv4 address (RFC 6052, RFC 7915)."""
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b:1::/48")
+"""The same within one's own network, in any form (RFC 8215)."""
+_SITE = ipaddress.IPv6Network("fec0::/10")
+"""Site-local, from before there were unique local addresses (RFC 3879)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,11 @@ def zone(address: IP) -> Zone:
     inner = _inner(address)
     if inner is not None:
         return zone(inner)
+    if address in _TRANSLATED:
+        # Where the IPv4 address stands in it is for that network to say: none may be forbidden.
+        for bits in (int(address) & 0xFFFFFFFF, _spread(int(address))):
+            zone(ipaddress.IPv4Address(bits))
+        return "private"
     if address.is_link_local or address in _SERVICES:
         raise ToolError(
             f"{address} is an address where machines in a cloud are told their secrets; it is "
@@ -140,14 +151,19 @@ def zone(address: IP) -> Zone:
         return "here"
     if address.is_multicast or address == ipaddress.ip_address("255.255.255.255"):
         raise ToolError(f"{address} is not the address of one machine.")
-    return "public" if address.is_global else "private"
+    return "public" if address.is_global and address not in _SITE else "private"
+
+
+def _spread(address: int) -> int:
+    """The IPv4 address behind a prefix of 48 bits, which leaves out bits 64 to 71 (RFC 6052)."""
+    return ((address >> 64) & 0xFFFF) << 16 | (address >> 40) & 0xFFFF
 
 
 def _inner(address: IP) -> IP | None:
     """The IPv4 address that an IPv6 address stands for."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
-    if address in ipaddress.IPv6Network("64:ff9b::/96"):
+    if any(address in network for network in _EMBEDDING):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address in ipaddress.IPv6Network("::/96") and int(address) > 1:
         return ipaddress.IPv4Address(int(address))

@@ -190,19 +190,33 @@ def _page(url: str, read: Reading, offset: int) -> Result:
 
 
 def _marked(kind: str, text: str, **about: str) -> str:
-    """Between marks that nothing in the text can end."""
-    fields = "".join(f" {n}={json.dumps(v, ensure_ascii=False)}" for n, v in about.items() if v)
+    """Between marks that nothing in the text or in what is said about it can end."""
+    fields = "".join(
+        f" {n}={_escaped(json.dumps(v, ensure_ascii=False))}" for n, v in about.items() if v
+    )
     inside = re.sub(r"<(?=/?web_(?:page|search))", "&lt;", text, flags=re.IGNORECASE)
     return f"<{kind}{fields}>\n{_CAUTION}\n\n{inside}\n</{kind}>"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;")
+
+
+def _answered(fetched: Fetched) -> str:
+    """The status, with the words that the server has for it."""
+    return f"answered {fetched.status} {_escaped(_shown(fetched.reason))}".rstrip()
 
 
 async def _failure(fetched: Fetched) -> str:
     """What the server said with its error: of a program under development, the most important."""
     hint = _REFUSED.get(fetched.status, "")
-    said = f"{fetched.url} answered {fetched.status} {fetched.reason}.{hint}"
+    said = f"{fetched.url} {_answered(fetched)}.{hint}"
     if not (reading.wanted(fetched.kind) and fetched.body):
         return said
-    text = (await reading.read(fetched)).text
+    try:
+        text = (await reading.read(fetched)).text
+    except ToolError as error:  # the status is what matters
+        return f"{said} What came with it cannot be shown: {error.message}"
     more = f"\n[{len(text) - ERROR_PAGE:,} more characters]" if len(text) > ERROR_PAGE else ""
     return f"{said}\n{_marked('web_page', text[:ERROR_PAGE])}{more}" if text else said
 
@@ -215,10 +229,11 @@ async def _results(fetched: Fetched) -> Sequence[Mapping[str, str]]:
     host = fetched.url.partition("?")[0]
     if not fetched.body:
         raise ToolError(
-            f"{host} answered {fetched.status} {fetched.reason} and no page of results. Try later, "
-            "or fetch a page whose address is known."
+            f"{host} {_answered(fetched)} and no page of results. Try later, or fetch a page "
+            "whose address is known."
         )
-    found = await reading.from_html("results", reading.decode(fetched), fetched.url)
+    text = await asyncio.to_thread(reading.decode, fetched)
+    found = await reading.from_html("results", text, fetched.url)
     if found["state"] == "none":
         raise ToolError("There are no results. Use fewer or other words.")
     if found["state"] == "challenge" or (fetched.status >= 400 and not found["results"]):

@@ -52,7 +52,8 @@ def test_who_could_not_be_asked_is_no_success() -> None:
         ([0.01234, 0.00002], "$0.0124"),
         ([1234.5], "$1,234.50"),
         ([0.5, None, None], "$0.50 and 2 requests of unknown cost"),
-        ([0.0], "$0.0000"),
+        ([0.0], "free"),
+        ([0.0, None], "$0.0000 and 1 request of unknown cost"),
     ],
 )
 def test_an_unknown_cost_is_said(costs: list[float | None], said: str) -> None:
@@ -87,3 +88,11 @@ def test_a_turn_without_a_request_has_no_sums() -> None:
     assert plain(ending.last_line(found, "s1", UNICODE)) == (
         "failed · go on: magy run --resume s1\n"
     )
+
+
+def test_the_id_to_copy_is_never_broken() -> None:
+    found = totals(Ended(turn="t", stop="error", message="no"))
+    whole = "failed · go on: magy run --resume s1\n"
+    assert plain(ending.last_line(found, "s1", UNICODE, len(whole) - 1)) == whole
+    narrow = plain(ending.last_line(found, "s1", UNICODE, len(whole) - 2))
+    assert narrow == "failed\ngo on: magy run --resume s1\n"

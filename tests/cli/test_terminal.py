@@ -287,3 +287,31 @@ def test_delete_asks(magy: Magy) -> None:
         one.type("y")
         one.see("deleted", "[0]")
     assert magy.sessions() == []
+
+
+LONG = """
+prompt: long
+call: write_file {"path": "long.txt", "content": "LINES"}
+---
+text: Written.
+""".replace("LINES", "".join(f"line {number}\\n" for number in range(60)))
+
+
+def test_a_long_diff_is_folded_and_the_keys_fit(magy: Magy) -> None:
+    magy.script(LONG)
+    with terminal(magy, size="40x24") as one:
+        one.run("run", "long")
+        screen = one.see("[y] [a] [p] [d] [n] [?]")
+        assert "  +60 -0" in screen
+        assert "line 59" not in screen
+        one.press("d")
+        one.see("line 59", "  +60 -0", "[y] [a] [p] [d] [n] [?]")
+        one.press("y")
+        screen = one.see("Written.", "[0]")
+        assert "\ngo on: magy run --resume " in screen
+
+
+def test_magy_alone_says_what_to_type(magy: Magy) -> None:
+    with terminal(magy) as one:
+        one.run()
+        one.see("magy run", "magy lsp", "[2]")

@@ -235,3 +235,36 @@ def test_without_unicode_there_are_other_marks() -> None:
 
 def test_updates_of_a_later_version_are_passed_over() -> None:
     assert show([{"sessionUpdate": "something_new", "content": 1}]) == ""
+
+
+def test_a_question_with_a_long_diff_fits_on_the_screen() -> None:
+    patch = "--- a/app.py\n+++ b/app.py\n@@ -1 +1,99 @@\n" + "".join(
+        f"+line {number} {'wide ' * 20}\n" for number in range(99)
+    )
+    view = View(UNICODE)
+    view.height = 24
+    asked = Asked(id="q", call="3.0", title="Edit app.py", rule="agent build: edit")
+    facts = judged("3.0", "Edit app.py", "edit", "ask", preview="p")
+    items = logged(call("3.0", "edit_file", path="app.py"), facts, asked)
+    for item in items:
+        for block in item.get("content", ()):
+            block["patch"]["text"] = patch
+    text = plain([span for item in items for span in view.update(item, WIDTH)])
+    rows = sum(max(1, -(-len(line) // WIDTH)) for line in text.splitlines())
+    assert 12 <= rows <= 22, text
+    assert "line 0 " in text and "more lines of the diff" in text
+    assert text.splitlines()[-2] == "? Edit app.py  +99 -0"
+    assert view.folded("3.0")
+    assert not view.folded("another")
+    whole = plain(view.unfold("3.0"))
+    assert all(f"+line {number} " in whole for number in range(99))
+    assert whole.endswith("\n? Edit app.py  +99 -0\n")
+
+
+@pytest.mark.parametrize("width", [None, 300])
+def test_a_title_made_of_arguments_is_clipped(width: int | None) -> None:
+    view = View(UNICODE)
+    items = logged(call("3.0", "odd", text="x" * 5000), finished("3.0", "no", "failed"))
+    first = plain([span for item in items for span in view.update(item, width)]).splitlines()[0]
+    assert first.startswith('✗ odd {"text": "xxx')
+    assert len(first) < 125

@@ -9,8 +9,8 @@ from magy_server.core.shell import parse
 
 ROOT = "/proj"
 EFFECTS: dict[str, Effect] = {
-    "read": "read", "edit": "write", "write": "write", "bash": "exec", "net": "net",
-    "agent": "agent",
+    "read": "read", "edit": "write", "write": "write", "bash": "exec", "git": "read",
+    "net": "net", "agent": "agent",
 }  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def command(line: str) -> Facts:
 
 
 def facts(key: str, subject: str) -> Facts:
-    if key == "bash":
+    if key in ("bash", "git"):
         return command(subject)
     if key in ("read", "edit", "write"):
         return Facts(resources=(file(EFFECTS[key], subject),))

@@ -55,12 +55,13 @@ BUILD_ALLOWS = {
     "read": ["a.py", ".env.example", "x/prod.env.example", ".git/HEAD", "id_rsa.pub",
              "environment.py", "keys.py"],
     "bash": [
-        "ls", "ls -la src", "pwd", "git status", "git diff HEAD~1 -- a.py", "git log --oneline",
-        "git show HEAD", "git --no-pager diff", "cd src && ls", "cat a.py | head -20",
-        "find . -name '*.py'", "rg TODO src", "grep foo a.py", "sed -n 1,20p a.py",
+        "ls", "ls -la src", "pwd", "git status", "git diff --stat", "git log --oneline",
+        "git --no-pager log", "git blame a.py", "cd src && ls", "cat a.py | head -20",
+        "find . -name '*.py'", "grep foo a.py", "sed -n 1,20p a.py",
         "wc -l a.py && echo done", "timeout 5 git status", "git log 2>/dev/null | head",
         "command -v git", "[ -f a.py ] && echo yes",
     ],
+    "git": ["git status", "git diff HEAD~1 -- a.py", "git log -20"],
 }  # fmt: skip
 BUILD_ASKS = {
     "read": [".git/config"],
@@ -72,8 +73,10 @@ BUILD_ASKS = {
         "make", "pytest", "git push", "git commit -m x", "git branch x", "git checkout .",
         "rm a.py", "python x.py", "python -c 1", "echo $(id)", "ls $x", "sudo ls", "bash -c ls",
         "echo hi > a.py", "ls > a.py", "find . -delete", "find . -exec id +", "rg --pre id x",
-        "rg -uu KEY", "rg x -uu", "grep -r KEY .", "git diff --output=a.py", "git -c a=b diff",
+        "rg KEY", "rg KEY src", "grep -r KEY .", "git diff --output=a.py", "git -c a=b diff",
         "git diff --ext-diff", "git show HEAD:a.py", "git --no-pager show HEAD:a.py",
+        "git diff", "git diff --stat -p", "git show HEAD", "git --no-pager diff",
+        "diff a b", "diff -r a b",
         "sed -i s/a/b/ a.py", "sed -n '1w x' a", "sort -o a.py b", "uniq a b", "tee a.py",
         "PATH=/tmp git status", "timeout 5 rm a.py", "ls && rm a.py",
         "curl x.org", "git log | sh", "cat a.py | xargs rm", "env", "date -s x",
@@ -84,7 +87,7 @@ OUTSIDE = ["cat /etc/hosts", "cd .. && ls"]
 """Only looking, but where a person is asked."""
 SECRETS = {
     "read": [".env", ".env.local", "x/.ENV", "prod.env", "tls/server.key", "a.pem", "id_rsa",
-             "id_ed25519", ".netrc", ".envrc", "/etc/hosts"],
+             "id_ed25519", ".netrc", ".envrc", ".npmrc", "/etc/hosts"],
     "edit": [".env", "x/.env.local", ".git/config", ".git/hooks/pre-commit", "sub/.git/config",
              ".git", "server.KEY"],
     "write": [".env", ".git/config"],
@@ -94,6 +97,7 @@ SECRETS = {
         "echo $(cat .env)", "cat ~/.ssh/id_rsa", "cat ~/.aws/credentials", "cat ./x/../.env",
         "cat ~/.kube/config",
     ],
+    "git": ["git diff -- .env"],
 }  # fmt: skip
 CASES = [
     *((action, key, subject)
@@ -130,7 +134,7 @@ def test_an_agent_may_stop_what_it_started_and_show_its_plan(agent: str) -> None
 TOOLS = {
     "read_file": "read", "list_dir": "read", "glob": "read", "grep": "read", "edit_file": "edit",
     "write_file": "write", "bash": "bash", "bash_output": "read", "bash_stop": "bash_stop",
-    "update_plan": "plan",
+    "update_plan": "plan", "git_status": "git", "git_diff": "git", "git_log": "git",
 }  # fmt: skip
 """Their permission keys."""
 
@@ -169,7 +173,9 @@ def test_plan_writes_plans_and_nothing_else() -> None:
 def test_explore_only_looks() -> None:
     spec = BUILT_IN["explore"]
     assert (spec.mode, spec.hidden) == ("subagent", False)
-    assert set(spec.tools or ()) == {"read_file", "list_dir", "glob", "grep", "bash"}
+    assert set(spec.tools or ()) == {
+        "read_file", "list_dir", "glob", "grep", "git_status", "git_diff", "git_log", "bash",
+    }  # fmt: skip
     for key in ("edit", "write", "net", "agent"):
         assert withholds([spec.rules, COMMON], key)
     assert judged("explore", "read", "a.py").action == "allow"
@@ -199,6 +205,8 @@ def test_who_only_looks_may_look_and_is_asked_about_nothing_inside(agent: str) -
     """Nor can bypass or an answer let it act: what build asks is denied here."""
     for line in BUILD_ALLOWS["bash"]:
         assert judged(agent, "bash", line).action == "allow", line
+    for line in BUILD_ALLOWS["git"]:
+        assert judged(agent, "git", line).action == "allow", line
     for line in BUILD_ASKS["bash"] + SECRETS["bash"]:
         decision = judged(agent, "bash", line, bypass=True)
         assert decision.action == "deny", (line, decision.rule)

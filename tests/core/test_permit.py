@@ -328,3 +328,20 @@ def test_a_command_that_touches_a_link_is_judged_by_where_it_leads() -> None:
         file("read", ".env"),
     ))  # fmt: skip
     assert decide(seen, "bash", "exec", [rules]).action == "deny"
+
+
+def test_tools_that_look_at_git_follow_the_rules_for_commands_but_for_their_own() -> None:
+    look = facts("git", "git diff HEAD")
+    own = Ruleset(source="own", keys={"git": (Rule(pattern="*", action="allow", bare=True),),
+                                      "bash": (Rule(pattern="*", action="deny"),)})  # fmt: skip
+    shell = Ruleset(source="shell", keys={"bash": (Rule(pattern="git diff *", action="allow"),)})
+    never = Ruleset(source="never", keys={"bash": (Rule(pattern="git diff *", action="deny"),)})
+    for sources, action in (([own], "allow"), ([shell], "allow"), ([own, shell], "allow"),
+                            ([own, never], "deny"), ([], "ask")):  # fmt: skip
+        assert decide(look, "git", "read", sources).action == action
+        assert withholds(sources, "git") is False
+    assert decide(look, "bash", "exec", [own]).action == "deny"
+    command = Grant(id="1", key="bash", pattern="git diff *", scope="session")
+    assert decide(look, "git", "read", [], [command]).action == "allow"
+    seen = Grant(id="2", key="git", pattern="git diff *", scope="session")
+    assert decide(look, "bash", "exec", [], [seen]).action == "ask"

@@ -3,6 +3,7 @@ cost of all this is seen. Real processes on both sides; the model is a loopback 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from magy_server.core.errors import InvalidRequest
 from tests.e2e.harness import SESSION, Person, RpcError, person
-from tests.loopback import AnthropicServer, call, text, usage
+from tests.loopback import AnthropicServer, call, hang, stop, text, thinking, usage
 from tests.loopback.parts import Fault, Part
 
 SUMMARY = "Decided: the port is 4711. Next: write the tests."
@@ -85,6 +86,7 @@ async def test_after_a_compaction_the_model_knows_what_counts(
         server.answer(model)
         await one.request("session/compact", focus="the port")
         await one.update("notice", lambda u: u["title"] == "Compacted")
+        await one.end()
         asked = server.requests[-1].body
         assert "the port" in last(asked)
         whole = len(json.dumps(asked["messages"]))
@@ -158,19 +160,119 @@ async def test_a_conversation_that_the_provider_finds_too_long_goes_on(
         assert len(server.requests) - count <= 5
 
 
-async def test_when_no_summary_can_be_had_the_log_still_knows(
+@pytest.mark.parametrize("nonsense", [False, True])
+async def test_when_no_summary_can_ever_be_had_the_log_still_knows(
+    root: Path, state: Path, server: AnthropicServer, nonsense: bool
+) -> None:
+    def refuse(body: Any) -> Any:
+        if ASKED not in last(body):
+            return model(body)
+        if nonsense:
+            return [text("Let me look first."), stop("max_tokens")]
+        return Fault("400", message="this content is not allowed")
+
+    (root / "app.py").write_text("print('hello')\n")
+    async with person(root, state, env=ENV, settings=options(server, retries=0)) as one:
+        await one.new()
+        await work(one, server)
+        server.answer(refuse)
+        await one.request("session/compact")
+        said = await one.update("notice", lambda u: u["title"] == "Compacted")
+        assert "No summary could be had" in said["description"]
+        await one.end()
+        await one.turn("Which constraints?", "p2")
+        known = one.said().rpartition("I know: ")[2]
+        assert known == "Never touch vendor/; not on Fridays; app.py: changed; [>] tests"
+
+
+async def test_a_fault_that_may_pass_leaves_the_conversation_as_it_is(
     root: Path, state: Path, server: AnthropicServer
 ) -> None:
     (root / "app.py").write_text("print('hello')\n")
     async with person(root, state, env=ENV, settings=options(server, retries=0)) as one:
         await one.new()
         await work(one, server)
-        server.answer(lambda body: Fault("500") if ASKED in last(body) else model(body))
+        server.answer(lambda body: Fault("401") if ASKED in last(body) else model(body))
         await one.request("session/compact")
-        await one.update("notice", lambda u: u["title"] == "Compacted")
-        await one.turn("Which constraints?", "p2")
-        known = one.said().rpartition("I know: ")[2]
-        assert known == "Never touch vendor/; not on Fridays; app.py: changed; [>] tests"
+        said = await one.update("notice", lambda u: u["title"] == "Not compacted")
+        assert "HTTP 401" in said["description"]
+        await one.end()
+        await one.turn("Which port?", "p2")
+        assert "I read." in everything(server.requests[-1].body)
+
+
+async def test_a_wrong_configuration_costs_nothing_and_is_said_once(
+    root: Path, state: Path, server: AnthropicServer
+) -> None:
+    async with person(root, state, env=ENV, settings=options(server)) as one:
+        await one.new()
+        server.reply(text("Fine."))
+        await one.turn("Hello.")
+        (state / "magy.toml").write_text("[modle]\n")
+        count = len(server.requests)
+        await one.request("session/compact")
+        said = await one.update("notice", lambda u: u["title"] == "Not compacted")
+        assert "did you mean 'model'" in said["description"]
+        await one.end()
+        await asyncio.sleep(3)  # longer than it takes the server to look again
+        assert len(server.requests) == count
+        (state / "magy.toml").write_text("")
+        server.answer(model)
+        assert (await one.turn("Go on.", "p2"))["stopReason"] == "end_turn"
+
+
+async def test_what_was_just_asked_is_never_summed_up(
+    root: Path, state: Path, server: AnthropicServer
+) -> None:
+    """Nor is what it brings with it: the model has not answered it yet."""
+    pasted = "".join(f"line {n}\n" for n in range(9_000))
+    async with person(root, state, env=ENV, settings=options(server)) as one:
+        await one.new()
+        server.reply(text("Fine. " + "word " * 9_000))
+        await one.turn("Tell me a long story.")
+        server.answer(model)
+        prompt = [{"type": "text", "text": "And what is in line 4444?"},
+                  {"type": "resource", "resource": {"uri": "x:", "text": pasted}}]  # fmt: skip
+        await one.request("session/prompt", messageId="p2", prompt=prompt)
+        await one.end()
+        assert any(ASKED in last(request.body) for request in server.requests)
+        assert "line 4444" in last(server.requests[-1].body)
+
+
+async def test_cancelling_a_compaction_keeps_the_conversation_and_what_waits(
+    root: Path, state: Path, server: AnthropicServer
+) -> None:
+    async with person(root, state, env=ENV, settings=options(server)) as one:
+        await one.new()
+        server.reply(text("Fine."))
+        await one.turn("Hello.")
+        server.answer(lambda body: [hang()] if ASKED in last(body) else [text("Yes.")])
+        await one.request("session/compact")
+        await one.ask("delete everything", "p2")
+        await one.ask("what else?", "p3")
+        assert (await one.request("session/cancel", turnId="p2"))["cancelled"]
+        assert (await one.request("session/cancel"))["cancelled"]
+        await one.update("notice", lambda u: u["title"] == "Not compacted")
+        await one.end()
+        await one.end()
+        final = everything(server.requests[-1].body)
+        assert "what else?" in final and "delete everything" not in final
+
+
+async def test_a_compaction_counts_for_the_turn(
+    root: Path, state: Path, server: AnthropicServer
+) -> None:
+    settings = options(server) | {"limits": {"tokens": 4_000}}
+    too_long = Fault("400", message="prompt is too long")
+    async with person(root, state, env=ENV, settings=settings) as one:
+        await one.new()
+        server.reply(text("Fine."))
+        await one.turn("Hello.")
+        server.fault(too_long.name, message=too_long.message)
+        server.answer(
+            lambda body: [text(SUMMARY), usage(input=5_000)] if ASKED in last(body) else [text("x")]
+        )
+        assert (await one.turn("go on", "p2"))["_meta"]["magy"]["stop"] == "max_turn_tokens"
 
 
 async def test_there_may_be_nothing_to_compact(
@@ -216,3 +318,23 @@ async def test_a_session_can_be_summed_up(root: Path, state: Path, server: Anthr
         assert "tools" not in asked
         assert "goodbye" in last(asked)
         assert "not on Fridays" in last(asked)
+
+
+@pytest.mark.parametrize("parts", [(text("I th"), hang()), (thinking("Hm."), hang())])
+async def test_a_cancelled_request_is_not_for_nothing(
+    root: Path, state: Path, server: AnthropicServer, parts: Sequence[Part]
+) -> None:
+    """What it cost nobody said, and that is said."""
+    server.reply(*parts)
+    async with person(root, state, env=ENV, settings=options(server)) as one:
+        await one.new()
+        await one.ask("Hello.")
+        await one.client.wait_for(
+            "magy/session/update", lambda p: "chunk" in p["update"]["sessionUpdate"]
+        )
+        await one.request("session/cancel")
+        await one.end()
+        summary = (await one.request("session/subscribe", **{"from": {"tail": 0}}))["summary"]
+        assert summary["cost"]["unpriced"] == 1
+        server.reply(text("Hello again."))
+        assert (await one.turn("Go on.", "p2"))["stopReason"] == "end_turn"

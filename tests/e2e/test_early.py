@@ -142,6 +142,76 @@ async def test_what_must_be_asked_does_not_run_early(
         assert searches.of("alpha") == 0
 
 
+async def test_rules_that_became_stricter_meanwhile_hold(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "secret.txt").write_text("alpha PASSWORD\n")
+    (root / "open.txt").write_text("alpha\n")
+    server.reply(grep("alpha"), text("And"), pause(2.5))
+    server.reply(text("Done."))
+    rules = {"read": {"secret.txt": "ask", "*": "allow"}}
+    async with person(
+        root, state, env=ENV, settings=settings(server, searches, permission=rules)
+    ) as one:
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.ask("look")
+        await searches.reach("alpha", 1)
+        await one.request("session/set_config_option", configId="bypass", value="off")
+        await one.end()
+        told = str(server.requests[1].body["messages"])
+        assert "open.txt:1:alpha" in told and "PASSWORD" not in told
+
+
+async def test_nothing_is_kept_while_a_command_runs_anywhere(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.txt").write_text("alpha old\n")
+    wait = "while ! test -e go; do sleep 0.05; done; echo 'alpha new' > a.txt; touch gone; sleep 60"
+    server.reply(call("bash", {"command": wait, "background": True}))
+    server.reply(text("Running."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.turn("start it")
+        await one.request("session/new", sessionId="s2", cwd=str(root))
+        await one.request("session/subscribe", sessionId="s2")
+        server.reply(grep("alpha"))
+        server.reply(text("Wait."), pause(1.5), grep("alpha"))
+        server.reply(text("Done."))
+        await one.ask("look twice", "p2", sessionId="s2")
+        await searches.reach("alpha", 1)
+        (root / "go").touch()
+        await one.end("s2")
+        assert (root / "gone").exists()
+        assert "alpha new" in str(server.requests[4].body["messages"][-1])
+
+
+async def test_a_file_that_is_opened_again_is_searched_again(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    path = root / "a.txt"
+    path.write_text("alpha disk\n")
+    server.reply(grep("alpha"))
+    server.reply(text("Wait."), pause(1.5), grep("alpha"))
+    server.reply(text("Done."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+
+        def opens(text: str) -> None:
+            document = {"uri": path.as_uri(), "languageId": "text", "version": 1, "text": text}
+            one.client.notify("textDocument/didOpen", {"textDocument": document})
+
+        opens("alpha first\n")
+        await one.ask("look twice")
+        await one.update("tool_call_update", lambda u: u.get("status") == "completed")
+        one.client.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
+        opens("alpha second\n")
+        await one.end()
+        assert "alpha first" in str(server.requests[1].body["messages"][-1])
+        assert "alpha second" in str(server.requests[2].body["messages"][-1])
+
+
 @pytest.mark.req("A106", "A110")
 async def test_equal_calls_get_one_answer_until_something_changes(
     root: Path, state: Path, server: AnthropicServer, searches: Searches

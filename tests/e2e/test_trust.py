@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.loopback import AnthropicServer, text
+
 from .harness import Person, RpcError, person
 from .test_agents import TALK, agent, calls, listed
 
@@ -68,3 +70,25 @@ async def test_plans_and_project_instructions_do_not_touch_trust(root: Path, sta
         assert "review" in await listed(one)
     async with person(root, state, script) as one:
         assert (await trust(one))["trusted"] is True
+
+
+async def test_a_project_that_loses_trust_loses_its_endpoint(root: Path, state: Path) -> None:
+    """At once: not one more request, and no key, goes there."""
+    async with AnthropicServer() as its_own, AnthropicServer() as usual:
+        its_own.answer(lambda body: [text("I am the project's.")])
+        usual.answer(lambda body: [text("I am yours.")])
+        state.mkdir(parents=True, exist_ok=True)
+        for place, server in ((root, its_own), (state, usual)):
+            (place / "magy.toml").write_text(
+                '[[provider]]\nname = "anthropic"\nkind = "anthropic"\n'
+                f'base_url = "{server.base_url}"\napi_key_env = "ANTHROPIC_API_KEY"\n'
+            )
+        env = {"ANTHROPIC_API_KEY": "test", "MAGY_MODEL": "anthropic/test"}
+        async with person(root, state, env=env) as one:
+            await one.new()
+            await trust(one, True)
+            await one.turn("Who are you?")
+            await trust(one, False)
+            await one.turn("And now?", "p2")
+            assert one.said() == "I am the project's.\nI am yours."
+            assert len(its_own.requests) == 1

@@ -29,7 +29,7 @@ from pathlib import Path
 from magy_server.app import compose
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Ended, Replied, Text
-from magy_server.core.ports import Delta, ModelRequest, Provider
+from magy_server.core.ports import Delta, ModelFacts, ModelRequest, Provider
 from magy_server.engine.engine import Engine
 from magy_server.engine.model import LONGEST_WAIT
 from magy_server.llm.anthropic import AnthropicProvider
@@ -96,6 +96,10 @@ CASES: Sequence[Case] = (
     Case("Nothing listens there", place="nowhere"),
     Case("`https://` to a port that speaks plain HTTP", place="no tls"),
     Case("A certificate that nobody vouches for", place="self-signed"),
+    Case(
+        "307: it points elsewhere",
+        Fault("307", headers={"location": "https://moved.example.org/v1"}),
+    ),
     Case("401: the key is wrong", status("401", "Incorrect API key provided")),
     Case("403: the key may not do this", status("403", "Your account may not use this model")),
     Case("404: no such model", status("404", "The model does not exist")),
@@ -187,6 +191,25 @@ class Watched:
         await self._provider.close()
 
 
+class Offered:
+    """`engine.world.Models`: the watched providers, each with one model."""
+
+    def __init__(self, watched: Mapping[str, Watched]) -> None:
+        self._watched = watched
+
+    def named(self, full: str) -> tuple[Provider, str]:
+        return self._watched[full], full.partition("/")[2]
+
+    def facts(self, full: str) -> ModelFacts:
+        return ModelFacts()
+
+    async def default(self) -> str:
+        return next(iter(self._watched))
+
+    def models(self) -> list[str]:
+        return list(self._watched)
+
+
 async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
     """The outcome of every case on every wire. `directory` is empty, and Magy's state goes there:
     `MAGY_STATE_DIR` and `MAGY_CONFIG_DIR` must name it."""
@@ -205,7 +228,7 @@ async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
             for w, stage in enumerate(stages)
             for c, case in enumerate(CASES)
         }
-        engine.world.provider = lambda full: (watched[full], full.partition("/")[2])
+        engine.world.models = lambda root: Offered(watched)
         found: dict[tuple[int, str], Outcome] = {}
 
         async def one(number: int, place: int) -> None:

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.core.events import Call, Thinking
-from magy_server.core.ports import Message
+from magy_server.core.ports import Message, Picture
 from magy_server.llm.anthropic_wire import body
 from tests.loopback.anthropic_checks import problems
+from tests.tools.pictures import png
 
 from .conversations import assistant, calling, output, request, user
 from .growing import PNG
@@ -88,6 +89,22 @@ def test_redacted_thinking_goes_back_and_unsigned_thinking_does_not() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+@pytest.mark.parametrize("thought", [Thinking(text="t", signature="s"), Thinking(data="x8==")])
+def test_thinking_that_nothing_was_said_after_does_not_go_back(
+    thought: Thinking, text: str
+) -> None:
+    """A reply cut short in its thinking must not spoil the session."""
+    sent = body(request("a", assistant(thought, thought, text), "b"))
+    assert [(m["role"], [b["text"] for b in m["content"]]) for m in sent["messages"]] == [
+        ("user", ["a", "b"])
+    ]
+    later = body(request("a", assistant(thought, "c", thought), assistant(thought), "b"))
+    kinds = [block["type"] for block in later["messages"][1]["content"]]
+    assert kinds[1:] == ["text"] and len(later["messages"]) == 3
+    assert not problems(sent) and not problems(later)
+
+
 def test_messages_of_one_role_become_one_and_empty_ones_vanish() -> None:
     sent = body(
         request("a", assistant(" \n"), user("", "b"), "c", system=("", "S", "  "), tools=())
@@ -143,6 +160,54 @@ def test_pictures_of_people_and_of_tools() -> None:
         assert sent["messages"][0]["content"][1] == image | CACHED
         assert sent["messages"][2]["content"][0]["content"] == content
         assert not problems(sent)
+
+
+def test_an_error_holds_no_pictures_but_says_that_there_were_some() -> None:
+    call = calling("3.0", "toolu_a")
+    for text, said in (("it broke", "it broke"), ("", "(failed without output)")):
+        failed = replace(output(call, text, error=True), pictures=(PNG,))
+        sent = body(request("a", assistant(call), user(failed)))
+        assert not problems(sent)
+        (block,) = sent["messages"][2]["content"]
+        assert block["is_error"] and block["content"].startswith(f"{said}\n(with a picture")
+
+
+def images(sent: dict[str, Any]) -> tuple[int, int]:
+    """How many are shown, and how many only named."""
+    return str(sent).count("'base64'"), str(sent).count("(a picture shown earlier)")
+
+
+def test_of_many_pictures_the_newest_are_shown() -> None:
+    """A large one is taken only among few. Old ones leave by tens: the rest of the time a longer
+    conversation extends what was cached."""
+    call = calling("3.0", "toolu_a")
+    large = Picture("image/png", png(3000, 2000))
+    two = replace(output(call, "two"), pictures=(large, large))
+    seen, changes, before = [], 0, []
+    messages = [user("begin"), assistant(call), user(two)]
+    for number in range(2, 45):
+        sent = body(request(*messages))
+        assert not problems(sent)
+        seen.append((number, *images(sent)))
+        now = blocks(sent)
+        changes += now[: len(before)] != before
+        before = now
+        messages += [assistant("so"), user(f"next {number}", large)]
+    assert changes == 3
+    assert {shown + named == number for number, shown, named in seen} == {True}
+    assert seen[18:20] == [(20, 20, 0), (21, 11, 10)] and seen[28:30] == [
+        (30, 20, 10),
+        (31, 11, 20),
+    ]
+
+
+def test_a_blind_model_is_told_that_there_were_pictures() -> None:
+    call = calling("3.0", "toolu_a")
+    found = replace(output(call, "found"), pictures=(PNG, PNG))
+    sent = body(request(user("Look", PNG), assistant(call), user(found)), blind=True)
+    unseen = "(a picture; this model cannot see pictures)"
+    assert [block["text"] for block in sent["messages"][0]["content"]] == ["Look", unseen]
+    assert sent["messages"][2]["content"][0]["content"] == f"found\n{unseen}\n{unseen}"
 
 
 def test_a_reply_that_is_not_limited_has_a_usual_limit() -> None:

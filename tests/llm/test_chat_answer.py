@@ -112,6 +112,13 @@ TWO_CALLS = {
         calls(piece(1, "y", **WHOLE_B)),
         calls(piece(1, "y", **WHOLE_B)),
     ],
+    "id and name once more at the end": [
+        calls(piece(0, "x", name="read_file", arguments=A)),
+        calls(piece(0, "x", name="read_file", arguments="")),
+        calls(piece(1, "y", name="read_file", arguments=B)),
+        calls(piece(1, "y", name="read_file")),
+        calls(piece(1, "y", name="read_file", arguments=None)),
+    ],
     "the name after the id": [
         calls(piece(0, "x")),
         calls(piece(0, arguments=A[:4])),
@@ -146,6 +153,33 @@ def test_two_calls(events: list[Any], end: list[Any]) -> None:
 def test_ids_that_are_missing_empty_or_repeated(id: str | None, index: int | None) -> None:
     _, replied = ask(calls(piece(index, id, **WHOLE_A)), calls(piece(index, id, **WHOLE_B)), STOP)
     assert made(replied) == [(id or "", *READ_A[1:]), (id or "", *READ_B[1:])]
+
+
+@pytest.mark.parametrize("index", [0, None])
+@pytest.mark.parametrize("later", ["same", None])
+def test_one_id_for_all_calls_which_come_in_pieces(index: int | None, later: str | None) -> None:
+    _, replied = ask(
+        calls(piece(index, "same", **WHOLE_A)),
+        calls(piece(index, "same", name="read_file", arguments="")),
+        calls(piece(index, later, arguments=B[:4])),
+        calls(piece(index, later, arguments=B[4:])),
+        STOP,
+    )
+    assert made(replied) == [("same", *READ_A[1:]), ("same", *READ_B[1:])]
+
+
+def test_the_same_arguments_for_another_tool_are_another_call() -> None:
+    other = {"name": "list_files", "arguments": A}
+    _, replied = ask(calls(piece(None, "x", **WHOLE_A)), calls(piece(None, "x", **other)), STOP)
+    assert made(replied) == [READ_A, ("x", "list_files", {"path": "ä.py"})]
+
+
+def test_what_must_come_back_may_come_with_the_end_of_a_call() -> None:
+    end = piece(0, "x", name="read_file", arguments="") | {"extra_content": {"google": 1}}
+    _, replied = ask(calls(piece(0, "x", **WHOLE_A)), calls(end), STOP)
+    kept, made = replied.content
+    assert isinstance(kept, Thinking) and json.loads(kept.data) == {"google": 1}
+    assert isinstance(made, Call)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"arguments": None}, {"arguments": ""}])
@@ -234,9 +268,23 @@ def test_a_stream_that_only_says_what_it_cost_is_over() -> None:
     assert replied.content == (Text(text="hi"),)
 
 
-def test_a_stream_that_just_stops_is_not_whole() -> None:
+COST = {"choices": [], "usage": COUNTED}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [chunk(content="hi") | {"usage": COUNTED}],
+        [COST],
+        [COST, chunk(content="ha")],
+        [COST, chunk(role="assistant", content=""), chunk(content="ha")],
+        [chunk(content="ha"), COST, chunk(content="lf")],
+    ],
+)
+def test_a_stream_that_just_stops_is_not_whole(events: list[Any]) -> None:
     answer = Answer(request())
-    answer.feed(chunk(content="hi") | {"usage": COUNTED})
+    for event in events:
+        answer.feed(event)
     assert not (answer.closing or answer.complete)
 
 

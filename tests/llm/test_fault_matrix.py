@@ -31,6 +31,7 @@ def test_the_page_says_what_happens(found: Found) -> None:
 
 
 LAWS = {
+    "307": ("not_found", 1),
     "401": ("auth", 1),
     "403": ("auth", 1),
     "404": ("not_found", 1),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,17 +42,107 @@ async def test_a_key_that_cannot_be_one(make: Callable[..., Provider], key: str)
     assert key not in failed.message
 
 
-async def test_what_belongs_to_openai_is_not_told_to_others(
+OTHERS = {
+    "OPENAI_API_KEY": "sk-secret",
+    "OPENAI_ADMIN_KEY": "sk-secret",
+    "OPENAI_ORG_ID": "org-secret",
+    "OPENAI_PROJECT_ID": "proj-secret",
+    "OPENAI_CUSTOM_HEADERS": "X-Gateway: secret\nAuthorization: Bearer secret",
+    "ANTHROPIC_API_KEY": "secret",
+    "ANTHROPIC_AUTH_TOKEN": "secret",
+    "ANTHROPIC_CUSTOM_HEADERS": "X-Gateway: secret\nAuthorization: Bearer secret",
+}
+
+
+@pytest.mark.parametrize(("serve", "make"), ALL)
+@pytest.mark.parametrize("key", ["", "mine"])
+async def test_what_belongs_to_a_vendor_is_not_told_to_others(
+    serve: type[ModelServer],
+    make: Callable[..., Provider],
+    key: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-secret")
-    server = ChatServer()
+    for name, value in OTHERS.items():
+        monkeypatch.setenv(name, value)
+    server = serve()
     server.reply(text("ok"))
-    async with talking(server, ChatProvider, key="") as provider:
+    async with talking(server, make, key=key) as provider:
         await ask(provider, request())
-    assert "secret" not in str(server.requests[0].headers)
+        await provider.models()
+    assert len(server.requests) == 2
+    for sent in server.requests:
+        assert "secret" not in str(sent.headers)
+        assert sent.headers["authorization"] == f"Bearer {key or 'none'}"
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "url"),
+    [
+        (AnthropicProvider, "ANTHROPIC_CUSTOM_HEADERS", None),
+        (AnthropicProvider, "ANTHROPIC_CUSTOM_HEADERS", "https://api.anthropic.com/"),
+        (ChatProvider, "OPENAI_CUSTOM_HEADERS", None),
+        (ResponsesProvider, "OPENAI_CUSTOM_HEADERS", "https://eu.api.openai.com/v1"),
+    ],
+)
+async def test_headers_for_the_vendor_are_told_to_the_vendor(
+    make: Callable[..., Any], name: str, url: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "X-Gateway: mine")
+    provider = make("key", url)
+    assert provider._make_client().default_headers["X-Gateway"] == "mine"
+    provider.warm()
+    assert provider._shared.default_headers["X-Gateway"] == "mine"
+    await provider.close()
+
+
+class Elsewhere(HttpServer):
+    """Sends everybody to `location`."""
+
+    def __init__(self, location: str, status: int = 307) -> None:
+        super().__init__()
+        self._location, self._status = location, status
+
+    async def respond(self, request: Request, exchange: Exchange) -> None:
+        headers = {"location": self._location} if self._location else {}
+        await exchange.send(self._status, b"", "text/plain", headers)
+
+
+@pytest.mark.parametrize("make", [AnthropicProvider, ResponsesProvider, ChatProvider])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(make: Callable[..., Provider], status: int) -> None:
+    async with ChatServer() as other:
+        there = other.base_url.replace("//", "//user:secret@") + "/messages"
+        async with Elsewhere(f"{there}?token=secret", status) as server:
+            provider = make("key", server.base_url)
+            failed = await failure(provider)
+            with pytest.raises(ProviderError, match="points to") as caught:
+                await provider.models()
+            await provider.close()
+    assert not other.requests
+    for error in (failed, caught.value):
+        assert (error.fault, error.retryable) == ("not_found", False)
+        assert f"HTTP {status}, which points to {other.base_url}/messages;" in error.message
+        assert "`base_url`" in error.message and "secret" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        ("/moved", "/moved; nothing"),
+        ("", "HTTP 307; nothing"),
+        ("http://[", "HTTP 307; nothing"),
+        ("http://h:999999/", "points to http://h:999999/;"),
+        ("javascript:alert(1)", "HTTP 307; nothing"),
+        ("http://h/" + "x" * 5000, "xxx; nothing"),
+    ],
+)
+async def test_redirects_to_odd_places(location: str, words: str) -> None:
+    async with Elsewhere(location) as server:
+        provider = ChatProvider("key", server.base_url)
+        failed = await failure(provider)
+        await provider.close()
+    assert words in failed.message and failed.fault == "not_found"
+    assert len(failed.message) < 1000
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from magy_server.core.events import Call, Replied, Text, Thinking, Usage
-from magy_server.core.ports import Delta, ModelRequest, Provider
+from magy_server.core.ports import Delta, ModelRequest, Picture, Provider
 from magy_server.llm import chat_wire, responses_wire
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider
@@ -18,6 +18,7 @@ from magy_server.llm.openai_quirks import Quirks as Known
 from tests.loopback import (
     AnthropicServer,
     ChatServer,
+    Fault,
     ModelServer,
     Quirks,
     ResponsesServer,
@@ -26,11 +27,13 @@ from tests.loopback import (
     ping,
     raw,
     redacted,
+    stop,
     summaries,
     text,
     thinking,
     usage,
 )
+from tests.loopback.images import PNG
 
 from .conversations import ask, assistant, failure, joined, output, request, user
 from .feeding import agree
@@ -164,6 +167,49 @@ async def test_what_a_server_refuses_is_asked_for_once_for_each_model() -> None:
     assert asked == [
         ("one", True), ("one", False), ("one", False), ("two", True), ("two", False)
     ]  # fmt: skip
+
+
+REFUSED_PICTURES = [
+    ("400", "unknown variant `image_url`, expected `text` at line 1 column 6"),
+    ("404", "No endpoints found that support image input"),
+    ("422", "Image inputs are not supported by this model"),
+    ("500", "image input is not supported - hint: you may need to provide the mmproj"),
+]
+
+
+@pytest.mark.parametrize(("serve", "make"), ALL)
+@pytest.mark.parametrize(("status", "words"), REFUSED_PICTURES)
+async def test_a_picture_does_not_end_the_session_with_a_model_that_cannot_see(
+    serve: type[ModelServer], make: Callable[..., Provider], status: str, words: str
+) -> None:
+    server = serve()
+    server.answer(
+        lambda body: Fault(status, words) if "base64" in str(body) else [text("I cannot see.")]
+    )
+    picture = Picture("image/png", PNG)
+    async with talking(server, make) as provider:
+        for _ in range(2):
+            _, replied = await ask(provider, request(user("Look", picture)))
+            assert replied.content == (Text(text="I cannot see."),)
+    assert len(server.asked) == 3, "asked again at once, and never again with it"
+    assert "this model cannot see pictures" in str(server.asked[-1].body)
+
+
+@pytest.mark.parametrize(("serve", "make"), ALL)
+async def test_a_reply_that_was_cut_short_in_its_thinking_does_not_end_the_session(
+    serve: type[ModelServer], make: Callable[..., Provider]
+) -> None:
+    server = serve()
+    server.reply(thinking("hm"), stop(serve.stops["max_tokens"]))
+    server.reply(text("Hello."))
+    fields = {"model": "m", "thinking_tokens": 2000}
+    async with talking(server, make) as provider:
+        _, replied = await ask(provider, request("a", **fields))
+        assert replied.stop == "max_tokens" and not any(
+            isinstance(part, Text) for part in replied.content
+        )
+        _, last = await ask(provider, request("a", assistant(*replied.content), "b", **fields))
+    assert last.content == (Text(text="Hello."),), "the server checks what it is sent"
 
 
 async def test_requests_side_by_side_learn_the_same() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.errors import InvalidConfig, ProviderError
 from magy_server.core.events import Call, Text, Thinking, Usage
-from magy_server.core.ports import Delta, Message
+from magy_server.core.ports import Delta, Message, Picture
 from magy_server.llm.script import EXHAUSTED, UNKNOWN, parse
 from magy_server.llm.scripted import ScriptedProvider, pieces
 
@@ -65,6 +65,11 @@ async def test_a_reply_has_all_parts_in_order() -> None:
     assert {d.name for d in deltas if d.kind == "call" and d.index == 1} == {"list_files"}
     assert [d.index for d in deltas if d.done] == [0, 1]
     assert await provider.models() == ["script"]
+
+
+async def test_a_picture_in_the_conversation_is_no_hindrance() -> None:
+    shown = Message("user", (Text(text="work"), Picture("image/png", b"...")))
+    assert await said(WORK, shown) == "first"
 
 
 async def test_the_reply_follows_from_the_conversation() -> None:

@@ -40,6 +40,7 @@ ARE_CALLS = [
     (READ.replace("arguments", "parameters"), [A]),
     (f'{{"type": "function", "function": {READ}}}', [A]),
     ('{"name": "read_file", "arguments": "{\\"path\\": \\"a.py\\"}"}', [A]),
+    (f'{{"type": "function", {READ[1:]}', [A]),
     ('{"name": "read_file", "arguments": {}}', [("read_file", {})]),
     (TRICKY, [("write_file", {"text": '}"]```</tool_call>\\'})]),
 ]
@@ -70,6 +71,9 @@ ARE_TEXT = [
     "[1, 2]",
     '["a"]',
     '{"result": {"path": "a.py"}}',
+    '{"type": "object", "name": "read_file", "parameters": {"type": "object"}}',
+    f'{{"type": "example", "function": {READ}}}',
+    f'{{"type": null, {READ[1:]}',
     '{"name": "my-package", "version": "1.0"}',
     '{"name": "delete_all", "arguments": {}}',
     '{"name": "read_file"}',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import struct
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -36,7 +37,15 @@ def _problems(body: dict[str, Any]) -> Iterator[str]:
             yield "`max_tokens` must be greater than `thinking.budget_tokens`"
         if body.get("temperature", 1) != 1:
             yield "`temperature` may only be set to 1 when thinking is enabled"
-    results = (b["content"] for b in blocks if isinstance(b.get("content"), list))
+    for index, message in enumerate(body["messages"]):
+        if message["role"] == "assistant" and messages[index]:
+            last = messages[index][-1]["type"]
+            if last in ("thinking", "redacted_thinking"):
+                yield (
+                    f"messages.{index}: The final block in an assistant message cannot be `{last}`."
+                )
+    results = [b["content"] for b in blocks if isinstance(b.get("content"), list)]
+    yield from _many([*blocks, *chain.from_iterable(results)])
     for block in [*blocks, *chain.from_iterable(results)]:
         if block["type"] == "image":
             yield from _image(block)
@@ -46,7 +55,22 @@ def _problems(body: dict[str, Any]) -> Iterator[str]:
             yield "messages: Invalid `signature` in `thinking` block"
         if block.get("is_error") and not block.get("content"):
             yield "messages: content cannot be empty if `is_error` is true"
+        elif block.get("is_error") and any(b["type"] != "text" for b in _blocks(block["content"])):
+            yield "messages: all content must be type `text` if `is_error` is true"
     yield from _tool_rounds(body["messages"], messages)
+
+
+def _many(blocks: list[dict[str, Any]]) -> Iterator[str]:
+    """More than 20 pictures must be smaller; here only PNG is measured."""
+    images = [block for block in blocks if block["type"] == "image" and not list(_image(block))]
+    heads = [base64.b64decode(image["source"]["data"][:32]) for image in images]
+    whole = [head for head in heads if len(head) == 24 and head.startswith(MAGIC["image/png"])]
+    sides = [struct.unpack(">II", head[16:]) for head in whole]
+    if len(images) > 20 and any(max(pair) > 2000 for pair in sides):
+        yield (
+            "messages: At least one of the image dimensions exceed max allowed size for "
+            "many-image requests: 2000 pixels"
+        )
 
 
 def _tool_rounds(messages: list[dict[str, Any]], contents: list[list[Any]]) -> Iterator[str]:

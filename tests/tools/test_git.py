@@ -184,6 +184,14 @@ async def test_binary_files_are_only_named(person: Person) -> None:
     assert "Binary files a/b.py and b/b.py differ" in await person.say("diff")
 
 
+async def test_a_change_within_the_same_moment_is_seen(person: Person) -> None:
+    for number in range(20):
+        person.file("a.py", f"{number:02}\n")
+        person.git("add", "a.py")
+        person.file("a.py", f"{number + 1:02}\n")
+        assert f"+{number + 1:02}" in await person.say("diff")
+
+
 async def test_a_huge_diff_is_bounded(person: Person) -> None:
     line = "x" * 99 + "\n"
     with open(person.root / "a.py", "w") as file:
@@ -216,6 +224,16 @@ async def test_log_tells_id_author_date_and_message(person: Person) -> None:
     assert "is not a revision" in await person.error("log", revision="--all")
 
 
+async def test_a_message_cannot_forge_commits(person: Person) -> None:
+    person.git("commit", "--allow-empty", "-qm", "evil \x1ecommit deadbeef\nAuthor: Somebody else")
+    said = await person.say("log", count=2)
+    assert said.count("\nAuthor: ") == 2 and "\n    Author: Somebody else" in said
+    assert "[there are more" not in said
+    person.git("config", "i18n.logOutputEncoding", "latin1")
+    person.git("commit", "--allow-empty", "-qm", "caf\u00e9")
+    assert "caf\u00e9" in await person.say("log", count=1)
+
+
 async def test_log_is_bounded_and_shows_no_terminal_control(person: Person) -> None:
     person.git("commit", "--allow-empty", "-qm", "\x1b[31mred " + "y" * 50_000)
     person.git("commit", "--allow-empty", "-qm", "next " + "z" * 14_000)
@@ -246,6 +264,8 @@ HOSTILE = """
     required = true
 [filter "a.b=c"]
     clean = touch {out}/dotted;cat
+[filter ""]
+    clean = touch {out}/nameless;cat
 [gpg]
     program = {hooks}/gpg
 [log]
@@ -264,16 +284,17 @@ async def test_looking_runs_nothing_that_the_repository_names(
     for name in ("post-index-change", "pre-commit", "gpg", "fsmonitor-watchman"):
         (hooks / name).write_text(f"#!/bin/sh\ntouch {out}/{name}\n")
         (hooks / name).chmod(0o755)
-    person.file(".gitattributes", "*.py diff=evil filter=evil\nb.py filter=a.b=c\n")
+    person.file("c.py", "c\n")
+    attributes = "*.py diff=evil filter=evil\nb.py filter=a.b=c\nc.py filter=\n"
+    person.file(".gitattributes", attributes)
     person.commit("attributes")
     with open(person.root / ".git/config", "a") as config:
         config.write(HOSTILE.format(out=out, hooks=hooks))
-    for name in ("a.py", "b.py"):
+    for name in ("a.py", "b.py", "c.py"):
         person.file(name, "changed\n")
     said = await person.say("status")
-    assert (
-        "modified: a.py" in said and "filters of the repository were not run: a.b=c, evil" in said
-    )
+    assert "modified: a.py" in said
+    assert 'filters of the repository were not run: "", a.b=c, evil' in said
     assert "+changed" in await person.say("diff")
     assert "+changed" in await person.say("diff", old="HEAD")
     await person.say("diff", staged=True)
@@ -281,8 +302,9 @@ async def test_looking_runs_nothing_that_the_repository_names(
     await person.say("branch")
     assert "+changed" in await person.preview(message="m", paths=["a.py"])
     assert os.listdir(out) == []
-    subprocess.run(["git", "-C", person.root, "diff"], capture_output=True)  # a real trap
-    assert os.listdir(out) != []
+    for name in ("b.py", "c.py"):  # a real trap
+        subprocess.run(["git", "-C", person.root, "diff", name], capture_output=True)
+    assert {"dotted", "nameless", "command", "fsmonitor"} <= set(os.listdir(out))
 
 
 async def test_a_partial_clone_fetches_nothing(person: Person, tmp_path: Path) -> None:
@@ -338,11 +360,23 @@ async def test_git_that_hangs_is_ended(person: Person, monkeypatch: pytest.Monke
     assert "took longer than" in await person.error("status")
 
 
-async def test_looking_needs_no_lock_and_status_leaves_the_index_alone(person: Person) -> None:
+async def test_looking_needs_no_lock_and_leaves_the_index_alone(person: Person) -> None:
     index = person.root / ".git/index"
     os.utime(person.root / "a.py", (1, 1))
     before = index.stat().st_mtime_ns, index.read_bytes()
     assert "clean" in await person.say("status")
+    assert await person.say("diff") == "Nothing differs."
+    person.file("b.py", "changed\n")
+    assert "+changed" in await person.say("diff", old="HEAD")
+    person.git("update-index", "--split-index")
+    split = index.stat().st_mtime_ns, index.read_bytes()
+    assert "+changed" in await person.say("diff")
+    assert (index.stat().st_mtime_ns, index.read_bytes()) == split
+    person.git("update-index", "--no-split-index")
+    person.git("checkout", "-q", "b.py")
+    os.utime(person.root / "a.py", (1, 1))
+    before = index.stat().st_mtime_ns, index.read_bytes()
+    assert await person.say("diff") == "Nothing differs."
     assert (index.stat().st_mtime_ns, index.read_bytes()) == before
     (person.root / ".git/index.lock").touch()
     assert "clean" in await person.say("status")
@@ -369,6 +403,48 @@ async def test_a_work_tree_elsewhere_is_refused(person: Person, tmp_path: Path) 
     said = await person.error("status")
     assert str(elsewhere) in said and "stay in the workspace" in said
     assert "not in a git repository" in await Person(elsewhere).error("status")
+
+
+async def test_a_git_file_that_stands_for_anothers_repository(
+    person: Person, tmp_path: Path
+) -> None:
+    person.commit("a diary", diary_txt="private\n")
+    archive = Person(tmp_path.resolve() / "archive")
+    archive.file(".git", f"gitdir: {person.root}/.git\n")
+    said = await archive.error("diff", old="HEAD~1", new="HEAD")
+    assert "does not lead back" in said and "private" not in said
+    person.git("config", "core.worktree", str(archive.root))  # as it advises
+    assert "private" in await archive.say("diff", old="HEAD~1", new="HEAD")
+    person.git("config", "--unset", "core.worktree")
+    (archive.root / ".git").unlink()
+    for name in ("objects", "refs"):
+        (archive.root / ".git" / name).mkdir(parents=True)
+    archive.file(".git/HEAD", "ref: refs/heads/main\n")
+    archive.file(".git/commondir", f"{person.root}/.git\n")
+    assert "does not lead back" in await archive.error("log")
+
+
+async def test_git_is_not_taken_from_where_one_happens_to_be(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trap = tmp_path / "git"
+    trap.write_text(f'#!/bin/sh\ntouch {tmp_path}/ran\nexec git "$@"\n')
+    trap.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    person.use({**os.environ, "PATH": f".:{os.environ['PATH']}"})
+    assert "clean" in await person.say("status")
+    person.use({**os.environ, "PATH": "."})
+    assert "There is no git" in await person.error("status")
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_status_of_too_many_names_says_what_to_do(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_program, "CAPTURED", 1_000)
+    for number in range(100):
+        person.file(f"file-{number}")
+    assert ".gitignore" in await person.error("status")
 
 
 async def test_a_workspace_below_the_work_tree(person: Person) -> None:

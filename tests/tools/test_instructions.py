@@ -104,6 +104,22 @@ async def test_links_that_lead_out_are_not_followed(project: Project, tmp_path: 
     assert "linked" not in await project.text()
 
 
+async def test_links_to_what_is_no_instructions_file_are_not_followed(project: Project) -> None:
+    project.file(".env", "KEY=secret")
+    project.file("CLAUDE.md", "claude")
+    (project.root / "AGENTS.md").symlink_to(".env")
+    (project.root / "sub").mkdir()
+    (project.root / "sub/AGENTS.md").symlink_to("../.env")
+    text = await project.text("sub")
+    assert "secret" not in text and "# CLAUDE.md\n\nclaude" in text
+    for name in ("AGENTS.md", "sub/AGENTS.md"):
+        assert f"({name} is a link to .env and was not read; if you need it, read_file" in text
+    assert "sub/AGENTS.md" not in await project.text()
+    (project.root / "AGENTS.md").unlink()
+    (project.root / "AGENTS.md").symlink_to("CLAUDE.md")
+    assert "# AGENTS.md\n\nclaude" in await project.text()
+
+
 async def test_the_users_own_file_may_be_a_link(project: Project, tmp_path: Path) -> None:
     (tmp_path / "dotfiles").write_text("From my dotfiles.")
     project.user.parent.mkdir()

@@ -187,7 +187,10 @@ async def test_what_may_not_be_read_is_only_linked(project: Workspace) -> None:
     )
     rules = [Ruleset(source="test", keys={"read": read})]
     content = await added(project, "pasted: @.env:1 @shot.png @a.py:1 @keep.txt:1", rules=rules)
-    assert [type(part) for part in content] == [Link, Link, Embedded, Embedded]
+    assert [type(part) for part in content] == [Link, Link, Link, Link]
+    rules.append(Ruleset(source="more", keys={"read": (Rule(pattern="keep.txt", action="allow"),)}))
+    content = await added(project, "pasted: @.env:1 @shot.png @a.py:1 @keep.txt:1", rules=rules)
+    assert [type(part) for part in content] == [Link, Link, Link, Embedded]
 
 
 async def test_nothing_is_given_twice(project: Workspace) -> None:

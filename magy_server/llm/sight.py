@@ -1,0 +1,108 @@
+"""Requests whose pictures cannot all be shown, without I/O: models that do not see, and APIs that
+take only so many. What is not shown is named, so that the model knows that there was something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from magy_server.core.events import Text
+from magy_server.core.ports import Message, Picture, ToolOutput
+from magy_server.llm.faults import words
+
+UNSEEN = "(a picture; this model cannot see pictures)"
+EARLIER = "(a picture shown earlier)"
+BESIDE_ERROR = "(with a picture, which cannot be shown beside an error)"
+
+STATUSES = (400, 404, 422, 500)
+"""With these HTTP statuses servers say that a model cannot see."""
+
+_LONGEST = 2000
+"""Characters of a refusal that are looked at."""
+_KINDS = frozenset({"image", "image_url", "input_image"})
+"""What a picture is called in the bodies of the three wires."""
+
+_BLIND = re.compile(
+    r"""unknown\ variant\W+(image|image_url|input_image)\b
+      | invalid\ (value|content\ type)\W+(image_url|input_image)\b
+      | (image|image_url|input_image|vision)s?\b[^.;]*\b
+        (not\ (supported|enabled|allowed|available|accepted|permitted)|unsupported|only\ supported)
+      | \b(not|no|cannot|can't|doesn't|don't|isn't|missing|without|unsupported)\b[^.;]*
+        \b(image|image_url|input_image|multi-?modal|vision)s?\b
+      | at\ most\ 0\ image
+      | \bcontent\b[^.;]*\bmust\ be\ a\ string
+      | cannot\ unmarshal\ array\b[^;]*\bcontent
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_ABOUT_ONE = re.compile(
+    r"\b(formats?|media.type|mime|sizes?|dimensions?|pixels?|bytes|large|big|corrupt|decode|base64"
+    r"|download|valid image|process image(?! input)|tool call|function_call_output)",
+    re.IGNORECASE,
+)
+"""A refusal that has such words finds fault with one picture, or with where it stands."""
+
+
+def is_blind(sent: Mapping[str, Any], error: Any) -> bool:
+    """Whether a refusal (`error`: its body) of the body `sent` says that the model, or its server,
+    takes no pictures at all."""
+    said = words(error).text[:_LONGEST]
+    found = _BLIND.search(said) is not None and _ABOUT_ONE.search(said) is None
+    return found and shows(sent.get("messages") or sent.get("input"))
+
+
+def shows(content: Any) -> bool:
+    """Whether there is a picture in these messages, items or blocks, which may hold others."""
+    if not isinstance(content, list):
+        return False
+    return any(
+        block.get("type") in _KINDS or shows(block.get("content")) or shows(block.get("output"))
+        for block in content
+    )
+
+
+def unseen(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages without pictures."""
+    return _named(messages, _count(messages), UNSEEN)
+
+
+def newest(messages: Sequence[Message], most: int, step: int) -> Sequence[Message]:
+    """The messages with their `most` newest pictures at the most. Older ones leave `step` at a
+    time: each time changes what the provider has cached, in between it stays a prefix."""
+    over = max(0, _count(messages) - most)
+    return _named(messages, -(-over // step) * step, EARLIER)
+
+
+def _pictures(part: Any) -> int:
+    if isinstance(part, ToolOutput):
+        return len(part.pictures)
+    return int(isinstance(part, Picture))
+
+
+def _count(messages: Sequence[Message]) -> int:
+    return sum(_pictures(part) for message in messages for part in message.parts)
+
+
+def _named(messages: Sequence[Message], count: int, name: str) -> Sequence[Message]:
+    """With `name` in place of the `count` oldest pictures."""
+    if not count:
+        return messages
+    result: list[Message] = []
+    for message in messages:
+        parts: list[Any] = []
+        for part in message.parts:
+            here = min(count, _pictures(part))
+            count -= here
+            parts.append(_without(part, here, name) if here else part)
+        result.append(replace(message, parts=tuple(parts)))
+    return result
+
+
+def _without(part: Picture | ToolOutput, count: int, name: str) -> Text | ToolOutput:
+    if isinstance(part, Picture):
+        return Text(text=name)
+    said = [part.text] if part.text.strip() else []
+    text = "\n".join([*said, *[name] * count])
+    return replace(part, text=text, pictures=part.pictures[count:])
