@@ -22,6 +22,7 @@ class Screen:
         self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self._width = min(100, shutil.get_terminal_size((88, 24)).columns)
         self._streaming: str | None = None
+        self._held = ""
         self._titles: dict[str, str] = {}
         self._kinds: dict[str, str] = {}
         self._shown: dict[str, str] = {}
@@ -91,10 +92,13 @@ class Screen:
         if self._streaming != id:
             self._break()
             self.say(label, *codes, end="")
-            self._streaming = id
+            self._streaming, self._held = id, ""
         self._shown[id] = self._shown.get(id, "") + text
         indent = " " * len(label) if not label.endswith("│ ") else label
-        self.say(text.replace("\n", f"\n{indent}"), *codes, end="")
+        text = self._held + text
+        said = text.rstrip("\n")  # a line that nothing may follow is not begun
+        self._held = text[len(said) :]
+        self.say(said.replace("\n", f"\n{indent}"), *codes, end="")
 
     def _rest(self, id: str, whole: str, label: str, *codes: str) -> None:
         """The whole text, of which the beginning may have streamed."""
