@@ -24,7 +24,7 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
     }
     for action in _actions(parser):
         if kind := kinds.get(action.dest):
-            action.complete = kind  # type: ignore[attr-defined]
+            vars(action)["complete"] = kind  # where shtab looks
     return shtab.complete(parser, shell)
 
 

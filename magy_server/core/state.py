@@ -6,7 +6,7 @@ an event that makes no sense where it stands (a second answer, a late cancel) ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from magy_server.core.events import (
@@ -223,15 +223,16 @@ def _in_turn(state: State, event: Event, at: float) -> State:
         case Replied():
             return _reply(state, turn, event)
         case Judged():
-            return _call(state, event.call, judged=event)
+            return _call(state, event.call, lambda call: replace(call, judged=event))
         case Asked():
-            asked = _call(state, event.call, asked=event)
+            asked = _call(state, event.call, lambda call: replace(call, asked=event))
             questions = {**state.questions, event.id: Question(event, at)}
             return replace(asked, questions=questions)
         case Answered():
             return _answer(state, event)
         case Started():
-            return _call(state, event.call, started=event.evidence, orphan=False)
+            began = event.evidence
+            return _call(state, event.call, lambda c: replace(c, started=began, orphan=False))
         case Finished():
             return _finish(state, turn, event)
         case Resumed():
@@ -347,7 +348,8 @@ def _answer(state: State, event: Answered) -> State:
     if question is None:
         return state
     questions = {id: q for id, q in state.questions.items() if id != event.id}
-    return replace(_call(state, question.asked.call, answered=event), questions=questions)
+    told = _call(state, question.asked.call, lambda call: replace(call, answered=event))
+    return replace(told, questions=questions)
 
 
 def _finish(state: State, turn: Turn, event: Finished) -> State:
@@ -384,9 +386,9 @@ def _changed(files: Mapping[str, str], changes: Iterable[FileChange]) -> Mapping
     return files
 
 
-def _call(state: State, id: str, **changes: object) -> State:
+def _call(state: State, id: str, change: Callable[[CallState], CallState]) -> State:
     turn = state.turn
     if turn is None or id not in turn.calls:
         return state
-    call = replace(turn.calls[id], **changes)  # type: ignore[arg-type]
-    return replace(state, turn=replace(turn, calls={**turn.calls, id: call}))
+    calls = {**turn.calls, id: change(turn.calls[id])}
+    return replace(state, turn=replace(turn, calls=calls))

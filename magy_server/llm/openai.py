@@ -4,7 +4,7 @@ and for the many servers that speak one of them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from magy_server.core.ports import ModelRequest
@@ -12,14 +12,12 @@ from magy_server.llm import chat_answer, chat_wire, responses_wire
 from magy_server.llm.openai_quirks import Quirks, known, learned
 from magy_server.llm.sdk import SdkProvider
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
 
 class _OpenAIProvider(SdkProvider):
-    """What the server of a model does not take is found out by its refusals, and kept in mind as
-    long as the process lives: such a request is asked again at once, in a form that it takes."""
+    """What the server of a model does not take is found out by its refusals: such a request is
+    asked again at once, in a form that it takes. What was learned of a model are its `Quirks`."""
 
+    client = "AsyncOpenAI"
     default_base_url = "https://api.openai.com/v1"
     no_key = (
         "No model is configured: set OPENAI_API_KEY, or choose a model of another provider in "
@@ -27,37 +25,15 @@ class _OpenAIProvider(SdkProvider):
     )
     models_path = "/models"
 
-    def __init__(
-        self,
-        api_key: str,
-        base_url: str | None = None,
-        *,
-        connect: float = 10.0,
-        first_byte: float = 120.0,
-        stall: float = 60.0,
-    ) -> None:
-        """A `base_url` that is only a host and port gets the path `/v1`, where nearly all servers
-        have this API; one that ends with a slash is taken as it is."""
-        if base_url and not urlsplit(base_url).path:
-            base_url += "/v1"
-        super().__init__(api_key, base_url, connect=connect, first_byte=first_byte, stall=stall)
-        self._learned: dict[str, Quirks] = {}
+    def _place(self, base_url: str) -> str:
+        """One that is only a host and port gets the path `/v1`, where nearly all servers have this
+        API; one that ends with a slash is taken as it is."""
+        return base_url if urlsplit(base_url).path else f"{base_url}/v1"
 
     def _sdk(self) -> Any:
         import openai
 
         return openai
-
-    def _make_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, Timeout
-
-        return AsyncOpenAI(
-            api_key=self._api_key or "none",
-            base_url=self._base_url,
-            max_retries=0,
-            # The limits on reading are ours: the SDK knows only one for all phases.
-            timeout=Timeout(None, connect=self._connect, write=self._first_byte),
-        )
 
     @property
     def _official(self) -> bool:
@@ -68,7 +44,7 @@ class _OpenAIProvider(SdkProvider):
         client.organization = client.project = None
 
     def _quirks(self, request: ModelRequest) -> Quirks:
-        found = self._learned.get(request.model)
+        found: Quirks | None = self._learned.get(request.model)
         return found or known(self._base_url, request.model)
 
     def _learn(

@@ -42,6 +42,8 @@ class SdkProvider(ABC):
     request to the first event, `stall` between two signs of life (pings and comments count).
     """
 
+    client: ClassVar[str]
+    """The SDK's name for its asynchronous client."""
     default_base_url: ClassVar[str]
     no_key: ClassVar[str]
     """What to do when no key is configured, as a sentence."""
@@ -63,23 +65,36 @@ class SdkProvider(ABC):
         stall: float = 60.0,
     ) -> None:
         self._api_key = api_key.strip()
-        self._base_url = base_url or self.default_base_url
+        self._base_url = self._place(base_url) if base_url else self.default_base_url
         self._keyless = not self._api_key and not base_url
         self._connect = connect
         self._first_byte = first_byte
         self._stall = stall
+        self._learned: dict[str, Any] = {}
+        """What refusals taught, by model, as long as the process lives."""
         self._shared: Any = None
         self._making = threading.Lock()
 
     # --- an adapter -----------------------------------------------------------------------------
 
+    def _place(self, base_url: str) -> str:
+        """What a person means by a base URL of their own."""
+        return base_url
+
     @abstractmethod
     def _sdk(self) -> Any:
         """Imports the SDK."""
 
-    @abstractmethod
     def _make_client(self) -> Any:
-        """The SDK's asynchronous client, without retries."""
+        sdk = self._sdk()
+        make = getattr(sdk, self.client)
+        return make(
+            api_key=self._api_key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            # The limits on reading are ours (`stream`): the SDKs know only one for all phases.
+            timeout=sdk.Timeout(None, connect=self._connect, write=self._first_byte),
+        )
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> dict[str, Any]: ...

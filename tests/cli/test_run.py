@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
 import re
 import signal
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -330,7 +333,8 @@ def test_killed_in_the_middle_it_is_resumed(magy: Magy) -> None:
     )
     with magy.start("run", "hello", "--bypass") as running:
         end = time.monotonic() + 30
-        while not (magy.root / "log").exists() and time.monotonic() < end:
+        while not (magy.root / "log").exists():
+            assert time.monotonic() < end, "the command did not begin"
             time.sleep(0.05)
         running.kill()
         running.communicate(timeout=30)
@@ -346,12 +350,24 @@ def test_killed_in_the_middle_it_is_resumed(magy: Magy) -> None:
     assert "there is nothing to go on with" in again.stderr
 
 
+def full(running: subprocess.Popen[str]) -> None:
+    """Waits until the pipe takes no more: what is in it has stopped growing."""
+    assert running.stdout
+    waiting, held = array.array("i", [0]), -1
+    end = time.monotonic() + 30
+    while not (waiting[0] and waiting[0] == held):
+        assert time.monotonic() < end, "the pipe was never full"
+        held = waiting[0]
+        time.sleep(0.3)
+        fcntl.ioctl(running.stdout, termios.FIONREAD, waiting)
+
+
 def test_a_slow_reader_does_not_make_it_deaf(magy: Magy) -> None:
     """The pipe is full and nobody reads: Ctrl-C twice still leaves."""
     magy.script(f"text: {'long words ' * 40_000}\ndelay: 60\n")
     with magy.start("run", "hello") as running:
         magy.wait_for_turn()
-        time.sleep(1)
+        full(running)
         running.send_signal(signal.SIGINT)
         time.sleep(0.3)
         running.send_signal(signal.SIGINT)
