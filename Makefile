@@ -2,6 +2,8 @@
 
 python = .venv/bin/python
 stamp = .venv/.setup
+# How many processes run the tests; `make test workers=0` starts none.
+workers = auto
 
 .DEFAULT_GOAL = help
 .PHONY: help setup demo check test bench docs requirements clean
@@ -25,7 +27,7 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 	$(python) -m pytest tests/test_architecture.py tests/test_docs.py
 
 test: setup ## all tests; those left out for want of an editor are named
-	$(python) -m pytest
+	$(python) -m pytest -n $(workers) --dist worksteal
 
 bench: setup ## how fast it is
 	$(python) -m bench

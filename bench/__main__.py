@@ -8,12 +8,14 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bench import early, prompts, search, start, storage, transport, turns
+from bench import documents, early, edits, prompts, search, start, storage, transport, turns
 from bench.measure import Failed, Row, Run, table, workplace
 
 TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "start": start.ROWS,
     "transport": transport.ROWS,
+    "documents": documents.ROWS,
+    "edits": edits.ROWS,
     "turns": turns.ROWS,
     "storage": storage.ROWS,
     "prompts": prompts.ROWS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from bench.measure import Row, Run, in_turn
 from bench.peer import MAGY, SYNCHRONOUS, TOY, Peer, frame
@@ -79,26 +80,31 @@ class Typist:
     """A document that is open in an editor with a real server behind it."""
 
     def __init__(self, run: Run, peer: Peer, lines: int) -> None:
-        self._peer = peer
+        self.peer = peer
         self._line = lines // 2
         self._version = 1
         root = run.fresh("project")
-        self._uri = uri_of(root / "a.py")
-        item = {"uri": self._uri, "languageId": "python", "version": 1, "text": LINE * lines}
+        self.uri = uri_of(root / "a.py")
         peer.initialize(root)
         peer.request("magy/agent/list")
+        text = self.prepare(root / "a.py", lines)
+        item = {"uri": self.uri, "languageId": "python", "version": 1, "text": text}
         peer.notify("textDocument/didOpen", textDocument=item)
+
+    def prepare(self, path: Path, lines: int) -> str:
+        """What the document holds when it is opened; the server runs already."""
+        return LINE * lines
 
     def type(self, count: int) -> float:
         """Processor time of one keystroke."""
-        before = self._peer.processor_time()
+        before = self.peer.processor_time()
         for _ in range(count):
             self._version += 1
             at = {"line": self._line, "character": 20}
-            self._peer.notify(
+            self.peer.notify(
                 "textDocument/didChange",
-                textDocument={"uri": self._uri, "version": self._version},
+                textDocument={"uri": self.uri, "version": self._version},
                 contentChanges=[{"range": {"start": at, "end": at}, "text": "x"}],
             )
-        self._peer.request("magy/agent/list")
-        return (self._peer.processor_time() - before) / count
+        self.peer.request("magy/agent/list")
+        return (self.peer.processor_time() - before) / count

@@ -22,6 +22,7 @@ from magy_server.core.state import State
 from magy_server.engine.audit import Audit
 from magy_server.engine.consult import Titles
 from magy_server.engine.engine import Engine
+from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
 from magy_server.engine.world import Expand, Settings, World, read_project
@@ -29,6 +30,7 @@ from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables
 from magy_server.resources import resource
 from magy_server.store.sqlite import SqliteStore
+from magy_server.tools.commits import Commits
 from magy_server.tools.groups import end_group
 from magy_server.tools.instructions import instructions
 from magy_server.tools.kit import Options as ToolOptions
@@ -36,6 +38,7 @@ from magy_server.tools.kit import make_tools
 from magy_server.tools.mentions import expand as mentioned
 from magy_server.tools.mentions import read_skills
 from magy_server.tools.process import Processes
+from magy_server.tools.workspace import WorkspaceFiles
 
 
 class SystemClock:
@@ -69,6 +72,8 @@ async def compose(
         audit = _audit(state, projects.settings(None).audit, closing)
         heard: list[Listener] = [*listeners, *audit, titles]
         runner = await closing.enter_async_context(Runner(world, end_group, heard))
+        world.reviews = Reviews(runner)
+        closing.callback(world.reviews.close)
         closing.push_async_callback(titles.close)
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
@@ -114,6 +119,7 @@ def _world(
         expand=_expand(editor),
         contexts=[environment, instructions(str(config.config_dir() / "AGENTS.md"))],
         editor=editor,
+        files=WorkspaceFiles(editor, Commits(processes)),
         peers=bus.peer_ids,
         busy=processes.busy,
     )
@@ -139,6 +145,8 @@ class Configured:
             small=model.small,
             titles=found.titles,
             limits=Limits(**found.limits.model_dump()),
+            review=found.edits.review,
+            edits=found.edits.style,
             retries=model.retries,
             retry_delay=model.retry_delay,
         )

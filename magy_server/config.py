@@ -145,6 +145,18 @@ class ToolSettings(Part):
     )
 
 
+class EditSettings(Part):
+    review: Literal["review", "propose", "auto"] = Field(
+        default="review",
+        description="What becomes of an agent's edits: made at once and pending until looked at "
+        "(`review`), only shown until accepted (`propose`), or made and not asked about (`auto`).",
+    )
+    style: Literal["auto", "str_replace", "patch"] = Field(
+        default="auto",
+        description="How models edit: by replacing texts, by patches, or as their family is best.",
+    )
+
+
 class AuditSettings(Part):
     enabled: bool = Field(default=True, description="Write the audit files.")
     preview_length: Annotated[int, Field(ge=0, le=10_000)] = Field(
@@ -169,6 +181,7 @@ class Settings(Part):
     permission: Permission = Field(
         default={}, description="Rules by key, as in an agent file; see permissions.md."
     )
+    edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()
     audit: AuditSettings = AuditSettings()
 

@@ -18,6 +18,7 @@ from tests import guard
 
 _IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 _REQUIREMENT = re.compile(r"[A-G]\d{3}")
+_MOST_WORKERS = 4
 _session = ExitStack()
 
 
@@ -42,6 +43,14 @@ def own_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     if guard.blocked:
         pytest.fail(f"tried to leave this machine: {', '.join(guard.blocked)}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """For `-n auto`: one for each processor that may be used, up to a few: tests start processes
+    of their own, and with more workers these would only wait for each other."""
+    some = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(some or 1, _MOST_WORKERS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

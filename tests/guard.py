@@ -22,6 +22,11 @@ _SETTINGS = re.compile(
     r"^(MAGY|ANTHROPIC|OPENAI|AWS|AZURE|GOOGLE|GEMINI|GIT|XDG)_|_PROXY$", re.IGNORECASE
 )
 
+SESSION = f"s{os.getpid()}"
+"""The session of a test that runs commands. What a command leaves running is looked for on the
+whole machine by the id of its session: two workers with the same one would find, and end, each
+other's processes."""
+
 blocked: list[str] = []
 """Connections that were tried and refused, since the last test that looked."""
 

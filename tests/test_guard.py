@@ -68,10 +68,13 @@ async def test_loopback_is_open() -> None:
         await writer.wait_closed()
 
 
+@pytest.mark.parametrize("workers", ["0", "1"])
 @pytest.mark.parametrize(
     ("ci", "outcome"), [("", "1 passed, 1 skipped"), ("true", "1 passed, 1 error")]
 )
-def test_left_out_tests_are_named_and_fail_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
+def test_left_out_tests_are_named_and_fail_in_ci(
+    tmp_path: Path, ci: str, outcome: str, workers: str
+) -> None:
     (tmp_path / "test_left_out.py").write_text(
         "import pytest\n"
         "@pytest.mark.needs('no-such-editor')\n"
@@ -81,6 +84,7 @@ def test_left_out_tests_are_named_and_fail_in_ci(tmp_path: Path, ci: str, outcom
     )
     top = Path(__file__).parents[1]
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    command += ["-n", workers]
     run = subprocess.run(
         [*command, "-c", str(top / "pyproject.toml"), str(tmp_path)],
         cwd=top, env=os.environ | {"CI": ci}, capture_output=True, text=True,

@@ -95,7 +95,7 @@ def changes(project: Path, line: str) -> bool:
     shutil.copytree(project, copy, symlinks=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(project.parent), "GIT_PAGER": "cat"}
     subprocess.run(["bash", "-c", line], cwd=copy, env=env, stdin=subprocess.DEVNULL,
-                   capture_output=True, timeout=20)  # fmt: skip
+                   capture_output=True, timeout=60)  # fmt: skip
     after = contents(copy)
     shutil.rmtree(copy)
     return after != contents(project)

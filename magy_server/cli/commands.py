@@ -69,6 +69,10 @@ def _perform(
             from magy_server.cli.settings import settings
 
             return settings(chosen, composition())
+        case "edit":
+            from magy_server.cli.edit import edit
+
+            return edit(chosen)
     from magy_server.cli.completion import completion
     from magy_server.cli.terminal import standard_output, write_text
 

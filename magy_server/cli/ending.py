@@ -20,9 +20,10 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.updates import usage
+from magy_server.engine.review_file import Summary
 
-DONE, ERROR, USAGE, UNASKED, LIMIT, CANCELLED, PIPE = 0, 1, 2, 3, 4, 130, 141
-"""Exit codes; `parser.EXIT_CODES` says them to people."""
+DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 130, 141
+"""Exit codes; `parser.EXIT_CODES` and `EDIT_CODES` say them to people."""
 LIMITS = ("max_tokens", "max_requests", "max_turn_tokens", "max_time", "loop")
 STOPS = {
     "end_turn": "done", "cancelled": "cancelled", "error": "failed",
@@ -127,6 +128,24 @@ def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = 
     fits = width is None or width_of(f"{said[0]}{sums} {marks.dot} {go_on}") <= width
     between = f" {marks.dot} " if fits else "\n"
     return [(said[0], style), (sums, "dim"), (f"{between}{go_on}\n", "dim")]
+
+
+def waiting(files: Iterable[Summary], session_id: str) -> list[Span]:
+    """What of this session is under review, and what can be done about it without an editor."""
+    ours = [file for file in files if session_id in file.sessions]
+    made = sum(file.pending for file in ours if not file.proposed)
+    only = sum(file.pending for file in ours if file.proposed)
+    said = []
+    if made:
+        them = "it" if made == 1 else "them"
+        undo = f"magy sessions undo {session_id}"
+        said.append(
+            f"{counted(made, 'hunk')} under review: a commit (or an editor) accepts {them}, "
+            f"{undo} takes the turn back"
+        )
+    if only:
+        said.append(f"{counted(only, 'hunk')} only proposed: accept in an editor")
+    return [(f"{line}\n", "dim") for line in said]
 
 
 def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:

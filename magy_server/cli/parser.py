@@ -38,6 +38,7 @@ def build() -> argparse.ArgumentParser:
     _run(commands)
     _sessions(commands)
     _config(commands)
+    _edit(commands)
     doctor = commands.add_parser(
         "doctor", help="say what is wrong with this installation, and how to mend it"
     )
@@ -136,6 +137,18 @@ def _sessions(commands: Commands) -> None:
     _verb(verbs, "summary", "print a summary, made by the model")
     title = _verb(verbs, "title", "give a session a title")
     title.add_argument("title", help="the title")
+    undo = _verb(verbs, "undo", "take back what its last turn did, or go back to before another")
+    undo.add_argument("--turn", metavar="T", help="to before this turn; else the last one's")
+    undo.add_argument("--list", action="store_true", help="only list the turns, oldest first")
+    redo = _verb(verbs, "redo", "take the last undo back")
+    for parser in (undo, redo):
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--files", action="store_true", help="only the files")
+        what.add_argument("--conversation", action="store_true", help="only the conversation")
+        parser.add_argument(
+            "-n", "--dry-run", action="store_true", help="only show what it would do"
+        )
+        _json(parser, "one JSON object")
 
 
 def _verb(verbs: Commands, name: str, help: str) -> argparse.ArgumentParser:
@@ -170,6 +183,44 @@ def _positive(text: str) -> int:
     if not 1 <= number <= 500:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 500")
     return number
+
+
+EDIT_FORMATS = ("str_replace", "aider", "cline", "roo", "unified", "v4a", "whole")
+EDIT_CODES = (
+    (0, "done; with --check: it would be"),
+    (1, "refused, or an error; nothing was written"),
+    (2, "the command line is wrong"),
+    (5, "done, but the output could not be written"),
+    (141, "done (or refused), and who read the output went away"),
+)
+
+
+def _edit(commands: Commands) -> None:
+    edit = commands.add_parser(
+        "edit",
+        help="apply an edit, in any of the usual formats, to files",
+        description=(
+            "Apply an edit to files: a diff, a V4A patch, search/replace blocks, JSON or whole\n"
+            "files. It is read from standard input; the files it names are below the current\n"
+            "directory. Everything it asks for is done, or nothing."
+        ),
+        epilog="exit codes:\n" + "\n".join(f"  {code:<4} {what}" for code, what in EDIT_CODES),
+    )
+    edit.add_argument(
+        "files", nargs="*", metavar="FILE",
+        help="only these may change, wherever they are; a single one is meant whatever the edit "
+        "calls it",
+    )  # fmt: skip
+    edit.add_argument("--format", choices=EDIT_FORMATS, help="else it is found out")
+    edit.add_argument("--from", dest="source", metavar="EDIT", help="else standard input")
+    edit.add_argument(
+        "--seen", metavar="TEXT",
+        help="a file with the text that the edit was made for; what changed since is merged",
+    )  # fmt: skip
+    dry = edit.add_mutually_exclusive_group()
+    dry.add_argument("--check", action="store_true", help="change nothing; say what would be done")
+    dry.add_argument("--diff", action="store_true", help="change nothing; print what would change")
+    _json(edit, "one JSON object: files and failures")
 
 
 def _config(commands: Commands) -> None:

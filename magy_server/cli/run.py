@@ -24,6 +24,7 @@ from magy_server.core.events import Content
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
 from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.review_file import Summary
 from magy_server.engine.session import Session
 from magy_server.engine.trust import Trust
 from magy_server.tools.groups import end_group, mark
@@ -93,7 +94,14 @@ class Shown:
             return Silence()
         return Lines(self.screen, view, quiet=self.options.quiet)
 
-    async def end(self, session_id: str, found: ending.Totals, unasked: list[str]) -> int:
+    async def end(
+        self,
+        session_id: str,
+        found: ending.Totals,
+        unasked: list[str],
+        reviewed: Sequence[Summary] = (),
+    ) -> int:
+        """`reviewed`: the files of the project that are under review."""
         code = ending.exit_code(found.stop, unasked=bool(unasked))
         if self.options.json:
             await self.output.write(record(ending.result(found, session_id, code, unasked)))
@@ -101,7 +109,7 @@ class Shown:
             await self.screen.write([(f"{found.text}\n", "")] if found.text else [])
         else:
             line = ending.last_line(found, session_id, self.screen.marks, self.screen.width)
-            await self.screen.write([("\n", ""), *line])
+            await self.screen.write([("\n", ""), *ending.waiting(reviewed, session_id), *line])
         if self.options.quiet and found.stop != "end_turn":
             complain(f"{ending.STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
         for rule in dict.fromkeys(unasked):
@@ -300,7 +308,15 @@ class Turn:
                 raise
             self._interrupts.cancel = None
         entries = await self._engine.world.store.read(session.stream, after=start)
-        return await self._shown.end(self._id, ending.totals(entries), watch.unasked)
+        reviewed = await self._reviewed(session)
+        return await self._shown.end(self._id, ending.totals(entries), watch.unasked, reviewed)
+
+    async def _reviewed(self, session: Session) -> Sequence[Summary]:
+        reviews, opened = self._engine.world.reviews, session.state.opened
+        with suppress(MagyError):  # the turn has ended as it has
+            if reviews and opened and opened.root:
+                return await reviews.list(opened.root)
+        return ()
 
     async def _kill(self, session: Session) -> None:
         """Ends what runs, without the time that a command has to end by itself: somebody is in a

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 
 from magy_server.cli import ending, listing, place
 from magy_server.cli import run as running
+from magy_server.cli import undo as undoing
 from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.terminal import Output, OutputError, Screen, standard_output, write_all
 from magy_server.cli.text import harmless
@@ -36,6 +37,7 @@ def sessions(options: Options, app: Composition) -> int:
     verbs: dict[str, Callable[[Options, Composition], Awaitable[int]]] = {
         "list": listed, "show": show, "resume": resume, "fork": fork, "export": export,
         "delete": delete, "compact": compact, "summary": summary, "title": title,
+        "undo": undo, "redo": redo,
     }  # fmt: skip
     return asyncio.run(_interruptible(verbs[options.verb or "list"], options, app))
 
@@ -225,6 +227,16 @@ async def title(options: Options, app: Composition) -> int:
     async with _acting(app, options.session) as (engine, info):
         await engine.configure(id_of(info), "title", text)
     return ending.DONE
+
+
+async def undo(options: Options, app: Composition) -> int:
+    async with _acting(app, options.session) as (engine, info):
+        return await undoing.undo(engine, info, options)
+
+
+async def redo(options: Options, app: Composition) -> int:
+    async with _acting(app, options.session) as (engine, info):
+        return await undoing.redo(engine, info, options)
 
 
 # --- files --------------------------------------------------------------------------------------

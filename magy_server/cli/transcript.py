@@ -25,10 +25,12 @@ from magy_server.core.events import (
     Image,
     Judged,
     Link,
+    Noted,
     Opened,
     Planned,
     Prompted,
     Replied,
+    Restored,
     Text,
     Thinking,
 )
@@ -132,6 +134,10 @@ class Markdown:
                     f"- {BOXES.get(task.status, '[ ]')} {_plain(task.content)}"
                     for task in planned.tasks
                 )
+            case Noted() as noted:
+                yield f"### Told the model\n\n{fenced(harmless(noted.text))}"
+            case Restored() as restored:
+                yield _restored(restored)
             case Compacted(summary=str(hash)):
                 summary = texts.get(hash, "")
                 yield f"### Compacted\n\n{fenced(summary)}"
@@ -163,6 +169,16 @@ class Markdown:
         text = finished.for_user or finished.for_model
         if text.strip():
             yield fenced(harmless(text))
+
+
+def _restored(event: Restored) -> str:
+    """That a person went back, or forth again."""
+    what = "Brought back" if event.undoes else "Taken back"
+    named = [_plain(change.path) for change in event.changes]
+    named += ["the conversation"] if event.conversation else []
+    left = ", ".join(_plain(path) for path in event.conflicts)
+    text = f"> **{what}:** {', '.join(named) or 'nothing'}"
+    return f"{text}\\\n> **Left as it was:** {left}" if left else text
 
 
 def _part(part: Any) -> str:

@@ -12,9 +12,20 @@ from typing import Any
 from magy_server.cli import calls
 from magy_server.cli.calls import Call
 from magy_server.cli.prose import Prose
-from magy_server.cli.text import Marks, Span, Stream, counted, harmless, one_line, shortened
+from magy_server.cli.text import (
+    Marks,
+    Span,
+    Stream,
+    counted,
+    harmless,
+    one_line,
+    plain,
+    shortened,
+)
 
 SEVERITY = {"error": "red", "warning": "yellow"}
+PROMPT = 60
+"""Columns of a prompt that is only named."""
 TASKS = {"completed": "green", "in_progress": "bold", "cancelled": "dim"}
 
 
@@ -26,6 +37,7 @@ class View:
         self._marks = marks
         self._thinking = thinking
         self._whole = whole
+        self._unsaid = () if whole else ("Cancelling",)
         self.height: int | None = None
         """Rows of the screen; None: there is no end to it."""
         self._calls: dict[str, Call] = {}
@@ -37,6 +49,10 @@ class View:
         self._style = ""
         self._mid_line = False
         self._doing = ""
+        self._prompts: dict[str, str] = {}
+        """The first line of each, by its id: that of its turn, if it began one."""
+        self._redid: dict[str, bool] = {}
+        """Of each restore, by its id: whether it did again what was undone."""
 
     # --- in -------------------------------------------------------------------------------------
 
@@ -57,10 +73,14 @@ class View:
                 call.stream(update["content"]["content"]["text"])
             case "plan_update":
                 return self._lines("plan", self._plan(update["plan"]["entries"]), width)
-            case "notice" if self._whole or update["title"] != "Cancelling":
-                return self._lines("notice", self._notice(update), width)
-            case "user_message" if self._whole:
-                return self._lines(update["messageId"], self._person(update["content"]), width)
+            case "notice" if update["title"] in ("Restored", *self._unsaid):
+                return []
+            case "notice":
+                return self._lines("notice", self._notice(update, width), width)
+            case "_magy_restored":
+                return self._lines("notice", self._restored(update), width)
+            case "user_message":
+                return self._said(update, width)
             case "_magy_interaction":
                 return self._interaction(update, width)
             case "state_update":
@@ -189,10 +209,35 @@ class View:
             for entry in entries
         ]  # fmt: skip
 
-    def _notice(self, update: Mapping[str, Any]) -> list[Span]:
-        title = "" if update["title"] == "Model" else f"{update['title']}: "
+    def _notice(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
+        """With its own lines, as a list has them."""
+        title = "" if update["title"] == "Model" else f"{one_line(update['title'])}: "
+        said = harmless(title + update["description"]).strip("\n").split("\n")
+        prose = Prose()
+        spans = prose.feed("".join(f"  {line}\n" for line in said), width) + prose.close(width)
         style = SEVERITY.get(update["severity"], "dim")
-        return [(f"{self._marks.notice} {one_line(title + update['description'])}\n", style)]
+        return [(f"{self._marks.notice} {plain(spans)[2:]}", style)]
+
+    def _restored(self, update: Mapping[str, Any]) -> list[Span]:
+        """That somebody went back, or forth again."""
+        undoes = update["undoes"]
+        redid = self._redid[update["restoreId"]] = bool(undoes) and not self._redid.get(undoes)
+        what = [counted(len(update["changes"]), "file")] if update["files"] else []
+        what += ["the conversation"] if update["conversation"] else []
+        said = f"{'redone' if redid else 'undone'}: {' and '.join(what)}"
+        if not redid and (prompt := self._prompts.get(update["turnId"])):
+            said += f', back to before "{prompt}"'
+        if left := len(update["conflicts"]):
+            said += f"; {counted(left, 'file')} left alone"
+        return [(f"{self._marks.notice} {said}\n", "dim")]
+
+    def _said(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
+        texts = (block["text"] for block in update["content"] if block["type"] == "text")
+        first = next(iter("\n".join(texts).strip().split("\n")))
+        self._prompts[update["messageId"]] = shortened(one_line(first), PROMPT, self._marks.cut)
+        if not self._whole:
+            return []
+        return self._lines(update["messageId"], self._person(update["content"]), width)
 
     def _person(self, content: list[dict[str, Any]]) -> list[Span]:
         spans: list[Span] = []

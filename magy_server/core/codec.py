@@ -18,6 +18,9 @@ from magy_server.core.events import (
     Image,
     Judged,
     Prompted,
+    Restored,
+    Restoring,
+    Reviewed,
     Started,
 )
 
@@ -51,9 +54,14 @@ def blobs(event: Event) -> tuple[Hash, ...]:
             return _changed(evidence.changes)
         case Finished():
             own = tuple(h for h in (event.diff, event.output) if h)
-            return own + tuple(image.hash for image in event.images) + _changed(event.changes)
+            own += tuple(image.hash for image in event.images) + _changed(event.changes)
+            return own + tuple(seen.hash for seen in event.seen)
         case Exited(output=str(output)):
             return (output,)
+        case Reviewed():
+            return tuple(v.hash for v in (event.base, event.agent) if v.hash)
+        case Restored() | Restoring():
+            return _changed(event.changes)
     return ()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.core.events import Call, Prompted, Replied
-from magy_server.core.sizes import refusals, size, words
+from magy_server.core.sizes import decisions, refusals, size, words
 from magy_server.core.state import State
 
 TAIL = 20_000
@@ -76,6 +76,7 @@ def digest(state: State, dropped: int) -> str:
     sections = [
         ("What the user said, in their words", _said(told)),
         ("What the user refused", _bounded([*state.refused, *refusals(gone)])),
+        ("What the user did with your changes", _bounded([*state.decided, *decisions(gone)])),
         ("The plan", [f"{_MARKS[task.status]} {task.content}" for task in state.plan]),
         ("Files changed in this session", _bounded([f"{p}: {w}" for p, w in state.files.items()])),
         ("Still running in the background", [f"call {call}" for call in state.background]),

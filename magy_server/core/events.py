@@ -3,9 +3,11 @@
 A session is an append-only list of `Entry`; everything else is a function of that list.
 Deltas (text so far, tool output so far) are not here: they pass over the bus and are never stored.
 
-Streams are named `session/<id>` (a session's log) or `project/<hash>` (what belongs to a workspace
-root and no single session: remembered permissions, trust). Large payloads are blobs, named by the
-SHA-256 of their bytes in lower-case hex; an event carries the hash.
+Streams are named `session/<id>` (a session's log), `project/<hash>` (what belongs to a workspace
+root and no single session: remembered permissions, trust), `edit/<hash>` (edits below a root that
+no agent made: `Started` and `Finished` of each), `review/...` or `proposal/...` (what agents did to
+a file, see `reviews.py`). Large payloads are blobs, named by the SHA-256 of their bytes in
+lower-case hex; an event carries the hash.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from magy_server.core.reviews import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import (
     Action,
     Call,
@@ -33,6 +36,7 @@ from magy_server.core.values import (
     Part,
     Resource,
     Section,
+    Seen,
     Task,
     Text,
     Thinking,
@@ -73,6 +77,7 @@ __all__ = [
     "Judged",
     "Limits",
     "Link",
+    "Noted",
     "Opened",
     "Part",
     "Planned",
@@ -80,8 +85,12 @@ __all__ = [
     "Replied",
     "Requeued",
     "Resource",
+    "Restored",
+    "Restoring",
     "Resumed",
+    "Reviewed",
     "Section",
+    "Seen",
     "Started",
     "Stop",
     "Task",
@@ -113,7 +122,7 @@ class Configured(Value):
     """A session option was changed by a person."""
 
     type: Literal["configured"] = "configured"
-    option: Literal["agent", "model", "bypass", "title"]
+    option: Literal["agent", "model", "bypass", "title", "review"]
     value: str
 
 
@@ -257,6 +266,8 @@ class Finished(Value):
     images: tuple[Image, ...] = ()
     """Pictures that the model is shown besides `for_model`."""
     changes: tuple[FileChange, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    """Which text of which file the model knows from this."""
     background: int | None = None
     """Process group of a command that goes on in the background."""
     duration: float = 0.0
@@ -352,13 +363,14 @@ class Ended(Value):
 Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Withdrawn | Trusted | Started | Finished | Exited | Planned
-    | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended,
+    | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted | Restored
+    | Restoring | Reviewed,
     Field(discriminator="type"),
 ]  # fmt: skip
 
 INBOX = (
     Prompted, Requeued, Answered, CompactAsked, CancelAsked, Configured, Consulted, Granted,
-    Withdrawn, Trusted,
+    Withdrawn, Trusted, Noted, Restored, Restoring,
 )  # fmt: skip
 """Events that any process may append; all others need the session's lease."""
 

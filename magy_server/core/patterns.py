@@ -27,6 +27,7 @@ def matches_file(pattern: str, path: str, relative: str | None, *, exact: bool) 
     return _file_regex(pattern).fullmatch(subject) is not None
 
 
+@lru_cache(maxsize=4096)
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 

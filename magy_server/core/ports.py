@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
+from magy_server.core.values import Version
+from magy_server.edits.model import TextChange
 
 # --- store --------------------------------------------------------------------------------------
 
@@ -254,6 +256,8 @@ class Provider(Protocol):
     async def close(self) -> None: ...
 
 
+NOTHING = Version()
+
 # --- editor -------------------------------------------------------------------------------------
 
 
@@ -268,15 +272,6 @@ class Buffer:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextChange:
-    """Replace characters [start, end) of the text, in Python string offsets."""
-
-    start: int
-    end: int
-    text: str
-
-
 class Editor(Protocol):
     """The live buffers of the editor behind one connection."""
 
@@ -288,11 +283,61 @@ class Editor(Protocol):
 
     async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
         """Applies changes computed on exactly `buffer`; the answer is the buffer as the editor
-        then has it. Raises EditRefused (nothing changed) or EditUnverified."""
+        then has it: with the changes, and with what the person typed meanwhile. Raises EditRefused
+        (nothing changed) or EditUnverified."""
         ...
 
     async def save(self, path: str) -> bool:
         """Asks the editor to save; False when it cannot."""
+        ...
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is at a path now. An open buffer is the file: `data` is then its text as bytes for the
+    disk. `text` is raw; None: there is none (nothing there, a link, binary data)."""
+
+    path: str
+    version: Version = NOTHING
+    data: bytes = b""
+    text: str | None = None
+    buffer: Buffer | None = None
+    disk: Version | None = None
+    """What is on disk, where the open buffer holds something else: that is not saved. None: the
+    same. A buffer that only shows what was removed from the disk does not count as a file."""
+
+
+class Files(Protocol):
+    """Files below a workspace root, as the person sees them. Paths are canonical but for a last
+    part that may be a link."""
+
+    def text(self, data: bytes) -> str | None:
+        """Raw text; None for binary or damaged data."""
+        ...
+
+    def encode(self, text: str, like: bytes) -> bytes:
+        """With the encoding and byte order mark of `like`. Raises ToolError: it cannot hold it."""
+        ...
+
+    async def look(self, root: str, path: str) -> Found:
+        """Raises ToolError: it cannot be read, or is no file."""
+        ...
+
+    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Found:
+        """Makes the file so, through the editor where it is open, and says what it then is: an
+        editor may format it when it saves. Raises EditRefused when it is not `was` any more (look
+        again), ToolError or EditorError when it cannot be done."""
+        ...
+
+    async def head(self, root: str, path: str) -> str | None:
+        """The commit checked out in the git work tree around the file; None: there is none."""
+        ...
+
+    async def committed(self, root: str, path: str, commit: str) -> Found:
+        """What a commit has of the file. Raises ToolError: that is not known (any more)."""
         ...
 
 
@@ -303,7 +348,8 @@ class Clock(Protocol):
 
 
 __all__ = [
-    "Batch", "Buffer", "Bus", "Clock", "Content", "Delta", "Editor", "Lease", "Message",
+    "Batch", "Buffer", "Bus", "Clock", "Content", "Delta", "Editor", "Files", "Found", "Lease",
+    "Message",
     "ModelFacts", "ModelRequest", "Page", "Picture", "Price", "Provider", "Store", "StreamInfo",
-    "TextChange", "ToolOutput", "ToolSchema", "Usage",
+    "ToolOutput", "ToolSchema", "Usage",
 ]  # fmt: skip

@@ -21,14 +21,16 @@ from magy_server.core.events import (
     Hash,
     Image,
     Link,
+    Noted,
     Part,
     Prompted,
     Replied,
     Text,
     Thinking,
 )
+from magy_server.core.fold import apply
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
-from magy_server.core.state import Item, State, apply
+from magy_server.core.state import Item, State
 
 MISSING = "(no result: the session was interrupted before this call ran)"
 
@@ -131,6 +133,8 @@ class _Conversation:
                     outputs[item.call] = self._output(pending, item)
                 case Prompted():
                     user.extend(part for content in item.content for part in self._said(content))
+                case Noted():
+                    user.append(Text(text=f"<note>\n{item.text}\n</note>"))
                 case Compacted(summary=str(summary)):
                     user.append(Text(text=self._texts[summary]))
                 case Briefed() if _continues(self._prefix, item):

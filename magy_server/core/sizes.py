@@ -10,6 +10,7 @@ from magy_server.core.events import (
     Finished,
     Image,
     Link,
+    Noted,
     Prompted,
     Replied,
     Text,
@@ -29,6 +30,8 @@ def size(item: object) -> int:
             return sum(_part(part) for part in item.content)
         case Finished():
             return len(item.for_model) + PICTURE * len(item.images)
+        case Noted():
+            return len(item.text)
     return 0
 
 
@@ -66,3 +69,8 @@ def refusals(items: Iterable[object]) -> tuple[str, ...]:
         for item in items
         if isinstance(item, Finished) and item.status == "denied"
     )
+
+
+def decisions(items: Iterable[object]) -> tuple[str, ...]:
+    """What the model was told of what the person did with its changes."""
+    return tuple(" ".join(item.text.split())[:300] for item in items if isinstance(item, Noted))

@@ -1,16 +1,14 @@
-"""The fold: entries -> State. Nothing here does I/O, and nobody changes a State.
+"""What a session is at one moment, folded from its log by `fold.py`. Nobody changes a State.
 
-`State` is what is needed to decide (`steps.py`) and to build a prompt (`prompt.py`). It is total:
-an event that makes no sense where it stands (a second answer, a late cancel) changes nothing.
+It holds what is needed to decide (`steps.py`) and to build a prompt (`prompt.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from magy_server.core.events import (
-    Admitted,
     Answered,
     Asked,
     Briefed,
@@ -18,35 +16,24 @@ from magy_server.core.events import (
     CancelAsked,
     CompactAsked,
     Compacted,
-    Configured,
-    Consulted,
-    Ended,
-    Entry,
-    Event,
     Evidence,
-    Exited,
-    FileChange,
     Finished,
     Grant,
-    Granted,
+    Hash,
     Judged,
+    Noted,
     Opened,
-    Planned,
     Prompted,
     Replied,
-    Requeued,
-    Resumed,
-    Started,
+    Restored,
+    Restoring,
     Stop,
     Task,
     Usage,
-    Withdrawn,
 )
-from magy_server.core.loops import HISTORY, signature
-from magy_server.core.sizes import refusals, size, words
 from magy_server.core.vector import Vector
 
-Item = Prompted | Replied | Finished | Briefed | Compacted
+Item = Prompted | Replied | Finished | Briefed | Compacted | Noted
 """What the conversation is made of, in the order in which the model sees it."""
 
 NO_USAGE = Usage()
@@ -110,6 +97,35 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Past:
+    """What a State was when turn `turn` began: as far as a person can go back to it. `length`: so
+    many items the conversation had; None: they were compacted, it cannot go back there."""
+
+    turn: str
+    length: int | None
+    prefix: Briefed | None
+    briefing: Briefed | None
+    plan: tuple[Task, ...]
+    context: int
+    told: tuple[str, ...]
+    refused: tuple[str, ...]
+    decided: tuple[str, ...]
+    files: Mapping[str, str]
+    seen: Mapping[str, Hash]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a restore took away, so that it can be undone: the state before. `place` and `length`
+    say where it left the conversation: after which turn, and with how many items."""
+
+    restored: Restored
+    state: State
+    place: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     stream: str
     seq: int = 0
@@ -145,8 +161,18 @@ class State:
     """What the person said in the parts of the conversation that were compacted."""
     refused: tuple[str, ...] = ()
     """What the person refused in those parts, as the model was told."""
+    decided: tuple[str, ...] = ()
+    """What the model was told there of the person's decisions about its changes."""
     files: Mapping[str, str] = field(default_factory=dict)
     """created | changed | deleted, by path: what this session did to each file, on the whole."""
+    seen: Mapping[str, Hash] = field(default_factory=dict)
+    """The text of each file that the model knows, by path: as it was read or written last."""
+    pasts: Vector[Past] = field(default_factory=Vector)
+    """The beginnings of the turns that are in the conversation, or were until it was compacted."""
+    kept: tuple[Kept, ...] = ()
+    """By the restores since the last turn or compaction, oldest first."""
+    restoring: Restoring | None = None
+    """A restore that was begun and not finished."""
 
     @property
     def agent(self) -> str:
@@ -157,6 +183,11 @@ class State:
         return self.options.get("model", "")
 
     @property
+    def review(self) -> str:
+        """review | propose | auto; "": as configured."""
+        return self.options.get("review", "")
+
+    @property
     def bypass(self) -> bool:
         return self.options.get("bypass") == "on"
 
@@ -164,231 +195,3 @@ class State:
     def steers(self) -> tuple[Prompted, ...]:
         """Waiting prompts that want to join the running turn."""
         return tuple(p for p in self.waiting if p.delivery == "steer")
-
-
-def fold(entries: Iterable[Entry], state: State) -> State:
-    for entry in entries:
-        state = apply(state, entry)
-    return state
-
-
-def apply(state: State, entry: Entry) -> State:
-    """One entry further. Raises ValueError on a gap: a fold must see every entry, in order."""
-    if entry.seq != state.seq + 1:
-        raise ValueError(f"{entry.stream}: entry {entry.seq} after {state.seq}")
-    changed = _apply(state, entry.event, entry.seq, entry.at)
-    return replace(changed, seq=entry.seq, at=entry.at)
-
-
-def _apply(state: State, event: Event, seq: int, at: float) -> State:
-    match event:
-        case Opened():
-            options = {"agent": event.agent, "model": event.model, "title": event.title}
-            return replace(state, opened=event, options=options)
-        case Configured():
-            return replace(state, options={**state.options, event.option: event.value})
-        case Briefed():
-            return _brief(state, event)
-        case Prompted() | Requeued():
-            return _queue(state, event, seq)
-        case Admitted():
-            return _admit(state, event, at)
-        case CancelAsked():
-            return _cancel(state, event)
-        case Granted():
-            return replace(state, grants=(*state.grants, event.grant))
-        case Withdrawn():
-            return replace(state, grants=tuple(g for g in state.grants if g.id != event.grant))
-        case Planned():
-            return replace(state, plan=event.tasks)
-        case Exited():
-            rest = {call: group for call, group in state.background.items() if call != event.call}
-            return replace(state, background=rest)
-        case Ended():
-            return replace(state, turn=None, last_stop=event.stop, questions={}, compact=None)
-        case Consulted():
-            return _spent(_entitle(state, event), event)
-        case CompactAsked():
-            return replace(state, compact=event)
-        case Compacted():
-            return _spent(_compact(state, event), event)
-    return _in_turn(state, event, at)
-
-
-def _in_turn(state: State, event: Event, at: float) -> State:
-    turn = state.turn
-    if turn is None:
-        return state
-    match event:
-        case Replied():
-            return _reply(state, turn, event)
-        case Judged():
-            return _call(state, event.call, lambda call: replace(call, judged=event))
-        case Asked():
-            asked = _call(state, event.call, lambda call: replace(call, asked=event))
-            questions = {**state.questions, event.id: Question(event, at)}
-            return replace(asked, questions=questions)
-        case Answered():
-            return _answer(state, event)
-        case Started():
-            began = event.evidence
-            return _call(state, event.call, lambda c: replace(c, started=began, orphan=False))
-        case Finished():
-            return _finish(state, turn, event)
-        case Resumed():
-            calls = {
-                id: replace(call, orphan=call.started is not None and call.open)
-                for id, call in turn.calls.items()
-            }
-            return replace(state, turn=replace(turn, calls=calls))
-    return state
-
-
-def _spent(state: State, event: Replied | Consulted | Compacted) -> State:
-    state = replace(state, usage=state.usage + event.usage)
-    if event.cost is not None:
-        return replace(state, cost=state.cost + event.cost)
-    return replace(state, unpriced=state.unpriced + 1) if event.model else state
-
-
-def _entitle(state: State, event: Consulted) -> State:
-    """A title that a person gave stays."""
-    if event.agent != "title" or state.options.get("title"):
-        return state
-    return replace(state, options={**state.options, "title": event.text})
-
-
-def _compact(state: State, event: Compacted) -> State:
-    """What the prompt was told of the briefing is in the new prefix, so that goes from the rest."""
-    if state.turn:
-        turn = state.turn
-        spent = replace(turn, requests=turn.requests + 1, usage=turn.usage + event.usage)
-        state = replace(state, turn=spent)
-    if event.problem:
-        return replace(state, compact=None, cancelling=False)
-    gone = state.conversation[: event.dropped]
-    kept = [i for i in state.conversation[event.dropped :] if not isinstance(i, Briefed)]
-    said = tuple(words(item) for item in gone if isinstance(item, Prompted))
-    return replace(
-        state,
-        prefix=state.briefing,
-        conversation=Vector([event, *kept]),
-        compact=None,
-        cancelling=False,
-        context=sum(map(size, kept)) // 4,
-        told=state.told + said,
-        refused=state.refused + refusals(gone),
-    )
-
-
-def _brief(state: State, event: Briefed) -> State:
-    prefix = state.prefix
-    same = prefix and (prefix.agent, prefix.model, prefix.tools) == (
-        event.agent,
-        event.model,
-        event.tools,
-    )
-    if not same:
-        return replace(state, prefix=event, briefing=event)
-    return replace(state, briefing=event, conversation=state.conversation.append(event))
-
-
-def _queue(state: State, event: Prompted | Requeued, seq: int) -> State:
-    if isinstance(event, Prompted):
-        if event.id in state.prompts:
-            return state
-        prompts = {**state.prompts, event.id: seq}
-        return replace(state, prompts=prompts, waiting=(*state.waiting, event))
-    kept = {p.id: p for p in state.waiting if p.id not in event.dropped}
-    first = [kept.pop(id) for id in event.order if id in kept]
-    return replace(state, waiting=(*first, *kept.values()))
-
-
-def _admit(state: State, event: Admitted, at: float) -> State:
-    waiting = {p.id: p for p in state.waiting}
-    conversation = state.conversation
-    for id in event.prompts:
-        if prompt := waiting.pop(id, None):
-            conversation = conversation.append(prompt)
-            state = replace(state, context=state.context + size(prompt) // 4)
-    state = replace(state, conversation=conversation, waiting=tuple(waiting.values()))
-    if event.opens:
-        turn = Turn(id=event.turn, began=at)
-        return replace(state, turn=turn, turns=state.turns + 1, last_stop=None)
-    if state.turn is None:
-        return state
-    return replace(state, turn=replace(state.turn, reply=None, calls={}))
-
-
-def _cancel(state: State, event: CancelAsked) -> State:
-    turn = state.turn
-    if turn is None:
-        return replace(state, cancelling=state.compact is not None)
-    if turn.cancel or event.turn not in (None, turn.id):
-        return state
-    return replace(state, turn=replace(turn, cancel=event))
-
-
-def _reply(state: State, turn: Turn, event: Replied) -> State:
-    calls = {part.id: CallState(part) for part in event.content if isinstance(part, Call)}
-    turn = replace(
-        turn,
-        requests=turn.requests + 1,
-        usage=turn.usage + event.usage,
-        reply=event,
-        calls=calls,
-    )
-    conversation = state.conversation.append(event)
-    context = event.usage.total or state.context + size(event) // 4
-    return _spent(replace(state, turn=turn, conversation=conversation, context=context), event)
-
-
-def _answer(state: State, event: Answered) -> State:
-    question = state.questions.get(event.id)
-    if question is None:
-        return state
-    questions = {id: q for id, q in state.questions.items() if id != event.id}
-    told = _call(state, question.asked.call, lambda call: replace(call, answered=event))
-    return replace(told, questions=questions)
-
-
-def _finish(state: State, turn: Turn, event: Finished) -> State:
-    call = turn.calls.get(event.call)
-    if call is None or not call.open:
-        return state
-    title = call.judged.facts.title if call.judged else ""
-    turn = replace(
-        turn,
-        calls={**turn.calls, event.call: replace(call, finished=event)},
-        done=(*turn.done, (title or call.call.name, event.status)),
-        history=(*turn.history[-HISTORY:], signature(call.call, event)),
-    )
-    questions = {id: q for id, q in state.questions.items() if q.asked.call != event.call}
-    background = dict(state.background)
-    if event.background is not None:
-        background[event.call] = event.background
-    return replace(
-        state,
-        turn=turn,
-        conversation=state.conversation.append(event),
-        context=state.context + size(event) // 4,
-        questions=questions,
-        background=background,
-        files=_changed(state.files, event.changes),
-    )
-
-
-def _changed(files: Mapping[str, str], changes: Iterable[FileChange]) -> Mapping[str, str]:
-    for change in changes:
-        new = files.get(change.path) == "created" or change.before is None
-        what = "deleted" if change.after is None else "created" if new else "changed"
-        files = {**files, change.path: what}
-    return files
-
-
-def _call(state: State, id: str, change: Callable[[CallState], CallState]) -> State:
-    turn = state.turn
-    if turn is None or id not in turn.calls:
-        return state
-    calls = {**turn.calls, id: change(turn.calls[id])}
-    return replace(state, turn=replace(turn, calls=calls))

@@ -13,12 +13,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Action, Effect, Event, Evidence, Facts, FileChange, Hash, Image
+from magy_server.core.events import (
+    Action,
+    Effect,
+    Event,
+    Evidence,
+    Facts,
+    FileChange,
+    Hash,
+    Image,
+    Seen,
+)
 from magy_server.core.ports import Editor, ToolSchema
 
 
@@ -32,11 +42,21 @@ class Result:
     output: bytes | None = None
     changes: Sequence[FileChange] = ()
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    seen: Sequence[Seen] = ()
+    """Whole texts of files, of which `for_model` shows something; their bytes are in `blobs`."""
     images: Sequence[Image] = ()
     """Pictures for the model; their bytes are in `blobs`."""
     background: int | None = None
     events: Sequence[Event] = ()
     """Appended together with `Finished`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a file is proposed to be; `data` None: that it goes. `sessions`: who proposes it."""
+
+    data: bytes | None
+    sessions: tuple[str, ...] = ()
 
 
 class ToolContext(Protocol):
@@ -47,6 +67,20 @@ class ToolContext(Protocol):
     root: str
     facts: Facts
     editor: Editor | None
+    review: str
+    """review | propose | auto: in `propose` files are not changed, changes are only proposed."""
+
+    async def seen(self, path: str) -> bytes | None:
+        """The file (canonical absolute path) as the model knows it, from reading or writing it."""
+        ...
+
+    async def proposal(self, path: str) -> Proposal | None:
+        """None: this session proposes nothing for this file."""
+        ...
+
+    async def proposer(self, path: str) -> str:
+        """Another session that proposes something for this file; "": none does."""
+        ...
 
     def may_read(self, path: str) -> Action:
         """What the rules say to reading this file (canonical absolute path): for tools that look
@@ -80,8 +114,14 @@ class FactContext(Protocol):
     session: str
     root: str
     editor: Editor | None
+    review: str
+
+    async def seen(self, path: str) -> bytes | None: ...
+
+    async def proposal(self, path: str) -> Proposal | None: ...
 
 
+EditStyle = Literal["", "str_replace", "patch"]
 FactsFunction = Callable[..., Awaitable[tuple[Facts, Mapping[Hash, bytes]]]]
 """async (ctx: FactContext, **arguments) -> facts and the blobs they name. May raise ToolError."""
 RecoverFunction = Callable[[ToolContext, Evidence, Mapping[str, Any]], Awaitable["Result | None"]]
@@ -93,6 +133,7 @@ proved not done (the call runs again). Raises ToolError when it cannot be known.
 class Tool:
     """`key` is the permission key its rules are found under. `fresh` is how long, in seconds, a
     result may be given again for the same call while nothing is known to have changed; 0: never.
+    `style`: it edits in this style, and only one such tool is offered: what the model does best.
     """
 
     name: str
@@ -106,6 +147,7 @@ class Tool:
     facts: FactsFunction
     recover: RecoverFunction | None
     fresh: float
+    style: EditStyle
     _arguments: type[Any]
 
     @property
@@ -133,6 +175,7 @@ def tool(
     facts: FactsFunction = no_facts,
     recover: RecoverFunction | None = None,
     fresh: float = 0.0,
+    style: EditStyle = "",
 ) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
     """Makes a Tool of a typed async function whose first parameter is the context."""
 
@@ -149,6 +192,7 @@ def tool(
             facts=facts,
             recover=recover,
             fresh=fresh,
+            style=style,
             _arguments=model,
         )
 

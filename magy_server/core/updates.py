@@ -33,11 +33,13 @@ from magy_server.core.events import (
     Hash,
     Image,
     Judged,
+    Noted,
     Opened,
     Planned,
     Prompted,
     Replied,
     Requeued,
+    Restored,
     Resumed,
     Started,
     Text,
@@ -116,6 +118,10 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
             yield notice("info", "Cancelling", event.why)
         case Ended():
             yield _ended(event)
+        case Noted():
+            yield notice("info", "Told the agent", event.text)
+        case Restored():
+            yield from _restored(event)
         case _:
             yield from _of_call(event, texts)
 
@@ -250,6 +256,30 @@ def _consulted(event: Consulted, stamp: str) -> Iterable[Update]:
     if event.agent == "title":
         yield {"sessionUpdate": "session_info_update", "title": event.text, "updatedAt": stamp}
     yield _usage(event, event.agent)
+
+
+def _restored(event: Restored) -> Iterable[Update]:
+    """With `conversation`, a client marks as undone (or hides) all from the first prompt of turn
+    `turnId` up to this update; with `undoes`, what restore `undoes` had marked counts again (or, if
+    that one did so itself, does not any more). The plan is then that of the session's summary."""
+    changes = [{"operation": _operation(change), "path": change.path} for change in event.changes]
+    yield {
+        "sessionUpdate": "_magy_restored",
+        "restoreId": event.id,
+        "turnId": event.turn,
+        "undoes": event.undoes or None,
+        "files": event.files,
+        "conversation": event.conversation,
+        "changes": changes,
+        "conflicts": list(event.conflicts),
+    }
+    both = [f"{len(changes)} file{'' if len(changes) == 1 else 's'}"] if event.files else []
+    both += ["the conversation"] if event.conversation else []
+    left = f"; {len(event.conflicts)} left alone" if event.conflicts else ""
+    what = f"{' and '.join(both)} to where turn {event.turn} began{left}"
+    if event.undoes:
+        what = f"an undo (or redo) was taken back: {' and '.join(both)}{left}"
+    yield notice("info", "Restored", what)
 
 
 def _message(kind: str, id: str, texts: list[str]) -> Update:

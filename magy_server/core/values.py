@@ -150,11 +150,13 @@ class Facts(Value):
 
 class Decision(Value):
     """`rule` names what decided, for people: "agent build: bash `git status*` is allow".
-    A `firm` ask is answered only by a person, never by a remembered answer or by bypass."""
+    A `firm` ask is answered only by a person, never by a remembered answer or by bypass.
+    `proposed`: allowed as long as the changes are only proposed."""
 
     action: Action
     rule: str
     firm: bool = False
+    proposed: bool = False
 
 
 class Grant(Value):
@@ -166,13 +168,75 @@ class Grant(Value):
     scope: Literal["session", "project"]
 
 
+Kind = Literal["file", "executable", "link"]
+"""What git tells apart, too. The bytes of a link are its target."""
+
+
+class Version(Value):
+    """What is at a path at one moment. Hash None: nothing.
+
+    `mode`: the permission bits, where they are known, so that a file that comes back can have them
+    again. They make no other version of it.
+    """
+
+    hash: Hash | None = None
+    kind: Kind = "file"
+    mode: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and (self.hash, self.kind) == (other.hash, other.kind)
+
+    def __hash__(self) -> int:
+        return hash((self.hash, self.kind))
+
+
 class FileChange(Value):
-    """A file a tool changed. Hash None: the file did not exist. The blobs hold the whole bytes."""
+    """A file that a tool changed. Hash None: the file did not exist. The blobs hold the bytes.
+
+    `via` says how: through the editor's buffer, on disk, by a command that ran meanwhile, or not
+    at all: it was only `proposed`, and the person decides.
+    """
 
     path: str
     before: Hash | None
     after: Hash | None
-    via: Literal["editor", "disk"] = "disk"
+    via: Literal["editor", "disk", "command", "proposed"] = "disk"
+    was: Kind = "file"
+    now: Kind = "file"
+    moved_from: str = ""
+    """Path that the file had before; that one is a change of its own."""
+    mode: int | None = None
+    """Permission bits, where they are known: of what was there; where nothing was, of what is."""
+
+
+class Seen(Value):
+    """A text that the model was shown: the bytes of the file, unsaved changes included."""
+
+    path: str
+    hash: Hash
+
+
+class Origin(Value):
+    """Who changed something: a call of an agent's turn. `command`: it happened while this command
+    ran, which may or may not have done it. `commit`: the one that was checked out; "": none."""
+
+    session: str
+    agent: str
+    turn: str
+    call: CallId
+    command: str = ""
+    commit: str = ""
+
+
+class Mark(Value):
+    """Lines [start, end) of a text, from 0, come from `origin` (an index; -1: the person, within a
+    hunk of an agent's), in the place of `removed` lines of the base. Marks that touch share what
+    they removed."""
+
+    start: int
+    end: int
+    origin: int
+    removed: int = 0
 
 
 class Limits(Value):

@@ -16,8 +16,10 @@ from typing import Any
 from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
 from magy_server.demo.project import PRICES, UNSAVED, git_diff, make
+from magy_server.demo.review import TYPED, Review
 from magy_server.demo.screen import Screen
 
+MORE = "Say that prices include VAT, and what the mean of none is; let total() give whole cents."
 PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 
@@ -62,15 +64,20 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
     await editor.request("magy/session/new", {**session, "cwd": str(root)})
     await editor.request("magy/session/subscribe", session)
     screen.scene("Ada asks")
-    block = {"type": "text", "text": PROMPT}
-    await editor.request("magy/session/prompt", {**session, "messageId": "ask", "prompt": [block]})
-    stop = await story.ended
-    done = await _after(screen, editor, root, file)
+    ended = await story.ask("ask", PROMPT) == "end_turn"
+    if not real:
+        await story.review.accept_all()
+        screen.scene("Ada asks for more, and reviews while the agent is at work")
+        ended = ended and await story.ask("more", MORE) == "end_turn"
+        screen.scene("What is left to review")
+        ended = ended and await story.review.finish()
+        editor.save(file)
+    done = await _after(screen, editor, root, file, real=real)
     await editor.stop()
-    return 0 if stop == "end_turn" and (done or real) else 1
+    return 0 if ended and (done or real) else 1
 
 
-async def _after(screen: Screen, editor: Editor, root: Path, file: Path) -> bool:
+async def _after(screen: Screen, editor: Editor, root: Path, file: Path, *, real: bool) -> bool:
     screen.scene("What git says")
     diff = git_diff(root)
     screen.diff(diff)
@@ -78,11 +85,14 @@ async def _after(screen: Screen, editor: Editor, root: Path, file: Path) -> bool
     screen.usage(attached["summary"]["usage"])
     _, text = editor.documents[file.as_uri()]
     kept = text.startswith(UNSAVED) and "return 0.0" in text
+    if not real:
+        kept = kept and TYPED in text and "0.0 of none" in text and "round(" not in text
     spared = (root / "build" / "cache.bin").exists()
     screen.say("")
     if kept and spared:
-        screen.good("Ada's own line is still there, build/ was spared, and every event is in the "
-                    "log: kill the server at any point and it goes on from there.")  # fmt: skip
+        screen.good("Ada's own lines are still there, the hunk that she refused is not, build/ was "
+                    "spared, and every event is in the log: kill the server at any point and it "
+                    "goes on from there.")  # fmt: skip
     return kept and spared and "+        return 0.0" in diff
 
 
@@ -91,13 +101,24 @@ class _Story:
 
     def __init__(self, screen: Screen, root: Path, file: Path, *, real: bool) -> None:
         self.editor = Editor(self._heard)
-        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.review = Review(self.editor, screen, file)
+        self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._reviewing = False
         self._screen = screen
         self._root = root
         self._file = file
         self._real = real
         self._edits: set[str] = set()
         self._answers: set[asyncio.Task[None]] = set()
+
+    async def ask(self, id: str, text: str) -> str:
+        """Prompts; the answer is how the turn ended."""
+        self._ended = asyncio.get_running_loop().create_future()
+        self._reviewing = id == "more"
+        block = {"type": "text", "text": text}
+        asked = {"sessionId": "demo", "messageId": id, "prompt": [block]}
+        await self.editor.request("magy/session/prompt", asked)
+        return await self._ended
 
     def _heard(self, method: str, params: dict[str, Any]) -> None:
         if method == "magy/session/update":
@@ -106,19 +127,24 @@ class _Story:
             for question in params["opened"]:
                 task = asyncio.create_task(self._answer(question))
                 self._answers.add(task)
-                task.add_done_callback(self._answers.discard)
+                task.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._answers.discard(task)
+        if not self._ended.done() and (error := task.exception()):
+            self._ended.set_exception(error)
 
     def _update(self, update: dict[str, Any]) -> None:
         self._screen.update(update)
         if update["sessionUpdate"] == "tool_call_update":
             call = update["toolCallId"]
-            if update.get("name") in ("edit_file", "write_file"):
+            if update.get("name") in ("edit_file", "apply_patch", "write_file"):
                 self._edits.add(call)
             if call in self._edits and update.get("status") == "completed":
                 self._save()
         ended = update["sessionUpdate"] == "state_update" and update.get("state") == "idle"
-        if ended and not self.ended.done():
-            self.ended.set_result(update["stopReason"])
+        if ended and not self._ended.done():
+            self._ended.set_result(update["stopReason"])
 
     def _save(self) -> None:
         _, text = self.editor.documents[self._file.as_uri()]
@@ -127,6 +153,8 @@ class _Story:
             self._screen.aside("Ada looks at the change in her buffer, and saves it.")
 
     async def _answer(self, question: dict[str, Any]) -> None:
+        if self._reviewing:
+            await self.review.look()
         allow, reason = await self._decide(question["title"])
         self._screen.answered(allow, reason)
         await self.editor.request("magy/interaction/respond", {

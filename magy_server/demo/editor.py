@@ -63,6 +63,18 @@ class Editor:
         document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
 
+    def type(self, path: Path, line: int, text: str) -> None:
+        """Puts `text` (whole lines) before a line, counted from 0."""
+        uri = path.as_uri()
+        version, before = self.documents[uri]
+        at = {"line": line, "character": 0}
+        offset = _offset(before, at)
+        self.documents[uri] = (version + 1, before[:offset] + text + before[offset:])
+        self.notify("textDocument/didChange", {
+            "textDocument": {"uri": uri, "version": version + 1},
+            "contentChanges": [{"range": {"start": at, "end": at}, "text": text}],
+        })  # fmt: skip
+
     def save(self, path: Path) -> None:
         path.write_text(self.documents[path.as_uri()][1], encoding="utf-8")
         self.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})

@@ -39,7 +39,11 @@ class Screen:
 
     def aside(self, text: str) -> None:
         self._break()
-        self.say(f"  ({text})", DIM)
+        for n, line in enumerate(f"({text})".split("\n")):
+            first = "   " if n else "  "
+            hang = "     " if line.startswith("- ") else "   "
+            self.say(textwrap.fill(line, self._width, initial_indent=first, subsequent_indent=hang,
+                                   break_on_hyphens=False), DIM)  # fmt: skip
 
     def good(self, text: str) -> None:
         self.say(textwrap.fill(text, self._width), GREEN)
@@ -52,6 +56,10 @@ class Screen:
         word = "allowed once" if allow else "refused"
         self.say(f"    Ada: {word}{f' — {reason}' if reason and not allow else ''}",
                  GREEN if allow else RED)  # fmt: skip
+
+    def decided(self, good: bool, text: str) -> None:
+        self.say(textwrap.fill(f"    {text}", self._width, subsequent_indent="    "),
+                 GREEN if good else RED)  # fmt: skip
 
     def diff(self, text: str) -> None:
         for line in text.splitlines():
@@ -86,7 +94,7 @@ class Screen:
             case "plan_update":
                 self._plan(update["plan"]["entries"])
             case "notice":
-                self.aside(update["description"])
+                self.aside(f"{update['title']}: {update['description']}")
 
     def _stream(self, id: str, text: str, label: str, *codes: str) -> None:
         if self._streaming != id:

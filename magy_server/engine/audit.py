@@ -22,6 +22,7 @@ from magy_server.core.events import (
     Finished,
     Granted,
     Judged,
+    Restored,
     Started,
     Withdrawn,
 )
@@ -128,6 +129,10 @@ class Audit:
                 return {**_tool(state, event.call), "status": event.status,
                         "result_length": len(event.for_model),
                         "changed": [c.path for c in event.changes]}  # fmt: skip
+            case Restored():
+                return {"turn": event.turn, "undoes": event.undoes,
+                        "changed": [c.path for c in event.changes],
+                        "left_alone": list(event.conflicts)}  # fmt: skip
             case Exited():
                 return {"call_id": event.call, "exit_code": event.code}
         return None

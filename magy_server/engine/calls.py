@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from magy_server.core.errors import MagyError, ToolError
-from magy_server.core.events import Call, Evidence, Finished, Hash
+from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash
+from magy_server.core.ports import Files
 from magy_server.core.state import CallState
 from magy_server.core.tool import Result, Tool, ToolContext
+from magy_server.core.values import Version
 from magy_server.engine.context import RunContext
 from magy_server.engine.results import Results
 from magy_server.engine.world import put
@@ -24,6 +26,9 @@ UNKNOWN = (
 PARTIAL = 2_000
 """Characters of a stopped command's output that the model still gets."""
 
+NAMED = 10
+"""Changed files that are named."""
+
 Outcome = tuple[Finished, Mapping[Hash, bytes]]
 
 
@@ -32,15 +37,24 @@ async def supervised(call: Call, tool: Tool, context: RunContext, results: Resul
     try:
         result = await results.of(call, tool, context)
     except ToolError as error:
-        return Finished(call=call.id, status="failed", for_model=error.message), {}
+        return await failed(context, "failed", error.message)
     except MagyError:
         raise  # the log could not be written: not the tool's fault, and not the model's matter
     except Exception as error:
         LOG.exception("%s failed", call.name)
         text = f"{call.name} failed inside Magy: {type(error).__name__}: {error}"
-        return Finished(call=call.id, status="failed", for_model=text), {}
+        return await failed(context, "failed", text)
     context.events.extend(result.events)
     return completed(call.id, result)
+
+
+async def failed(context: RunContext, status: Literal["failed", "unknown"], text: str) -> Outcome:
+    """Also of a call that had changed some files by then: these are under review all the same, and
+    the model knows how they are."""
+    changes: tuple[FileChange, ...] = ()
+    if context.state and context.files:
+        changes = await happened(context.files, context.root, context.state)
+    return Finished(call=context.call, status=status, for_model=text, changes=changes), {}
 
 
 async def look(
@@ -66,17 +80,42 @@ def completed(id: str, result: Result) -> Outcome:
         images=tuple(result.images),
         output=put(result.output, blobs) if result.output is not None else None,
         changes=tuple(result.changes),
+        seen=tuple(result.seen),
         background=result.background,
     )
     return finished, blobs
 
 
-def closed(call: CallState, output: str = "") -> Finished:
-    """How a call ends that is stopped from outside."""
+async def happened(files: Files, root: str, call: CallState) -> tuple[FileChange, ...]:
+    """What a call that did not complete had changed by then, found by looking."""
+    found = []
+    for change in call.started.changes if call.started else ():
+        after = Version(hash=change.after, kind=change.now if change.after else "file")
+        if change.before == change.after and change.was == change.now:
+            continue
+        if change.via == "command":  # on record only after it was seen
+            found.append(change)
+            continue
+        try:
+            now = await files.look(root, change.path)
+        except ToolError:
+            continue
+        if now.version == after:
+            found.append(change)
+    return tuple(found)
+
+
+def closed(call: CallState, output: str = "", changes: Sequence[FileChange] = ()) -> Finished:
+    """How a call ends that is stopped from outside. `changes`: those that it made by then."""
     if call.started is None:
         text = "(not run: the turn was stopped first)"
         return Finished(call=call.call.id, status="not_run", for_model=text)
+    made = tuple(changes)
+    names = ", ".join(change.path for change in made[:NAMED])
+    names += f" and {len(made) - NAMED} more" if len(made) > NAMED else ""
+    said = f"\nChanged before that: {names}" if made else ""
     if call.orphan:
-        return Finished(call=call.call.id, status="unknown", for_model=UNKNOWN)
-    text = f"{STOPPED}\n{output[-PARTIAL:]}" if output else STOPPED
-    return Finished(call=call.call.id, status="cancelled", for_model=text)
+        text = UNKNOWN + said
+        return Finished(call=call.call.id, status="unknown", for_model=text, changes=made)
+    text = (f"{STOPPED}\n{output[-PARTIAL:]}" if output else STOPPED) + said
+    return Finished(call=call.call.id, status="cancelled", for_model=text, changes=made)

@@ -13,9 +13,12 @@ from magy_server.core.events import (
     Facts,
     Finished,
     Hash,
+    Judged,
     Started,
 )
-from magy_server.core.ports import Editor
+from magy_server.core.ports import Editor, Files
+from magy_server.core.state import CallState, State
+from magy_server.core.tool import Proposal
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
 
@@ -31,6 +34,28 @@ class LookContext:
         self.session = session.stream.removeprefix("session/")
         self.root = (opened.root or opened.cwd) if opened else ""
         self.editor: Editor | None = world.editor
+        self.review = review_mode(session.state, world)
+        self._live = session
+        self._world = world
+
+    async def seen(self, path: str) -> bytes | None:
+        hash = self._live.state.seen.get(path)
+        return await self._world.store.blob(hash) if hash else None
+
+    async def proposal(self, path: str) -> Proposal | None:
+        found = await self._proposed(path)
+        return None if found is None or self._others(found) else found
+
+    async def proposer(self, path: str) -> str:
+        found = await self._proposed(path)
+        return next(iter(self._others(found)), "") if found else ""
+
+    async def _proposed(self, path: str) -> Proposal | None:
+        reviews = self._world.reviews
+        return await reviews.proposal(path) if reviews else None
+
+    def _others(self, found: Proposal) -> list[str]:
+        return [session for session in found.sessions if session != self.session]
 
 
 class RunContext(LookContext):
@@ -40,16 +65,15 @@ class RunContext(LookContext):
         self,
         session: Session,
         world: World,
-        call: str,
-        facts: Facts,
+        judged: Judged,
         law: Law,
     ) -> None:
         super().__init__(session, world)
-        self.call = call
-        self.facts = facts
+        if judged.decision.proposed:  # nobody was asked whether it may be done
+            self.review = "propose"
+        self.call = judged.call
+        self.facts: Facts = judged.facts
         self.events: list[Event] = []
-        self._live = session
-        self._world = world
         self._law = law
 
     @property
@@ -72,6 +96,16 @@ class RunContext(LookContext):
         return tuple(
             (buffer.path, buffer.version, hash(buffer.text)) for buffer in buffers if buffer
         )
+
+    @property
+    def state(self) -> CallState | None:
+        """The call as it is in the log; None when its turn is over."""
+        turn = self._live.state.turn
+        return turn.calls.get(self.call) if turn else None
+
+    @property
+    def files(self) -> Files | None:
+        return self._world.files
 
     def may_read(self, path: str) -> Action:
         return self._law.may_read(self.root, path)
@@ -102,3 +136,9 @@ class RunContext(LookContext):
         blobs: dict[Hash, bytes] = {}
         event = Exited(call=call, code=code, output=put(output, blobs))
         await self._live.append(lambda now: Write([event], blobs))
+
+
+def review_mode(state: State, world: World) -> str:
+    """review | propose | auto"""
+    root = state.opened.root if state.opened else None
+    return state.review or world.settings(root).review

@@ -122,7 +122,8 @@ class Early:
             now = await law(self._session, self._world)
             if now.identity != found.rules:
                 return None
-            context = _QuietContext(self._session, self._world, call.id, found.facts, now)
+            judged = Judged(call=call.id, facts=found.facts, decision=now.decide(tool, found.facts))
+            context = _QuietContext(self._session, self._world, judged, now)
             outcome = await supervised(call, tool, context, self._world.results)
         except MagyError:
             return None

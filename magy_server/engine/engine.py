@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from magy_server.core.compact import possible
-from magy_server.core.errors import Conflict, InvalidRequest, NotFound, ProviderError, StoreError
+from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     Answered,
     CancelAsked,
@@ -28,9 +28,10 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Batch, Page, StreamInfo
 from magy_server.core.state import State
-from magy_server.engine import pages
+from magy_server.engine import options, pages
 from magy_server.engine.consult import consult
 from magy_server.engine.fork import copied
+from magy_server.engine.options import Option
 from magy_server.engine.pages import Attached
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Decide, Session, Write
@@ -148,19 +149,7 @@ class Engine:
         return deleted
 
     async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
-        """A session's options as they hold: one that names no model uses its agent's, or the
-        configured one; "" when there is none."""
-        filled = dict(about)
-        if not filled.get("model"):
-            agent = self.world.agents(root).get(filled.get("agent", ""))
-            filled["model"] = (agent and agent.model) or await self._default_model(root)
-        return filled
-
-    async def _default_model(self, root: str | None) -> str:
-        try:
-            return await self.world.models(root).default()
-        except ProviderError:
-            return ""  # whoever prompts is told
+        return await options.in_force(self.world, about, root)
 
     # --- prompts --------------------------------------------------------------------------------
 
@@ -263,17 +252,10 @@ class Engine:
         await session.append(lambda now: Write([event]))
         return session.state
 
-    async def configure(
-        self, session_id: str, option: Literal["agent", "model", "bypass", "title"], value: str
-    ) -> State:
+    async def configure(self, session_id: str, option: Option, value: str) -> State:
         session = await self.runner.session(stream_of(session_id))
         root = session.state.opened.root if session.state.opened else None
-        if option == "agent":
-            self.world.agent(value, root)
-        elif option == "model":
-            self.world.models(root).named(value)
-        elif option == "bypass" and value not in ("on", "off"):
-            raise InvalidRequest(f"bypass is 'on' or 'off', not {value!r}.")
+        options.check(self.world, root, option, value)
         event = Configured(option=option, value=value)
         await session.append(lambda now: Write([event]))
         return session.state

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from magy_server.core.events import Compacted, Ended, Entry, Event, Opened, Requeued
+from magy_server.core.fold import fold
 from magy_server.core.ports import Batch
-from magy_server.core.state import State, fold
+from magy_server.core.state import State
 from magy_server.engine.calls import closed
 from magy_server.engine.summary import summarise
 

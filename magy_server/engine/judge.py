@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
@@ -22,7 +23,7 @@ from magy_server.core.events import (
     Resource,
 )
 from magy_server.core.tool import Tool
-from magy_server.engine.context import LookContext
+from magy_server.engine.context import LookContext, review_mode
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 
@@ -39,7 +40,17 @@ async def judge(session: Session, world: World, call: Call) -> Write:
     if facts.problem:
         return _impossible(call, facts.problem)
     decision = (await law(session, world)).decide(tool, facts)
+    if tool.kind == "edit" and review_mode(session.state, world) == "propose":
+        decision = _proposable(decision)
     return Write(_events(session, tool, call, facts, decision), blobs)
+
+
+def _proposable(decision: Decision) -> Decision:
+    """Nothing is changed yet, and the person will be asked about each hunk."""
+    if decision.action != "ask":
+        return decision
+    rule = f"only proposed, so not asked ({decision.rule})"
+    return Decision(action="allow", rule=rule, proposed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,16 @@ class Law:
         return (self.rules, *(grant.id for grant in self.grants), self.bypass)
 
     def decide(self, tool: Tool, facts: Facts) -> Decision:
-        return permit.decide(facts, tool.key, tool.effect, self.sources, self.grants, self.bypass)
+        decision = self._under(tool.key, tool, facts)
+        new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
+        if tool.key != "edit" or not new or facts.problem:
+            return decision
+        # a patch that makes a file writes it whole
+        whole = self._under("write", tool, facts.model_copy(update={"resources": new}))
+        return permit.strictest([decision, whole])
+
+    def _under(self, key: str, tool: Tool, facts: Facts) -> Decision:
+        return permit.decide(facts, key, tool.effect, self.sources, self.grants, self.bypass)
 
     def may_read(self, root: str, path: str) -> Action:
         """Of a file by its canonical path, below the canonical `root` or not."""
@@ -71,9 +91,15 @@ async def law(session: Session, world: World) -> Law:
     state = session.state
     assert state.briefing is not None
     texts = await world.texts({state.briefing.rules})
-    sources = [permit.Ruleset.model_validate(s) for s in json.loads(texts[state.briefing.rules])]
+    sources = _rulesets(texts[state.briefing.rules])
     project = await world.project(state.opened.root if state.opened else None)
     return Law(state.briefing.rules, sources, [*state.grants, *project.grants], state.bypass)
+
+
+@lru_cache(maxsize=64)
+def _rulesets(text: str) -> tuple[permit.Ruleset, ...]:
+    """Asked for several times with each call, and nearly always the same."""
+    return tuple(permit.Ruleset.model_validate(source) for source in json.loads(text))
 
 
 async def facts_of(

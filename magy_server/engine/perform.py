@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
 from magy_server.core.compact import due
-from magy_server.core.errors import ToolError
+from magy_server.core.errors import Conflict, ToolError
 from magy_server.core.events import (
     Admitted,
     Call,
@@ -14,19 +14,23 @@ from magy_server.core.events import (
     Ended,
     Event,
     Finished,
+    Hash,
     Prompted,
     Replied,
     Text,
 )
+from magy_server.core.ports import Batch
 from magy_server.core.state import CallState, State
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
-from magy_server.engine.calls import Outcome, closed, completed, look, supervised
+from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
 from magy_server.engine.compaction import compacted, given_up
 from magy_server.engine.context import RunContext
 from magy_server.engine.early import Early
 from magy_server.engine.judge import judge, law
 from magy_server.engine.model import call_model
+from magy_server.engine.review_changes import ProposedElsewhere
+from magy_server.engine.review_log import same
 from magy_server.engine.session import Partial, Session, Write
 from magy_server.engine.world import World
 
@@ -57,6 +61,8 @@ class Performer:
     async def admit(self, step: Admit) -> None:
         state = self._session.state
         briefing, blobs = await self._world.briefing(state)
+        reviews = self._world.reviews
+        note = await reviews.notes(state) if reviews and step.opens else None
         first = min(state.prompts[id] for id in step.prompts)
         admitted = Admitted(turn=step.turn, prompts=step.prompts, first=first, opens=step.opens)
 
@@ -64,9 +70,10 @@ class Performer:
             waiting = {p.id for p in now.waiting}
             if not waiting.issuperset(step.prompts) or (now.turn is None) is not step.opens:
                 return None
+            told = [note] if note else []
             if now.briefing == briefing or not step.opens:
-                return Write([admitted])
-            return Write([briefing, admitted], blobs)
+                return Write([*told, admitted])
+            return Write([briefing, *told, admitted], blobs)
 
         self._world.results.forget()  # the person may have changed anything meanwhile
         await self._session.append(decide)
@@ -160,8 +167,7 @@ class Performer:
         try:
             result = await look(tool, context, call.started, call.call.arguments)
         except ToolError as error:
-            unknown = Finished(call=call_id, status="unknown", for_model=str(error))
-            await self._finish((unknown, {}), context, began)
+            await self._finish(await failed(context, "unknown", str(error)), context, began)
             return
         if result is None:
             outcome = await supervised(call.call, tool, context, self._world.results)
@@ -172,8 +178,7 @@ class Performer:
     async def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
         assert call.judged is not None
         now = await law(self._session, self._world)
-        facts = call.judged.facts
-        context = RunContext(self._session, self._world, call.call.id, facts, now)
+        context = RunContext(self._session, self._world, call.judged, now)
         return self._world.tools[call.call.name], context
 
     async def _finish(self, outcome: Outcome, context: RunContext, began: float) -> None:
@@ -181,9 +186,35 @@ class Performer:
         await self._append(outcome, duration, context.events)
 
     async def _append(self, outcome: Outcome, duration: float, more: Sequence[Event]) -> None:
+        try:
+            await self._appended(outcome, duration, more)
+        except ProposedElsewhere as error:  # nothing was done, and nothing is proposed
+            end = Finished(call=outcome[0].call, status="failed", for_model=error.message)
+            await self._appended((end, {}), duration, more)
+
+    async def _appended(self, outcome: Outcome, duration: float, more: Sequence[Event]) -> None:
+        """What was changed comes under review in the same append."""
         finished, blobs = outcome
-        write = Write([_timed(finished, duration), *more], blobs)
-        await self._session.append(lambda now: write if _is_open(now, finished.call) else None)
+        events = [_timed(finished, duration), *more]
+        others = await self._reviewed(finished, blobs)
+
+        def close(now: State) -> Write | None:
+            return Write(events, blobs, others) if _is_open(now, finished.call) else None
+
+        while True:
+            try:
+                done = await self._session.append(close)
+                break
+            except Conflict:  # somebody decided about one of the files just now, or: not ours
+                before, others = others, await self._reviewed(finished, blobs)
+                if same(before, others):
+                    raise
+        if self._world.reviews and done:
+            self._world.reviews.said(others)
+
+    async def _reviewed(self, finished: Finished, blobs: Mapping[Hash, bytes]) -> list[Batch]:
+        reviews = self._world.reviews
+        return await reviews.batches(self._session.state, finished, blobs) if reviews else []
 
     def _open(self, call_id: str) -> CallState | None:
         turn = self._session.state.turn
@@ -196,8 +227,10 @@ class Performer:
         """Closes each open call as what it is, and the turn, in one append: a log is always a
         valid conversation."""
         self.early.discard()
-        asked, self._asked = self._asked, ""
         partials = dict(self._session.partials)
+        await self._close_changed(partials)
+        await self._settle()
+        asked, self._asked = self._asked, ""
 
         def decide(now: State) -> Write | None:
             if now.turn is None:
@@ -210,6 +243,24 @@ class Performer:
             return Write(events)
 
         await self._session.append(decide)
+
+    async def _close_changed(self, partials: Mapping[tuple[str, str], Partial]) -> None:
+        """A call that was stopped may have changed files all the same: they are under review."""
+        turn, opened, files = (
+            self._session.state.turn, self._session.state.opened, self._world.files
+        )  # fmt: skip
+        if turn is None or opened is None or files is None:
+            return
+        for call in turn.open_calls:
+            if changes := await happened(files, opened.root or opened.cwd, call):
+                partial = partials.get(("output", call.call.id))
+                ended = closed(call, partial.since(0) if partial else "", changes)
+                await self._append((ended, {}), 0.0, ())
+
+    async def _settle(self) -> None:
+        opened, reviews = self._session.state.opened, self._world.reviews
+        if opened and reviews:
+            await reviews.settle(opened.root or opened.cwd)
 
 
 def _said_so_far(

@@ -51,7 +51,8 @@ class Results:
         if tool.effect != "read":
             with self._change():
                 return await tool.run(context, **arguments)
-        if not tool.fresh or self._changing or context.busy:
+        proposing = context.review == "propose"  # what is proposed is not on the disk
+        if not tool.fresh or self._changing or context.busy or proposing:
             return await tool.run(context, **arguments)
         key = _key(call, context)
         entry = self._entries.setdefault(key, _Entry())

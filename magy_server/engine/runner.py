@@ -17,6 +17,7 @@ from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.engine.calls import closed
+from magy_server.engine.checkpoints import Checkpoints
 from magy_server.engine.compaction import given_up
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Listener, Session, Write
@@ -137,6 +138,8 @@ class Runner:
         if session.lease is None:
             return False
         await session.refresh()
+        if session.state.restoring:  # its process died half-way
+            await Checkpoints(self).finish(session)
         if session.state.turn or (session.fresh and session.state.background):
             await self._take_over(session)
         session.fresh = False

@@ -16,8 +16,9 @@ from typing import Any
 
 from magy_server.core.errors import Conflict
 from magy_server.core.events import Entry, Event, Hash
+from magy_server.core.fold import apply
 from magy_server.core.ports import Batch, Bus, Lease, Store
-from magy_server.core.state import State, apply
+from magy_server.core.state import State
 from magy_server.engine.summary import summarise
 
 LOG = logging.getLogger(__name__)
@@ -142,6 +143,16 @@ class Session:
             listener(self.state, entries)
         self._bus.publish(self.stream, {"by": self._me, "head": self.state.seq})
         return entries
+
+    def beside(self, events: Sequence[Event]) -> Batch:
+        """What appends these together with something else, in an append of another stream. Call
+        `grown` after it."""
+        summary = summarise(_ahead(self.state, events))
+        return Batch(self.stream, self.state.seq, events, {}, summary)
+
+    async def grown(self) -> None:
+        await self.refresh()
+        self._bus.publish(self.stream, {"by": self._me, "head": self.state.seq})
 
     async def refresh(self) -> None:
         """Reads what other processes appended."""

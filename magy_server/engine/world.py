@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
@@ -22,14 +23,18 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.permit import Ruleset, withholds
-from magy_server.core.ports import Bus, Clock, Editor, ModelFacts, Provider, Store
+from magy_server.core.ports import Bus, Clock, Editor, Files, ModelFacts, Provider, Store
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
 from magy_server.engine.results import Results
 
+if TYPE_CHECKING:
+    from magy_server.engine.reviews import Reviews
+
 USUAL_REPLY = 32_000
 """Tokens."""
+_PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
 
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
 """Adds sections (name, text) to the prompt of a session."""
@@ -54,6 +59,10 @@ class Settings:
     """`provider/model` for titles and the like; "": the session's own."""
     titles: bool = True
     limits: Limits = field(default_factory=Limits)
+    review: str = "review"
+    """review | propose | auto: what becomes of an agent's edits, in sessions that do not say."""
+    edits: str = "auto"
+    """Which style of edits models are offered: str_replace | patch; auto: by their family."""
     retries: int = 4
     retry_delay: float = 1.0
     """Seconds before the first retry; doubled each time, unless the provider says how long."""
@@ -95,6 +104,8 @@ class World:
     expand: Expand | None = None
     contexts: Sequence[ContextProvider] = ()
     editor: Editor | None = None
+    files: Files | None = None
+    reviews: Reviews | None = None
     peers: Callable[[], Sequence[str]] = tuple
     """Ids of the other living processes on this store."""
     busy: Callable[[], bool] = lambda: False
@@ -143,7 +154,9 @@ class World:
         sections = [("agent", agent.prompt)]
         for context in self.contexts:
             sections.extend(await context(state))
-        offered = [tool for tool in self.tools.values() if self._offered(tool, agent, sources)]
+        style = edit_style(model) if settings.edits == "auto" else settings.edits
+        tools = [tool for tool in self.tools.values() if tool.style in ("", style)]
+        offered = [tool for tool in tools if self._offered(tool, agent, sources)]
         return Briefed(
             agent=agent.name,
             model=model,
@@ -164,8 +177,11 @@ class World:
         return self._schemas[tool.name]
 
     def _offered(self, tool: Tool, agent: AgentSpec, sources: Sequence[Ruleset]) -> bool:
-        """E101: the agent's list of tools and the rules together."""
+        """E101: the agent's list of tools and the rules together. To list one tool that edits is to
+        list all of them: which one it is depends on the model."""
         listed = agent.tools is None or tool.name in agent.tools
+        if tool.style and agent.tools is not None:
+            listed = any(name in agent.tools for name, t in self.tools.items() if t.style)
         return listed and not withholds(sources, tool.key)
 
     async def project(self, root: str | None) -> Project:
@@ -207,6 +223,11 @@ def project_stream(root: str | None) -> str:
 def schema_text(tool: Tool) -> str:
     body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return json.dumps(body, sort_keys=True)
+
+
+def edit_style(model: str) -> str:
+    """OpenAI's models are trained on patches; the others do better at replacing texts."""
+    return "patch" if _PATCHERS.search(model) else "str_replace"
 
 
 def put(text: str | bytes, blobs: dict[Hash, bytes]) -> Hash:

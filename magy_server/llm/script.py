@@ -20,6 +20,7 @@ Stop = Literal["end_turn", "max_tokens", "refusal"]
 
 EXHAUSTED = "(the script has no further reply)"
 UNKNOWN = "(the script has no section for this prompt)"
+_NOTE = re.compile(r"<note>\n.*\n</note>\Z", re.DOTALL)
 
 # --- what a script is ---------------------------------------------------------------------------
 
@@ -94,7 +95,7 @@ class Script:
         for message in reversed(messages):
             if message.role == "assistant":
                 said += 1
-            elif section := self._matching(text_of(message)):
+            elif section := self._matching(said_in(message)):
                 return _nth(section, said)
         return self._fallback(messages)
 
@@ -123,8 +124,10 @@ def _note(text: str) -> Reply:
     return Reply(steps=[Say("text", text)])
 
 
-def text_of(message: Message) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+def said_in(message: Message) -> str:
+    """What the person said in it: notes to the model are not prompts."""
+    parts = (part.text for part in message.parts if isinstance(part, Text))
+    return "\n".join(text for text in parts if not _NOTE.match(text))
 
 
 def _is_prompt(message: Message) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
@@ -20,6 +20,8 @@ from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
+WIDEST = {"utf-8": 4, "utf-16": 2, "utf-32": 1}
+"""Code units of the longest character."""
 
 
 def split_lines(text: str) -> list[str]:
@@ -47,24 +49,12 @@ def column(line: str, character: int, encoding: str) -> int:
     """The string offset of an LSP column; past the end of the line means its end, and the middle
     of a character means after it."""
     content = line.rstrip("\r\n")
-    if content.isascii() or encoding == "utf-32":
-        return min(character, len(content))
-    width = _utf8_width if encoding == "utf-8" else _utf16_width
-    seen = 0
-    for at, char in enumerate(content):
-        if seen >= character:
-            return at
-        seen += width(char)
-    return len(content)
-
-
-def _utf8_width(char: str) -> int:
-    point = ord(char)
-    return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
-
-
-def _utf16_width(char: str) -> int:
-    return 1 if ord(char) < 0x10000 else 2
+    at = min(character, len(content))  # no character is less than one unit
+    widest = WIDEST[encoding]
+    while (over := units(content[:at], encoding) - character) > 0:
+        at -= -(-over // widest)  # never too far: so many characters are needed at least
+    inside = at < len(content) and units(content[:at], encoding) < character
+    return at + inside
 
 
 class Positions:
@@ -93,6 +83,8 @@ class LiveDocument(TextDocument):
     """A document as a list of lines, so that a keystroke in a long file is as cheap as in a
     short one."""
 
+    changes = 0
+    """How many there were: an editor may forget to count its versions."""
     _parts: list[str] | None = None
     _joined: str | None = None
 
@@ -114,6 +106,7 @@ class LiveDocument(TextDocument):
             fresh.pop()
         lines[a : b + 1] = fresh
         self._joined = None
+        self.changes += 1
 
     def _locate(self, lines: list[str], position: types.Position) -> tuple[int, int]:
         if position.line >= len(lines):
@@ -133,6 +126,7 @@ class LiveDocument(TextDocument):
     def _apply_full_change(self, change: Any) -> None:
         self._source = change.text
         self._parts = self._joined = None
+        self.changes += 1
 
     @property
     def lines(self) -> Sequence[str]:
@@ -148,7 +142,8 @@ class LiveDocument(TextDocument):
 
 
 Watcher = Callable[[LiveDocument | None], None]
-"""Called after every change of a document; with None when it was closed."""
+"""Called when a document was opened, after every single change of it (a notification may carry
+several), and with None when it was closed. On the way of every keystroke: must be quick."""
 
 
 class LiveWorkspace(Workspace):
@@ -160,6 +155,8 @@ class LiveWorkspace(Workspace):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.touched: Callable[[str], None] = lambda uri: None
+        """Called with the URI whenever any document was opened, changed or closed."""
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}
 
@@ -175,6 +172,16 @@ class LiveWorkspace(Workspace):
             if isinstance(document, LiveDocument):
                 return document
         return None
+
+    def uri_of_path(self, path: str) -> str | None:
+        """The URI that the editor knows an open document by."""
+        document = self.document(path)
+        return document.uri if document else None
+
+    def state_of(self, path: str) -> Hashable | None:
+        """Another one after every change of the document; None: it is not open."""
+        document = self.document(path)
+        return (document, document.changes) if document else None
 
     def open_paths(self) -> Sequence[str]:
         return tuple(self._by_path)
@@ -197,11 +204,12 @@ class LiveWorkspace(Workspace):
 
         return stop
 
-    def changed(self, uri: str) -> None:
-        """To be called after each notification about the document."""
-        document = self.open_document(uri)
-        for watcher in tuple(self._watchers.get(uri_key(uri), ())):
-            watcher(document)
+    def _changed(self, uri: str) -> None:
+        if watchers := self._watchers.get(uri_key(uri)):
+            document = self.open_document(uri)
+            for watcher in tuple(watchers):
+                watcher(document)
+        self.touched(uri)
 
     def open_document(self, uri: str) -> LiveDocument | None:
         document = self._text_documents.get(uri_key(uri))
@@ -231,6 +239,15 @@ class LiveWorkspace(Workspace):
             names = self._by_path.setdefault(path, {})
             names.pop(uri_key(text_document.uri), None)
             names[uri_key(text_document.uri)] = None
+        self._changed(text_document.uri)
+
+    def update_text_document(
+        self,
+        text_doc: types.VersionedTextDocumentIdentifier,
+        change: types.TextDocumentContentChangeEvent,
+    ) -> None:
+        super().update_text_document(text_doc, change)
+        self._changed(text_doc.uri)
 
     def remove_text_document(self, doc_uri: str) -> None:
         super().remove_text_document(doc_uri)
@@ -238,6 +255,7 @@ class LiveWorkspace(Workspace):
         for path, names in tuple(self._by_path.items()):
             if names.pop(uri_key(doc_uri), self) is None and not names:
                 del self._by_path[path]
+        self._changed(doc_uri)
 
 
 def uri_key(uri: str) -> str:

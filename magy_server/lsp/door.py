@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
 from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.options import choices
 from magy_server.engine.pages import Attached
 from magy_server.engine.summary import summarise
 from magy_server.engine.trust import Trust
@@ -22,13 +21,12 @@ from magy_server.lsp.methods import CLIENT_TO_SERVER, Method
 from magy_server.lsp.outbox import Outbox
 from magy_server.lsp.subscription import Subscription, page
 
-P = TypeVar("P", bound=wire.Wire)
 Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class Door:
     """`roots` are the editor's workspace folders, canonical; `scratch` is where sessions without a
-    project live."""
+    project live. `groups`: who has the verbs of `magy/review/*` and the like."""
 
     def __init__(
         self,
@@ -38,6 +36,7 @@ class Door:
         roots: Sequence[str],
         scratch: str,
         client: str,
+        groups: Mapping[str, object],
     ) -> None:
         self._engine = engine
         self._trust = trust
@@ -45,6 +44,7 @@ class Door:
         self._roots = roots
         self._scratch = scratch
         self._client = client
+        self._groups = groups
         self._subscriptions: dict[str, Subscription] = {}
         self._opening: dict[str, asyncio.Event] = {}
 
@@ -54,10 +54,14 @@ class Door:
 
     def _handler(self, method: Method) -> Handler:
         name = method.name.removeprefix("magy/").replace("/", "_")
-        verb: Callable[[Any], Awaitable[wire.Wire | None]] = getattr(self, name)
+        group, _, verb_name = name.partition("_")
+        owner, verb_name = (
+            (self._groups[group], verb_name) if group in self._groups else (self, name)
+        )
+        verb: Callable[[Any], Awaitable[wire.Wire | None]] = getattr(owner, verb_name)
 
         async def handle(params: dict[str, Any]) -> Any:
-            asked = parsed(method.params, params, method.name)
+            asked = wire.parsed(method.params, params, method.name)
             if opening := self._opening.get(getattr(asked, "session_id", None) or ""):
                 await opening.wait()  # requests may follow `session/new` without waiting for it
             result = await verb(asked)
@@ -255,48 +259,32 @@ class Door:
         self._outbox.wake(subscription)
 
     def _place(self, cwd: str | None) -> tuple[str | None, str]:
-        """(workspace root, working directory), canonical. The root is the innermost workspace
-        folder around `cwd`, else `cwd` itself."""
-        if cwd is None:
-            return None, self._scratch
-        path = _directory(cwd)
-        around = [root for root in self._roots if path == root or path.startswith(root + "/")]
-        return max(around, key=len, default=path), path
+        return (None, self._scratch) if cwd is None else place(cwd, self._roots)
 
     async def _summary(self, attached: Attached) -> wire.Summary:
         info = attached.info
         about = {**info.summary}
         about["options"] = await self._engine.options(about.get("options", {}), info.root)
         shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
-        return present.summary(shown, self._choices(info.root))
+        return present.summary(shown, choices(self._engine.world, info.root))
 
     async def _options(self, state: State) -> list[wire.ConfigOption]:
         root = state.opened.root if state.opened else None
         options = await self._engine.options(state.options, root)
-        return present.config_options(options, self._choices(root))
-
-    def _choices(self, root: str | None) -> dict[str, Sequence[str]]:
-        world = self._engine.world
-        agents = world.agents(root).values()
-        offered = [a.name for a in agents if not a.hidden and a.mode != "subagent"]
-        return {"agent": offered, "model": world.models(root).models(), "bypass": ["off", "on"]}
-
-
-def parsed(model: type[P], params: dict[str, Any], method: str) -> P:
-    """Raises InvalidRequest that says which parameter is wrong."""
-    try:
-        return model.model_validate({k: v for k, v in params.items() if k != "_meta"})
-    except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(str(step) for step in item['loc']) or 'params'}: {item['msg']}"
-            for item in error.errors(include_url=False, include_input=False)[:5]
-        )
-        raise InvalidRequest(f"{method}: {wrong}. See docs/protocol.md.") from None
+        return present.config_options(options, choices(self._engine.world, root))
 
 
 def _updates(attached: Attached) -> list[wire.Update]:
     items = page(attached.entries, attached.texts)
     return [wire.Update.model_construct(**item) for item in items]
+
+
+def place(cwd: str, roots: Sequence[str]) -> tuple[str, str]:
+    """(workspace root, working directory), canonical. The root is the innermost workspace folder
+    around `cwd`, else `cwd` itself. Raises InvalidRequest."""
+    path = _directory(cwd)
+    around = [root for root in roots if path == root or path.startswith(root + "/")]
+    return max(around, key=len, default=path), path
 
 
 def _directory(path: str) -> str:

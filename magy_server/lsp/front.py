@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from magy_server import __version__
 from magy_server.core.errors import MagyError
+from magy_server.lsp.names import COMMANDS, KINDS, STANDARD
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from magy_server.engine.trust import Trust
     from magy_server.lsp.door import Door
     from magy_server.lsp.server import Server
+    from magy_server.lsp.surface import Surface
     from magy_server.lsp.transport import Handler
 
 LOG = logging.getLogger(__name__)
@@ -40,18 +42,25 @@ class Front:
 
     version = __version__
     experimental: Mapping[str, Any] = {"version": __version__, "protocol": 1}
-    commands: Sequence[str] = ()
+    commands: Sequence[str] = COMMANDS
+    standard: Sequence[str] = STANDARD
 
     def __init__(self, compose: Callable[[], Compose], scratch: Callable[[], str]) -> None:
         self._compose = compose
         self._scratch = scratch
         self._stack = AsyncExitStack()
         self._door: Door | None = None
+        self._surface: Surface | None = None
         self._warming: asyncio.Task[None] | None = None
         self._resuming: asyncio.Task[None] | None = None
 
     def configure(self, server: LanguageServer) -> None:
-        """Nothing besides sync and lifecycle yet."""
+        """pygls announces what is registered with it; the requests come to us (`standard`)."""
+        from lsprotocol import types
+
+        lens, action = types.CodeLensOptions(), types.CodeActionOptions(code_action_kinds=KINDS)
+        server.feature(types.TEXT_DOCUMENT_CODE_LENS, lens)(_announced)
+        server.feature(types.TEXT_DOCUMENT_CODE_ACTION, action)(_announced)
 
     async def start(self, server: Server) -> Mapping[str, Handler]:
         """Raises MagyError; the person is told in a window as well."""
@@ -68,6 +77,7 @@ class Front:
 
         from magy_server.lsp.announce import Announcer
         from magy_server.lsp.door import Door
+        from magy_server.lsp.surface import Surface
 
         about = Announced(server.pygls.protocol.options)
         editor = server.editor([f"magy/editor/{name}" for name in about.editor])
@@ -79,7 +89,10 @@ class Front:
         announcer.engine = engine
         engine.runner.broken = lambda stream, sentence: _say_broken(server, stream, sentence)
         outbox = server.connection.outbox
-        self._door = Door(engine, trust, outbox, roots, self._scratch(), about.client)
+        surface = self._surface = Surface(server, engine, editor, about, roots, spawn)
+        self._door = Door(
+            engine, trust, outbox, roots, self._scratch(), about.client, surface.groups
+        )
         self._resuming = server.connection.spawn(_resume(engine, roots))
         for root in roots:
             if ignored := trust.ignored(root):
@@ -87,7 +100,8 @@ class Front:
                             f"{', '.join(ignored)}.")  # fmt: skip
         for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
             server.show(f"Magy: {problem}", MessageType.Warning)
-        methods = dict(self._door.methods())
+        server.commands.update(surface.plain.commands())
+        methods = {**self._door.methods(), **surface.plain.methods()}
         for name in WARMING:
             methods[name] = self._warming_too(methods[name], engine, server)
         return methods
@@ -109,6 +123,8 @@ class Front:
         for task in (self._warming, self._resuming):
             if task:
                 task.cancel()
+        if self._surface:
+            self._surface.close()
         if self._door:
             self._door.close()
         await self._stack.aclose()
@@ -127,8 +143,15 @@ class Announced:
         settings = magy.get("settings")
         self.client = str(client.get("name", "editor")) if isinstance(client, dict) else "editor"
         self.interactions = bool(offers.get("interactions"))
+        self.review = bool(offers.get("review"))
+        """It draws hunks itself, and wants to hear `magy/review/changed`."""
+        self.lenses = bool(offers.get("lenses", not self.review))
         self.editor = [k for k, on in editor.items() if on] if isinstance(editor, dict) else []
         self.settings: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
+
+
+async def _announced(*arguments: Any) -> None:
+    """What pygls would call if the front door did not answer."""
 
 
 def _roots(server: Server) -> list[str]:

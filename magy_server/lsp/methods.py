@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from magy_server.lsp import review_wire as review
 from magy_server.lsp.wire import (
     AgentsParams,
     AgentsResult,
@@ -78,7 +79,8 @@ CLIENT_TO_SERVER = (
     Method("magy/session/fork", ForkParams, NewResult,
            "A new session that shares this one's history up to an entry."),
     Method("magy/session/set_config_option", ConfigParams, ConfigResult,
-           "Agent, model, title, or `bypass` (on | off: answer questions with yes)."),
+           "Agent, model, title, `review` (review | propose | auto: what becomes of edits), or "
+           "`bypass` (on | off: answer questions with yes)."),
     Method("magy/queue/reorder", ReorderParams, QueueResult, "Reorder waiting prompts."),
     Method("magy/queue/drop", DropParams, QueueResult, "Drop waiting prompts."),
     Method("magy/session/compact", CompactParams, Empty,
@@ -92,6 +94,28 @@ CLIENT_TO_SERVER = (
     Method("magy/permission/list", GrantsParams, GrantsResult,
            "Remembered permissions of a session and its project."),
     Method("magy/permission/withdraw", WithdrawParams, WithdrawResult, "Forget one of them."),
+    Method("magy/review/list", review.ReviewListParams, review.ReviewListResult,
+           "Files in which something waits for a decision."),
+    Method("magy/review/get", review.ReviewGetParams, review.ReviewGetResult,
+           "The hunks of a file, derived from its text as it is now."),
+    Method("magy/review/resolve", review.ReviewResolveParams, review.ReviewOutcome,
+           "Accept, reject or amend hunks. What is not there any more is said to be stale."),
+    Method("magy/review/undo", review.ReviewUndoParams, review.ReviewOutcome,
+           "Take any decision back, not only the last."),
+    Method("magy/review/comment", review.ReviewCommentParams, review.ReviewOutcome,
+           "Say something about a hunk; it stays pending, and the model is told."),
+    Method("magy/review/navigate", review.ReviewNavigateParams, review.ReviewNavigateResult,
+           "The next or previous pending hunk, from file to file, round and round."),
+    Method("magy/checkpoint/list", review.CheckpointListParams, review.CheckpointListResult,
+           "The turns of a session as points to go back to."),
+    Method("magy/checkpoint/preview", review.CheckpointParams, review.CheckpointPreview,
+           "What going back (or forth again) would do now."),
+    Method("magy/checkpoint/restore", review.CheckpointRestoreParams, review.CheckpointRestored,
+           "Go back to where a turn began, or take that back. What others changed stays."),
+    Method("magy/edit/preview", review.EditParams, review.EditResult,
+           "What an edit, in any format, would do to the live texts. Changes nothing."),
+    Method("magy/edit/apply", review.EditApplyParams, review.EditResult,
+           "Do it; the changes are then under review like an agent's."),
     Method("magy/workspace/trust", TrustParams, TrustResult,
            "Whether a project's own configuration may do more than narrow; sets it if asked."),
 )  # fmt: skip
@@ -100,6 +124,9 @@ SERVER_TO_CLIENT = (
     Method("magy/session/update", SessionUpdate, None, "An event or a delta of a subscription."),
     Method("magy/interaction/changed", InteractionChanged, None,
            "Questions were opened or resolved, in any session of this workspace."),
+    Method("magy/review/changed", review.ReviewChanged, None,
+           "Decisions, edits, or typing that has paused changed what is pending in these files. "
+           "Sent to who announced `review` or `interactions`."),
     Method("magy/session/listChanged", ListChanged, None, "A session's row changed."),
     Method("magy/editor/save", SaveParams, SaveResult,
            "Save a buffer. Only sent if the client announced `editor.save`."),

@@ -66,10 +66,10 @@ def config_options(
         wire.ConfigOption(
             config_id=id,
             name=id.capitalize(),
-            current_value=options.get(id, "off" if id == "bypass" else ""),
+            current_value=options.get(id, ""),
             options=list(choices.get(id, ())),
         )
-        for id in ("agent", "model", "bypass")
+        for id in ("agent", "model", "review", "bypass")
     ]
 
 

@@ -48,6 +48,9 @@ class FrontDoor(Protocol):
     """`capabilities.experimental.magy` of the server."""
     commands: Sequence[str]
     """Names for workspace/executeCommand, announced in the capabilities."""
+    standard: Sequence[str]
+    """Standard requests that are among the methods of `start`. One that comes sooner waits; when
+    the start fails it is answered with null, as the person has been told why."""
 
     def configure(self, server: LanguageServer) -> None:
         """May register further standard features with pygls."""
@@ -151,6 +154,8 @@ class Server:
         front.configure(self.pygls)
         connection.methods["workspace/executeCommand"] = self._execute
         connection.methods["window/workDoneProgress/cancel"] = self._cancel_progress
+        for name in front.standard:
+            connection.methods[name] = partial(self._too_early, name)
         connection.pending = self._ready
         connection.open(self.pygls.protocol)
 
@@ -170,7 +175,7 @@ class Server:
 
         edits = self.client.workspace and self.client.workspace.workspace_edit
         versioned = bool(edits and edits.document_changes)
-        return LiveEditor(self.connection, self.workspace, versioned=versioned, offers=offers)
+        return LiveEditor(self.connection, self.workspace, self.show, versioned, offers)
 
     # --- the person -----------------------------------------------------------------------------
 
@@ -223,19 +228,8 @@ class Server:
     # --- life -----------------------------------------------------------------------------------
 
     def _register(self) -> None:
-        def changed(
-            params: types.DidOpenTextDocumentParams
-            | types.DidChangeTextDocumentParams
-            | types.DidCloseTextDocumentParams,
-        ) -> None:
-            self.workspace.changed(params.text_document.uri)
-
-        for method in (
-            types.TEXT_DOCUMENT_DID_OPEN,
-            types.TEXT_DOCUMENT_DID_CHANGE,
-            types.TEXT_DOCUMENT_DID_CLOSE,
-        ):
-            self.pygls.feature(method)(changed)
+        self.pygls.feature(types.TEXT_DOCUMENT_DID_OPEN)(_synced)
+        self.pygls.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_synced)
         self.pygls.feature(types.INITIALIZED)(lambda params: self._begin())
         for name in self._front.commands:
             self.pygls.command(name)(_announced)
@@ -250,6 +244,13 @@ class Server:
         self.connection.methods.update(methods)
         self.connection.pending = None
         return methods
+
+    async def _too_early(self, method: str, params: dict[str, Any]) -> Any:
+        try:
+            await self._ready(method)
+        except MagyError:
+            return None
+        return await self.connection.methods[method](params)
 
     async def _ready(self, method: str) -> None:
         """Waits for the front door; raises what its start raised."""
@@ -354,6 +355,10 @@ def _on_signals(end: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, end, number.name)
+
+
+def _synced(params: Any) -> None:
+    """Registered with pygls only so that it announces `openClose`: the workspace keeps itself."""
 
 
 async def _announced(*arguments: Any) -> None:

@@ -131,7 +131,8 @@ class Connection:
         id = f"magy-{next(self._ids)}"
         answer = self._loop.create_future()
         self._asked[id] = (method, answer)
-        self.outbox.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        message = {"jsonrpc": "2.0", "id": id, "method": method}
+        self.outbox.send(message if params is None else message | {"params": params})
         try:
             async with asyncio.timeout(timeout):
                 return await answer

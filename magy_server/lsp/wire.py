@@ -9,10 +9,12 @@ a mutating request whose id was seen before changes nothing and may be retried.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+
+from magy_server.core.errors import InvalidRequest
 
 
 def _whole(text: str) -> str:
@@ -29,6 +31,21 @@ class Wire(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", defer_build=True
     )
+
+
+P = TypeVar("P", bound=Wire)
+
+
+def parsed(model: type[P], params: dict[str, Any], method: str) -> P:
+    """Raises InvalidRequest that says which parameter is wrong."""
+    try:
+        return model.model_validate({k: v for k, v in params.items() if k != "_meta"})
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(step) for step in item['loc']) or 'params'}: {item['msg']}"
+            for item in error.errors(include_url=False, include_input=False)[:5]
+        )
+        raise InvalidRequest(f"{method}: {wrong}. See docs/protocol.md.") from None
 
 
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$")]
@@ -234,7 +251,7 @@ class DeleteResult(Wire):
 
 
 class ConfigParams(SessionParams):
-    config_id: Literal["agent", "model", "bypass", "title"]
+    config_id: Literal["agent", "model", "review", "bypass", "title"]
     value: Prose
 
 

@@ -4,37 +4,50 @@ believed only when the editor's own `didChange` shows the text that was asked fo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
-from magy_server.core.ports import Buffer, TextChange
+from magy_server.core.ports import Buffer
+from magy_server.edits.diff import apply
+from magy_server.edits.model import TextChange
 from magy_server.lsp.documents import LiveDocument, LiveWorkspace, Positions
 from magy_server.lsp.transport import ClientError, Connection, NotAnswered
+from magy_server.lsp.verify import Verdict
+
+SAVE = 60.0
+"""Seconds in which an editor saves a file, or has not."""
+MENDINGS = 8
+"""Edits that are sent to undo what an editor made of one at the wrong place."""
 
 
 class LiveEditor:
     """One connection's editor. `offers` are the `magy/editor/*` methods that the client announced,
-    `answer` and `verify` how many seconds it may take to answer an edit, and then to show it."""
+    `verify` is how many seconds it may take to show an edit that it said it made: some editors send
+    nothing while they wait for another answer. To answer, an editor may take as long as it likes,
+    since some ask the person; after `patience` seconds they are shown what is waited for."""
 
     def __init__(
         self,
         connection: Connection,
         workspace: LiveWorkspace,
-        *,
+        show: Callable[[str], None],
         versioned: bool,
         offers: Collection[str] = (),
-        answer: float = 60.0,
-        verify: float = 5.0,
+        *,
+        patience: float = 20.0,
+        verify: float = 15.0,
     ) -> None:
         self._connection = connection
         self._workspace = workspace
         self._versioned = versioned
         self._offers = frozenset(offers)
-        self._answer = answer
+        self._show = show
+        self._patience = patience
         self._verify = verify
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._lock = asyncio.Lock()
+        self._unseen = asyncio.Event()
 
     def buffer(self, path: str) -> Buffer | None:
         document = self._workspace.document(path)
@@ -44,33 +57,30 @@ class LiveEditor:
         return self._workspace.open_paths()
 
     async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
+        """The answer may hold more than the edit: what the person typed while it was on its way,
+        which is kept."""
         ordered = _checked(buffer, changes)
-        lock = self._locks.setdefault(buffer.uri, asyncio.Lock())
-        try:
-            async with lock:
-                document = self._current(buffer)
-                expected = _applied(buffer.text, ordered)
-                if expected == buffer.text:
-                    return buffer
-                edit = self._edit(document, buffer, ordered)
-                return await self._apply(buffer, expected, {"label": label, "edit": edit})
-        finally:
-            if not lock.locked() and self._workspace.open_document(buffer.uri) is None:
-                self._locks.pop(buffer.uri, None)
+        async with self._lock:  # one question at a time, where the editor asks the person
+            self._current(buffer)
+            if apply(buffer.text, ordered) == buffer.text:
+                return buffer
+            return await self._apply(buffer, ordered, label)
+
+    async def unseen(self) -> None:
+        """Until the editor has said that it made an edit, and has not shown it yet."""
+        await self._unseen.wait()
 
     async def save(self, path: str) -> bool:
         document = self._workspace.document(path)
         if document is None or "magy/editor/save" not in self._offers:
             return False
         with suppress(ClientError, NotAnswered):
-            answer = await self._connection.request(
-                "magy/editor/save", {"uri": document.uri}, self._answer
-            )
+            answer = await self._connection.request("magy/editor/save", {"uri": document.uri}, SAVE)
             return type(answer) is dict and answer.get("saved") is True
         return False
 
-    def _current(self, buffer: Buffer) -> LiveDocument:
-        """The document, still as it is in `buffer`. Raises EditRefused."""
+    def _current(self, buffer: Buffer) -> None:
+        """The document is still as it is in `buffer`. Raises EditRefused."""
         document = self._workspace.open_document(buffer.uri)
         if document is None:
             raise EditRefused(f"{buffer.path} is no longer open in the editor.", reason="closed")
@@ -80,53 +90,111 @@ class LiveEditor:
                 f"{document.version}). Read it again and make the edit on the new text.",
                 reason="stale",
             )
-        return document
 
-    def _edit(
-        self, document: LiveDocument, buffer: Buffer, changes: Sequence[TextChange]
-    ) -> dict[str, Any]:
+    def _edit(self, buffer: Buffer, changes: Sequence[TextChange]) -> dict[str, Any]:
         """A WorkspaceEdit. Without `documentChanges` there is no version to guard it."""
         at = Positions(buffer.text, self._workspace.encoding)
         edits = [{"range": at.range(c.start, c.end), "newText": c.text} for c in changes]
         if not self._versioned:
-            return {"changes": {document.uri: edits}}
-        name = {"uri": document.uri, "version": buffer.version}
+            return {"changes": {buffer.uri: edits}}
+        name = {"uri": buffer.uri, "version": buffer.version}
         return {"documentChanges": [{"textDocument": name, "edits": edits}]}
 
-    async def _apply(self, buffer: Buffer, expected: str, params: dict[str, Any]) -> Buffer:
-        # The didChange may come before the answer, and the person may type right after it, so the
-        # text is compared at every change from here on and not only at the end.
-        watch = _Watch(buffer, expected)
+    async def _apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
+        verdict = Verdict(buffer.text, changes, self._workspace.encoding)
+        with self._watched(buffer, verdict) as watch:
+            shown = await self._attempt(buffer, changes, label, watch)
+            if verdict.landed:
+                return shown
+            shown = await self._mended(buffer, watch, label)
+        if verdict.merged:
+            return shown
+        raise EditRefused(
+            f"{buffer.path} was changed in the editor in the very lines of the edit while it was "
+            "on its way; what was typed there is kept. Read it again and make the edit on the new "
+            "text.",
+            reason="stale",
+        )
+
+    async def _mended(self, buffer: Buffer, watch: _Watch, label: str) -> Buffer:
+        """The editor has carried an edit out at the wrong place (it was made for an older version,
+        as its number says, or would say if the client took any): puts that right, whatever else is
+        typed meanwhile. Raises EditUnverified."""
+        with ExitStack() as watched:
+            for _ in range(MENDINGS):
+                document = self._workspace.open_document(buffer.uri)
+                verdict = watch.verdict
+                if document is None or verdict.lost:
+                    break
+                now = _buffer(buffer.path, document)
+                owed = _checked(now, verdict.owed or ())
+                if not owed:
+                    return now
+                mending = Verdict(now.text, owed, self._workspace.encoding, mending=True)
+                # The older one goes on as well: the editor may refuse, and then it is still owed.
+                newer = watched.enter_context(self._watched(buffer, mending))
+                with suppress(EditRefused):
+                    shown = await self._attempt(now, owed, label, newer)
+                    if mending.landed:
+                        return shown
+                    if not mending.merged:
+                        break
+                    watch = newer
+        raise EditUnverified(
+            f"The editor carried the edit to {buffer.path} out at the wrong place, as the person "
+            "had typed meanwhile, and it could not be put right. Read the file again; lines near "
+            "the edit may be damaged."
+        )
+
+    @contextmanager
+    def _watched(self, buffer: Buffer, verdict: Verdict) -> Iterator[_Watch]:
+        watch = _Watch(buffer.path, verdict)
         stop = self._workspace.watch(buffer.uri, watch)
         try:
-            error = await self._ask(buffer, params)
-            if watch.seen.done() and watch.seen.exception() is None:
-                return watch.seen.result()
-            if error is not None:
-                raise error
+            yield watch
+        finally:
+            stop()
+            watch.close()
+
+    async def _attempt(
+        self, buffer: Buffer, changes: Sequence[TextChange], label: str, watch: _Watch
+    ) -> Buffer:
+        """The buffer that showed the edit, at whatever place."""
+        # The didChange may come before the answer, and the person may type right after it, so the
+        # text is looked at after every change from here on and not only at the end.
+        params = {"label": label, "edit": self._edit(buffer, changes)}
+        error = await self._ask(buffer, params)
+        if watch.seen.done() and watch.seen.exception() is None:
+            return watch.seen.result()
+        if error is not None:
+            raise error
+        self._unseen.set()
+        self._unseen.clear()  # those who wait now are woken all the same
+        try:
             async with asyncio.timeout(self._verify):
                 return await watch.seen
         except TimeoutError:
-            shown = "another text" if watch.changes else "no change"
+            shown = "another text" if watch.verdict.texts else "no change"
             raise EditUnverified(
                 f"The editor said it applied the edit to {buffer.path}, but within "
                 f"{self._verify:g} seconds it showed {shown}. Someone may have typed there, or a "
                 "hook may have reformatted it. Read the file again before editing it."
             ) from None
-        finally:
-            stop()
-            watch.close()
 
     async def _ask(self, buffer: Buffer, params: dict[str, Any]) -> EditorError | None:
         """What to raise, unless the edit shows all the same. None: it said that it applied it."""
+        text = f"Magy waits: the editor has not answered yet to an edit of {buffer.path}."
+        late = asyncio.get_running_loop().call_later(self._patience, self._show, text)
         try:
-            answer = await self._connection.request("workspace/applyEdit", params, self._answer)
+            answer = await self._connection.request("workspace/applyEdit", params)
         except ClientError as error:
             return self._refused(buffer, error.message)
         except NotAnswered as error:
             return EditUnverified(
                 f"{error.message} Whether {buffer.path} was edited is not known; read it again."
             )
+        finally:
+            late.cancel()
         fields = answer if type(answer) is dict else {}
         if fields.get("applied") is True:
             return None
@@ -142,18 +210,17 @@ class LiveEditor:
 
 
 class _Watch:
-    """Waits for the expected text. `seen` is the buffer that showed it."""
+    """Waits for the edit. `seen` is the buffer that showed it."""
 
-    def __init__(self, buffer: Buffer, expected: str) -> None:
-        self.changes = 0
+    def __init__(self, path: str, verdict: Verdict) -> None:
+        self.verdict = verdict
         self.seen: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
-        self._path = buffer.path
-        self._expected = _line_ends(expected)
+        self._path = path
 
     def __call__(self, document: LiveDocument | None) -> None:
+        decided = document is not None and self.verdict.show(document.source)
         if self.seen.done():
             return
-        self.changes += 1
         if document is None:
             self.seen.set_exception(
                 EditUnverified(
@@ -161,8 +228,7 @@ class _Watch:
                     "it was applied is not known; read the file again."
                 )
             )
-        # Editors convert line ends to the buffer's own: not a difference that anyone asked for.
-        elif _line_ends(document.source) == self._expected:
+        elif decided:
             self.seen.set_result(_buffer(self._path, document))
 
     def close(self) -> None:
@@ -173,10 +239,6 @@ class _Watch:
 
 def _buffer(path: str, document: LiveDocument) -> Buffer:
     return Buffer(path, document.uri, document.version or 0, document.source)
-
-
-def _line_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _checked(buffer: Buffer, changes: Sequence[TextChange]) -> list[TextChange]:
@@ -205,12 +267,3 @@ def _widened(text: str, change: TextChange) -> TextChange:
     if text[end - 1 : end + 1] == "\r\n" and end:
         end, new = end + 1, new + "\n"
     return TextChange(start, end, new)
-
-
-def _applied(text: str, changes: Sequence[TextChange]) -> str:
-    parts: list[str] = []
-    at = 0
-    for change in changes:
-        parts += text[at : change.start], change.text
-        at = change.end
-    return "".join([*parts, text[at:]])

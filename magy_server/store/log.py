@@ -175,7 +175,9 @@ def _group(
     limit: int,
 ) -> Iterator[StreamInfo]:
     """One of the two groups of `Position`, in order."""
-    conditions, values = ["substr(stream, 1, ?) = ?"], [len(prefix), prefix]
+    # the first condition lets it begin where they begin, the second is exact
+    conditions = ["stream >= ?", "substr(stream, 1, ?) = ?"]
+    values = [prefix, len(prefix), prefix]
     number, first_root = group
     if first_root is not None:
         conditions.append("root IS NOT ?" if number else "root = ?")

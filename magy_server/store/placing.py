@@ -20,6 +20,7 @@ from magy_server.core.events import (
     Event,
     Hash,
     Opened,
+    Reviewed,
 )
 from magy_server.core.ports import Batch, Lease, StreamInfo
 
@@ -135,7 +136,7 @@ def _place(batch: DraftBatch, before: Standing | None, now: float, placed: Place
         placed.lines.append(Line(stream, seq, at, opens_turn(event), body))
     root = before.root if before else None
     if root is None:
-        root = next((e.root for e in batch.events if isinstance(e, Opened)), None)
+        root = next((e.root for e in batch.events if isinstance(e, Opened | Reviewed)), None)
     placed.standings[stream] = Standing(
         root=root,
         head=batch.after + len(batch.events),

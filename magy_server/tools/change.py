@@ -1,29 +1,36 @@
-"""One change to one file: through the editor's buffer when it is open, else on disk.
+"""Changes to files: through the editor's buffer where a file is open, else on disk.
 
-`Base` is the file as it was read for this change. `carry_out` commits what it is going to do
-(`ctx.started`, with the bytes before and after), does it, and looks whether that is what happened.
+A call names what it wants of one or several files. All is worked out first; then it commits what it
+is going to do (`ctx.started`, with the bytes before and after), does it file by file, and looks
+whether that is what happened. Where changes are only proposed, nothing is done.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.events import Evidence, FileChange, Hash
-from magy_server.core.ports import Buffer, Editor, TextChange
-from magy_server.core.tool import FactContext, Result, ToolContext
-from magy_server.tools import disk, lines
+from magy_server.core.ports import Buffer, Editor
+from magy_server.core.tool import FactContext, ToolContext
+from magy_server.core.values import Kind, Version
+from magy_server.edits.diff import apply, counts, unified
+from magy_server.edits.model import TextChange
+from magy_server.edits.text import plain
+from magy_server.tools import disk, versions
+from magy_server.tools.live import Base, load, refill
 from magy_server.tools.paths import Place
 from magy_server.tools.patience import to_end
-from magy_server.tools.text import Encoding, decode, digest, encode, plain, usual_end
+from magy_server.tools.text import decode, digest
 
 ATTEMPTS = 3
 """How often a change is worked out again because the buffer moved on meanwhile."""
-Plan = Callable[["Base"], Sequence[TextChange]]
-"""What to change in `Base.raw`. Raises ToolError when it does not fit (any more)."""
 
 _busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -34,172 +41,308 @@ def busy(path: str) -> asyncio.Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """A file as it was when a change was worked out. `raw` is the live text: the buffer's if the
-    file is open. `before` is the same as bytes for the disk, None when the file does not exist."""
+class Planned:
+    """What to change in `Base.raw`; None: the file goes. `note`: for the model."""
+
+    changes: Sequence[TextChange] | None
+    note: str = ""
+
+
+Plan = Callable[[Base], Planned]
+"""Raises ToolError when it does not fit (any more)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """`moved_from`: the plan is made for that file, which becomes this one."""
 
     place: Place
-    raw: str
-    encoding: Encoding
-    before: bytes | None
-    buffer: Buffer | None = None
-    unsaved: bool = False
-    """The buffer holds something else than the disk."""
-    end: str = ""
-    """The line end to write on disk for every `\\n` of a buffer whose editor hides line ends."""
-
-    def to_disk(self, raw: str) -> bytes:
-        if self.end:
-            raw = raw.replace("\n", self.end)
-        return encode(raw, self.encoding, self.place.name)
+    plan: Plan
+    moved_from: Place | None = None
 
 
-async def load(editor: Editor | None, place: Place) -> Base:
-    """Raises ToolError: a directory, binary, too large, not readable."""
-    data = await asyncio.to_thread(disk.read, place)
-    text, encoding = decode(data, place.name) if data is not None else ("", Encoding())
-    buffer = editor.buffer(place.path) if editor else None
-    if buffer is None:
-        return Base(place, text, encoding, data)
-    hidden = usual_end(text) if "\r" in text and "\r" not in buffer.text else ""
-    base = Base(place, buffer.text, encoding, data, buffer, end=hidden)
-    if plain(buffer.text) == plain(text):
-        return base
-    return Base(
-        place, buffer.text, encoding, base.to_disk(buffer.text), buffer, unsaved=True, end=hidden
-    )
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a want. `change` None: the file was already so, and nothing happened."""
+
+    place: Place
+    change: FileChange | None = None
+    diff: str = ""
+    counts: tuple[int, int] = (0, 0)
+    """Lines added and removed."""
+    notes: tuple[str, ...] = ()
+    blobs: tuple[bytes, ...] = ()
 
 
-async def preview(ctx: FactContext, place: Place, plan: Plan) -> str:
-    """The diff that `plan` would make now; "" when it would fail: the run says why."""
-    try:
-        base = await load(ctx.editor, place)
-        after = await asyncio.to_thread(lambda: lines.apply(base.raw, plan(base)))
-    except ToolError:
-        return ""
-    return await asyncio.to_thread(lines.unified, _text(base), after, place.name)
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A want that was worked out. `data` None: the file goes."""
+
+    want: Want
+    base: Base
+    planned: Planned
+    after: str
+    data: bytes | None
+    change: FileChange
+
+    @property
+    def idle(self) -> bool:
+        return self.data == self.base.holds
+
+    @property
+    def blobs(self) -> tuple[bytes, ...]:
+        return tuple(data for data in (self.base.before, self.data) if data is not None)
 
 
-async def carry_out(ctx: ToolContext, place: Place, plan: Plan, label: str) -> Result:
-    """Makes the change. `label` is what the editor's undo shows. `Result.for_model` is what is
-    remarkable about it; without `changes`, the file was already so and nothing happened."""
-    async with busy(place.path):
-        for attempt in range(1, ATTEMPTS + 1):
-            base = await load(ctx.editor, place)
-            edits = await asyncio.to_thread(plan, base)
-            after = lines.apply(base.raw, edits)
-            data = base.to_disk(after)
-            if data == base.before:
-                return Result("")
-            change = FileChange(
-                path=place.path,
-                before=digest(base.before) if base.before is not None else None,
-                after=digest(data),
-                via="editor" if base.buffer else "disk",
-            )
-            blobs = {digest(b): b for b in (base.before, data) if b is not None}
-            if not base.buffer:
-                await asyncio.to_thread(disk.check_writable, place)
-            await ctx.started(Evidence(changes=(change,)), blobs)
-            if not (base.buffer and ctx.editor):
-                await to_end(asyncio.to_thread(disk.replace, place, data, change.before))
-                return await _result(base, after, change, blobs, "")
+async def preview(ctx: FactContext, wants: Sequence[Want]) -> str:
+    """The diff that the wants would make now. Those that would fail have none: the run says why."""
+    found = []
+    for want in wants:
+        try:
+            ready = await _worked_out(ctx, want)
+        except ToolError:
+            continue
+        found += [await asyncio.to_thread(_diff, one) for one in ready]
+    return "".join(found)
+
+
+async def carry_out(
+    ctx: ToolContext, wants: Sequence[Want], label: str
+) -> tuple[list[Done], list[ToolError]]:
+    """Makes the changes; a file gets all of its own or none. The errors are of wants that do not
+    fit; the others are carried out all the same. `label` is what the editor's undo shows. Raises
+    ToolError when what was begun went wrong."""
+    async with AsyncExitStack() as held:
+        places = [place for want in wants for place in (want.place, want.moved_from) if place]
+        for path in sorted({place.path for place in places}):
+            await held.enter_async_context(busy(path))
+        ready: list[_Ready] = []
+        errors: list[ToolError] = []
+        for want in wants:
             try:
-                now = await ctx.editor.apply(base.buffer, edits, label)
-            except EditRefused as error:
-                if attempt == ATTEMPTS or ctx.editor.buffer(place.path) == base.buffer:
-                    raise ToolError(_refused(place, error)) from error
-                continue  # the user typed meanwhile: work it out again on what is there now
-            except EditorError as error:
-                shown = ctx.editor.buffer(place.path)
-                raise ToolError(_unverified(place, error.message, after, shown)) from error
-            if plain(now.text) != plain(after):
-                raise ToolError(
-                    _unverified(place, "The editor took it, but now has another text.", after, now)
-                )
-            return await _settle(ctx.editor, base, now.text, change, blobs)
+                ready += await _worked_out(ctx, want)
+            except ToolError as error:
+                errors.append(error)
+        if ctx.review == "propose":
+            return [await asyncio.to_thread(_done, one, one.change) for one in ready], errors
+        for one in ready:
+            if not (one.idle or one.base.edited):
+                await asyncio.to_thread(disk.check_writable, one.base.place)
+        await _begin(ctx, ready)
+        done: list[Done] = []
+        for at in range(len(ready)):
+            try:
+                done.append(await _one(ctx, ready, at, label))
+            except (ToolError, EditRefused) as error:
+                raise ToolError(_stopped(ready, at, error.message)) from error
+        return done, errors
+
+
+async def _worked_out(ctx: FactContext | ToolContext, want: Want) -> list[_Ready]:
+    """Of a file that moves, both: what it becomes, and that it goes from where it was."""
+    proposing = ctx.review == "propose"
+    base = await _base(ctx, want.place)
+    if want.moved_from is None:
+        return [await asyncio.to_thread(_ready, want, base, base, proposing)]
+    if not base.missing:
+        raise ToolError(f"{base.place.name} exists already; nothing was moved there.")
+    origin = await _base(ctx, want.moved_from)
+    gone = Want(want.moved_from, lambda _: Planned(None))
+    made = await asyncio.to_thread(_ready, want, base, origin, proposing)
+    return [made, await asyncio.to_thread(_ready, gone, origin, origin, proposing)]
+
+
+async def _base(ctx: FactContext | ToolContext, place: Place) -> Base:
+    proposed = await ctx.proposal(place.path) if ctx.review == "propose" else None
+    return await load(ctx.editor, place, proposed)
+
+
+def _ready(want: Want, target: Base, origin: Base, proposing: bool) -> _Ready:
+    planned = want.plan(origin)
+    base = target
+    if origin is not target:  # it is moved: all that it is comes from there
+        base = replace(target, raw=origin.raw, encoding=origin.encoding, end=origin.end)
+    after = "" if planned.changes is None else apply(base.raw, planned.changes)
+    data = None if planned.changes is None else base.to_disk(after)
+    if data is None and base.unsaved:
+        raise ToolError(
+            f"{base.place.name} has changes in the editor that are not saved, so it was not "
+            "removed. Ask the user to save or drop them first."
+        )
+    kind = _kind(origin)
+    change = FileChange(
+        path=base.place.path,
+        before=digest(base.before) if base.before is not None else None,
+        after=digest(data) if data is not None else None,
+        via="proposed" if proposing else "editor" if base.edited and data is not None else "disk",
+        was=kind if base.before is not None else "file",
+        now=kind if data is not None else "file",
+        moved_from=want.moved_from.path if want.moved_from else "",
+        mode=_mode(origin),
+    )
+    return _Ready(want, base, planned, after, data, change)
+
+
+def _kind(base: Base) -> Kind:
+    return "executable" if (_mode(base) or 0) & 0o111 else "file"
+
+
+def _mode(base: Base) -> int | None:
+    """Permission bits, of a file that is on disk."""
+    try:
+        return stat.S_IMODE(os.stat(base.place.path).st_mode)
+    except OSError:
+        return None
+
+
+async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Done:
+    """The change number `at`; worked out again while the person types into the file."""
+    for attempt in range(1, ATTEMPTS + 1):
+        one = ready[at]
+        if one.idle:
+            return Done(one.want.place)
+        place, base = one.base.place, one.base
+        if base.gone and base.buffer and ctx.editor and one.data is not None:
+            await _refilled(ctx.editor, base.buffer, one, label)
+        if not (base.edited and ctx.editor) or base.buffer is None or one.data is None:
+            await to_end(asyncio.to_thread(_on_disk, one))
+            return await asyncio.to_thread(_done, one, one.change)
+        try:
+            now = await ctx.editor.apply(base.buffer, one.planned.changes or (), label)
+        except EditRefused as error:
+            if attempt == ATTEMPTS or ctx.editor.buffer(place.path) == base.buffer:
+                raise ToolError(f"{place.name} was not changed. {error.message}") from error
+            # The user typed meanwhile: it is worked out again on what is there now.
+            ready[at] = (await _worked_out(ctx, one.want))[0]
+            await _begin(ctx, ready)
+            continue
+        except EditorError as error:
+            shown = ctx.editor.buffer(place.path)
+            raise ToolError(_unverified(place, error.message, one.after, shown)) from error
+        return await _settle(ctx.editor, one, now.text)
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _settle(
-    editor: Editor, base: Base, after: str, change: FileChange, blobs: dict[Hash, bytes]
-) -> Result:
+async def _refilled(editor: Editor, buffer: Buffer, one: _Ready, label: str) -> None:
+    try:
+        await refill(editor, buffer, plain(one.after), label)
+    except EditorError as error:
+        name = one.base.place.name
+        raise ToolError(f"{name} was not written. {error.message}") from error
+
+
+async def _begin(ctx: ToolContext, ready: Sequence[_Ready]) -> None:
+    """What the call is about to do, as far as it is known now."""
+    doing = [one for one in ready if not one.idle]
+    if not doing:
+        return
+    blobs = {digest(data): data for one in doing for data in one.blobs}
+    await ctx.started(Evidence(changes=tuple(one.change for one in doing)), blobs)
+
+
+def _on_disk(one: _Ready) -> None:
+    place, change = one.base.place, one.change
+    if one.data is None:
+        was = Version(hash=change.before, kind=change.was)
+        versions.put(place.root, place.path, was, Version(), b"")
+    else:
+        disk.replace(place, one.data, change.before, like=one.want.moved_from)
+
+
+async def _settle(editor: Editor, one: _Ready, after: str) -> Done:
     """After the buffer has it: save, unless that would save what the user has not."""
-    place = base.place
-    if base.unsaved:
+    place = one.base.place
+    if plain(after) != plain(one.after):  # the person typed right away: not to be saved for them
+        note = "The user is typing in the buffer, so it was not saved: commands see the older text."
+        return await asyncio.to_thread(_done, one, one.change, note)
+    if one.base.unsaved:
         note = (
             "The buffer in the editor already differed from the disk (unsaved changes of the "
             "user), so it was not saved: commands still see the older text on disk."
         )
-        return await _result(base, after, change, blobs, note)
+        return await asyncio.to_thread(_done, one, one.change, note)
     if not await editor.save(place.path):
         note = "The editor did not save the buffer: commands still see the older text on disk."
-        return await _result(base, after, change, blobs, note)
+        return await asyncio.to_thread(_done, one, one.change, note)
     saved = await asyncio.to_thread(disk.read, place) or b""
-    if digest(saved) == change.after:
-        return await _result(base, after, change, blobs, "")
+    if digest(saved) == one.change.after:
+        return await asyncio.to_thread(_done, one, one.change)
     text, _ = decode(saved, place.name)
-    blobs[digest(saved)] = saved
-    change = change.model_copy(update={"after": digest(saved)})
+    change = one.change.model_copy(update={"after": digest(saved)})
+    formatted = _Ready(one.want, one.base, one.planned, text, saved, change)
     if plain(text) == plain(after):
-        return await _result(base, after, change, blobs, "")
-    diff = await asyncio.to_thread(lines.unified, after, text, place.name, 4000)
+        return await asyncio.to_thread(_done, formatted, change)
+    diff = await asyncio.to_thread(unified, after, text, place.name, 4000)
     note = f"On saving, the editor changed the file further (a formatter?):\n{diff}"
-    return await _result(base, text, change, blobs, note)
+    return await asyncio.to_thread(_done, formatted, change, note)
 
 
-async def _result(
-    base: Base, after: str, change: FileChange, blobs: dict[Hash, bytes], note: str
-) -> Result:
-    name = base.place.name
-    diff = await asyncio.to_thread(lines.unified, _text(base), after, name)
-    added, removed = await asyncio.to_thread(lines.counts, base.raw, after)
-    return Result(
-        for_model=note,
-        for_user=f"{name} +{added} -{removed}",
-        diff=diff,
-        changes=(change,),
-        blobs=blobs,
-    )
+def _done(one: _Ready, change: FileChange, note: str = "") -> Done:
+    notes = tuple(text for text in (one.planned.note, note) if text)
+    if one.idle:
+        return Done(one.want.place, notes=notes)
+    lines = counts(one.base.raw, one.after)
+    return Done(one.want.place, change, _diff(one), lines, notes, one.blobs)
 
 
-def _text(base: Base) -> str | None:
-    return base.raw if base.before is not None or base.raw else None
+def _diff(one: _Ready) -> str:
+    before = None if one.base.missing else one.base.raw
+    return unified(before, None if one.data is None else one.after, one.want.place.name)
 
 
-def _refused(place: Place, error: EditRefused) -> str:
-    return f"{place.name} was not changed. {error.message}"
+def _stopped(ready: Sequence[_Ready], at: int, why: str) -> str:
+    """That number `at` went wrong, and what was done and left undone because of that."""
+    done = ", ".join(one.want.place.name for one in ready[:at] if not one.idle)
+    left = ", ".join(one.want.place.name for one in ready[at + 1 :] if not one.idle)
+    before = f"Done before that: {done}; do not send these again. " if done else ""
+    return f"{before}{why}" + (f"\nNot tried after that: {left}." if left else "")
 
 
 def _unverified(place: Place, why: str, expected: str, now: Buffer | None) -> str:
     head = f"The edit of {place.name} may have gone wrong. {why} "
     if now is None:
         return head + "The file is no longer open; read it before the next edit."
-    diff = lines.unified(expected, now.text, place.name, 4000)
+    diff = unified(expected, now.text, place.name, 4000)
     if not diff:
         return head + "The buffer now has exactly the text that was meant."
     return f"{head}This is how the buffer now differs from what was meant:\n{diff}"
 
 
-async def recover(ctx: ToolContext, evidence: Evidence) -> Result | None:
-    """The result of a change that a dead process began, found by looking; None if it was not
-    made. Raises ToolError when the file is neither as before nor as after."""
-    (change,) = evidence.changes
-    name = ctx.facts.resources[0].relative or change.path
-    place = Place(ctx.root, change.path, name)
-    base = await load(ctx.editor, place)
-    now = digest(base.before) if base.before is not None else None
-    if now == change.before:
-        return None
-    if now != change.after:
+async def recover(ctx: ToolContext, evidence: Evidence) -> list[Done] | None:
+    """The changes that a dead process made, found by looking; None if it made none. Raises
+    ToolError when a file is neither as before nor as after, or only some were made."""
+    names = {r.subject: r.relative or r.subject for r in ctx.facts.resources}
+    done: list[Done] = []
+    left: list[str] = []
+    for change in evidence.changes:
+        place = Place(ctx.root, change.path, names.get(change.path, change.path))
+        base = await load(ctx.editor, place)
+        now = digest(base.before) if base.before is not None else None
+        if now == change.before:
+            left.append(place.name)
+        elif now == change.after:
+            done.append(await _found(ctx, place, base, change))
+        else:
+            raise ToolError(
+                f"Magy was interrupted while it changed {place.name}, and the file is now neither "
+                "as it was nor as it should be: someone else changed it. Read it before the next "
+                "edit."
+            )
+    if done and left:
         raise ToolError(
-            f"Magy was interrupted while it changed {name}, and the file is now neither as it "
-            "was nor as it should be: someone else changed it. Read it before the next edit."
+            f"Magy was interrupted. Changed: {', '.join(d.place.name for d in done)}; do not send "
+            f"these again. Not changed: {', '.join(left)}."
         )
-    blobs = {h: await ctx.blob(h) for h in (change.before, change.after) if h}
-    before = decode(blobs[change.before], name)[0] if change.before else None
-    diff = await asyncio.to_thread(lines.unified, before, base.raw, name)
-    note = f"{name} was changed as asked (seen after an interruption)."
+    return done or None
+
+
+async def _found(ctx: ToolContext, place: Place, base: Base, change: FileChange) -> Done:
+    blobs: dict[Hash, bytes] = {h: await ctx.blob(h) for h in (change.before, change.after) if h}
+    before = decode(blobs[change.before], place.name)[0] if change.before else None
+    after = base.raw if change.after else None
+    diff = await asyncio.to_thread(unified, before, after, place.name)
+    lines = await asyncio.to_thread(counts, before or "", after or "")
+    notes = [f"{place.name} was changed as asked (seen after an interruption)."]
     if base.unsaved:
-        note += " The buffer in the editor is not saved yet: commands see the older text."
-    return Result(for_model=note, for_user=name, diff=diff, changes=(change,), blobs=blobs)
+        notes.append("The buffer in the editor is not saved yet: commands see the older text.")
+    return Done(place, change, diff, lines, tuple(notes), tuple(blobs.values()))

@@ -15,12 +15,13 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash
 from magy_server.core.ports import Editor
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.edits.text import plain
 from magy_server.tools import disk
 from magy_server.tools.git_names import check_revision, command, listed
 from magy_server.tools.output import clean
 from magy_server.tools.paths import Place, below
 from magy_server.tools.repository import Repositories, Repository, failure, wait_for_lock
-from magy_server.tools.text import decode, plain
+from magy_server.tools.text import decode
 
 BRANCHES = 100
 _LIST = (

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
-from magy_server.tools import lines
+from magy_server.edits.diff import unified
 from magy_server.tools.git_names import command, listed, literal, pathspec, shown
 from magy_server.tools.git_program import Ran, Spool, explain
 from magy_server.tools.output import clean
@@ -304,7 +304,7 @@ def _new_file(repository: Repository, name: bytes, brief: bool) -> str:
         return f"New file {label}: {error.strerror}\n"
     what = f"New file {label}, {size:,} bytes, SHA-256 {sha256}"
     try:
-        return lines.unified(None, decode(whole, label)[0], label) or f"{what}\n"
+        return unified(None, decode(whole, label)[0], label) or f"{what}\n"
     except ToolError:
         return f"{what}\n"
 

@@ -15,10 +15,12 @@ import functools
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from subprocess import Popen
-from typing import IO
+from typing import IO, BinaryIO
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence
@@ -86,15 +88,24 @@ class Git:
         self._program = await asyncio.to_thread(_program, self._env.get("PATH"))
 
     async def look(
-        self, *words: str, sink: Sink | None = None, env: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        sink: Sink | None = None,
+        env: Mapping[str, str] | None = None,
+        given: bytes = b"",
     ) -> Ran:
-        """Runs a command that changes nothing; the answer is `Ran.out`, or goes to `sink`. Raises
-        ToolError when it takes too long."""
+        """Runs a command that changes nothing; the answer is `Ran.out`, or goes to `sink`. `given`
+        is its input. Raises ToolError when it takes too long."""
         config = {**_ALWAYS, **_LOOKING, **self.disarmed}
-        process = self._start(
-            ["--no-pager", "-C", self.root, *words],
-            {**self._env, **_LOOKING_ENV, **_pairs(config), **(env or {})},
-        )
+        with tempfile.TemporaryFile(buffering=0) if given else nullcontext() as file:
+            if file is not None:  # and no pipe: nobody has to write while the answer is read
+                file.write(given)
+                file.seek(0)
+            process = self._start(
+                ["--no-pager", "-C", self.root, *words],
+                {**self._env, **_LOOKING_ENV, **_pairs(config), **(env or {})},
+                file,
+            )
         captured = Captured(CAPTURED)
         errors = Captured(_CHUNK)
         late, _ = await self._attend(process, sink or captured.feed, errors.feed, LOOK)
@@ -105,9 +116,11 @@ class Git:
             )
         return Ran(process.returncode, captured.data, errors.text, captured.cut)
 
-    async def get(self, *words: str) -> bytes:
+    async def get(
+        self, *words: str, env: Mapping[str, str] | None = None, given: bytes = b""
+    ) -> bytes:
         """The whole answer of a command that looks. Raises ToolError when it fails."""
-        return answer(words[0], await self.look(*words))
+        return answer(words[0], await self.look(*words, env=env, given=given))
 
     async def act(
         self,
@@ -160,15 +173,16 @@ class Git:
         return Ran(None if late else process.returncode, captured.data, said, left=left)
 
     def _start(
-        self, words: Sequence[str], env: Mapping[str, str], stdin: int | None = None
+        self, words: Sequence[str], env: Mapping[str, str], stdin: int | BinaryIO | None = None
     ) -> Popen[bytes]:
+        """`stdin`: a file, or the descriptor of the gate's pipe."""
         import git
 
         # GitPython adds `env` to the environment of this process and cannot take from that.
         dropped = sorted((set(os.environ) | {"LC_ALL", "LANGUAGE"}) - set(env))
         command = ["env", *(word for name in dropped for word in ("-u", name))]
         command += [self._program, *words]
-        if stdin is not None:
+        if isinstance(stdin, int):
             command = ["/bin/sh", "-c", _GATE, "sh", *command]
         try:
             handle = git.Git("/").execute(
@@ -323,7 +337,7 @@ async def _over(process: Popen[bytes]) -> None:
     pause = 0.001
     while process.poll() is None:
         await asyncio.sleep(pause)
-        pause = min(1.5 * pause, 0.05)
+        pause = min(1.2 * pause, 0.05)
 
 
 def _ends(output: Output, most: int = 8_000) -> str:

@@ -145,7 +145,7 @@ class _Search:
                     if b"\0" in piece:
                         raise ToolError(
                             f"{self._place.name} holds binary data, and grep searches text. "
-                            "Use bash to inspect it."
+                            "A command can inspect it."
                         )
         except OSError as error:
             raise ToolError(f"{self._place.name} cannot be read: {error.strerror}.") from None

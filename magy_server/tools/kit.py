@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from magy_server.core.tool import Tool
-from magy_server.tools.files import edit_file, read_file, write_file
+from magy_server.tools.editing import edit_file, write_file
+from magy_server.tools.files import read_file
 from magy_server.tools.git import git_tools
 from magy_server.tools.listing import list_dir
+from magy_server.tools.patch import apply_patch
 from magy_server.tools.plan import update_plan
 from magy_server.tools.process import Processes
 from magy_server.tools.search import search_tools
@@ -36,6 +38,7 @@ def make_tools(processes: Processes, options: Options = USUAL) -> list[Tool]:
     return [
         read_file,
         edit_file,
+        apply_patch,
         write_file,
         list_dir,
         *search_tools(options.grep_program, options.grep_matches, options.glob_results),

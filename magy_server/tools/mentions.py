@@ -19,10 +19,10 @@ from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor
+from magy_server.edits.text import plain
 from magy_server.tools import disk, pictures
 from magy_server.tools.pages import Page
 from magy_server.tools.paths import Place, resolve, resource
-from magy_server.tools.text import plain
 
 MOST = 50
 """Mentions of one prompt that are followed; a pasted log may have any number of `@`."""

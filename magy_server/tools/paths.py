@@ -86,7 +86,9 @@ def resolve(root: str, path: str) -> Place:
     except OSError:
         return Place(root, found, name)
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise ToolError(f"{name} is {_kind(mode)}, not a file; use bash if it is really meant.")
+        raise ToolError(
+            f"{name} is {_kind(mode)}, not a file; only a command can do something with it."
+        )
     return Place(root, found, name)
 
 
@@ -150,13 +152,13 @@ def explain(error: OSError, place: Place) -> str:
     if error.errno in _MISSING:
         return missing(place)
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"{name}: no permission (it or its directory is not ours to use); tell the user."
+        return f"{name}: no permission for it, or for its directory; the owner can give it."
     if error.errno == errno.EROFS:
-        return f"{name} is on a read-only file system; write somewhere else or tell the user."
+        return f"{name} is on a read-only file system; it can only be written somewhere else."
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return (
             f"{name} was not written, and is as it was: {_reason(error)}. "
-            "Free some space or tell the user."
+            "Some space must be freed first."
         )
     return f"{name}: {_reason(error)}; nothing was changed."
 
@@ -198,7 +200,11 @@ def missing(place: Place) -> str:
     if near:
         guess = ", ".join(str(below(place.root, path)) for path in near[:5])
         return f"{place.name} does not exist. Did you mean: {guess}?"
-    return f"{place.name} does not exist. {below(place.root, at)} has: {listing(at)}"
+    folder = str(below(place.root, at))
+    if folder == ".":
+        beside = at == os.path.dirname(place.path)
+        folder = "Its directory" if beside else f"There is no {wanted} either; its directory"
+    return f"{place.name} does not exist. {folder} has: {listing(at)}"
 
 
 def listing(path: str, limit: int = 20) -> str:

@@ -17,7 +17,7 @@ from magy_server.core.errors import ToolError
 from magy_server.tools import readable
 from magy_server.tools.http import Fetched
 from magy_server.tools.patience import to_end
-from magy_server.tools.text import binary, sniff
+from magy_server.tools.text import FOREIGN, binary, sniff
 
 _PIECE = 1 << 16
 """Bytes that are decoded at a time; by so many the charset of a text is told."""
@@ -105,7 +105,7 @@ def _encoding(fetched: Fetched) -> tuple[str, int]:
     if declared is not None and not (b"\0" in data and not declared.startswith("utf-")):
         return declared, 0
     if found is None and (b"\0" in data or kind in _UNKNOWN):
-        about = binary(data, len(data), fetched.url).removesuffix(" Use bash to inspect it.")
+        about = binary(data, len(data), fetched.url).removesuffix(f" {FOREIGN}")
         raise ToolError(f"{about} Only text and HTML are read here.")
     return found.codec if found else "cp1252", 0
 

@@ -89,6 +89,8 @@ class Repository:
     directory: str
     filters: tuple[str, ...]
     """Filters that the repository itself configures: not run while looking."""
+    own: bool = True
+    """Its configuration includes no file: it says the same as long as its own files do."""
 
     @classmethod
     async def open(cls, root: str, env: Mapping[str, str]) -> Repository:
@@ -113,11 +115,7 @@ class Repository:
                 "it. If it is right, the person can say so there: "
                 f"git --git-dir={quote(directory)} config core.worktree {quote(top)}"
             )
-        filters = await _own_filters(git)
-        for name in filters:
-            off = {"clean": "", "smudge": "", "process": "", "required": "false"}
-            git.disarmed |= {f"filter.{name}.{key}": value for key, value in off.items()}
-        return cls(git, root, top, directory, filters)
+        return cls(git, root, top, directory, *await disarm(git))
 
     @property
     def prefix(self) -> bytes:
@@ -303,19 +301,30 @@ def _none(root: str, err: str) -> str:
     return f"The git repository of {root} cannot be used: {explain(err)}"
 
 
-async def _own_filters(git: Git) -> tuple[str, ...]:
+async def disarm(git: Git) -> tuple[tuple[str, ...], bool]:
+    """Switches off the filters that the repository itself configures, by now. These, and whether
+    its configuration includes no file (`Repository.own`)."""
     ran = await git.look(
-        "config", "--show-scope", "-z", "--name-only", "--get-regexp", r"^filter\."
+        "config",
+        "--show-scope",
+        "-z",
+        "--name-only",
+        "--get-regexp",
+        r"^(filter|include|includeif)\.",
     )
     if ran.code != 0:
-        return ()  # there is none
+        return (), True  # there is none
     fields = ran.out.split(b"\0")[:-1]
-    names = {
-        os.fsdecode(key).partition(".")[2].rpartition(".")[0]
+    keys = [
+        os.fsdecode(key)
         for scope, key in zip(fields[::2], fields[1::2], strict=True)
         if scope in (b"local", b"worktree")
-    }
-    return tuple(sorted(names))
+    ]
+    names = {key.partition(".")[2].rpartition(".")[0] for key in keys if key.startswith("filter.")}
+    for name in names:
+        off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+        git.disarmed |= {f"filter.{name}.{key}": value for key, value in off.items()}
+    return tuple(sorted(names)), all(key.startswith("filter.") for key in keys)
 
 
 def _status(out: bytes, relative: Callable[[bytes], bytes]) -> Status:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,20 +13,25 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools import shell_facts
+from magy_server.tools.harmless import harmless
 from magy_server.tools.output import SHOWN
 from magy_server.tools.patience import to_end
 from magy_server.tools.process import Command, Processes, ending
+from magy_server.tools.worktree import Around, Outcome, Worktrees
 
 CallId = Annotated[str, "The id that bash gave for the command"]
 PAGE = 8_000
+HASTE = 5.0
+"""Seconds to find out what a command changed that a person stopped."""
 
 
 def shell_tools(processes: Processes, usual_timeout: float = 30.0) -> list[Tool]:
     """`usual_timeout`: seconds for a command that names no limit of its own."""
-    return [_bash(processes, usual_timeout), _bash_output(processes), _bash_stop(processes)]
+    bash = _bash(processes, Worktrees(processes), usual_timeout)
+    return [bash, _bash_output(processes), _bash_stop(processes)]
 
 
-def _bash(processes: Processes, usual_timeout: float) -> Tool:
+def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
     async def facts(ctx: FactContext, command: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
         env = processes.environment(ctx.root, ctx.session, "look")
         return await shell_facts.facts(ctx, command, env)
@@ -44,20 +50,46 @@ def _bash(processes: Processes, usual_timeout: float) -> Tool:
         what it said so far, and bash_stop to end it."""
         if background:
             processes.check_room(ctx.session)
-        running = await processes.open(command, ctx.facts.cwd or ctx.root, ctx.session, ctx.call)
-        try:
-            await ctx.started(Evidence(group=running.group))
-        except BaseException:
-            await to_end(running.abandon())
-            raise
-        if background:
-            return _in_background(processes, ctx, running)
-        try:
-            return await _in_foreground(ctx, running, timeout)
-        finally:
-            running.output.close()
+            return _in_background(processes, ctx, await _opened(processes, ctx, command))
+        if harmless(ctx.facts):
+            return await _in_foreground(ctx, await _opened(processes, ctx, command), timeout)
+        async with trees.around(ctx.root, ctx.editor) as around:
+            running = await _opened(processes, ctx, command)
+            try:
+                result = await _in_foreground(ctx, running, timeout)
+            except asyncio.CancelledError:
+                await to_end(_stopped(ctx, running, around))
+                raise
+            return _with_changes(result, await around.changes())
 
     return bash
+
+
+async def _opened(processes: Processes, ctx: ToolContext, command: str) -> Command:
+    """Behind its gate, and recorded."""
+    running = await processes.open(command, ctx.facts.cwd or ctx.root, ctx.session, ctx.call)
+    try:
+        await ctx.started(Evidence(group=running.group))
+    except BaseException:
+        await to_end(running.abandon())
+        raise
+    return running
+
+
+def _with_changes(result: Result, outcome: Outcome) -> Result:
+    if not outcome.note:
+        return result
+    said = f"{result.for_model}\n{outcome.note}"
+    return replace(result, for_user=said, changes=outcome.changes, blobs=outcome.blobs)
+
+
+async def _stopped(ctx: ToolContext, running: Command, around: Around) -> None:
+    """Puts on record what a command had changed when it was stopped: there is no result to say
+    it."""
+    outcome = await around.changes(HASTE)
+    if outcome.changes:
+        done = Evidence(group=running.group, changes=outcome.changes)
+        await ctx.started(done, outcome.blobs)
 
 
 def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> Result:
@@ -69,14 +101,21 @@ def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> 
             f'Started in the background. Read its output with bash_output(call_id="{ctx.call}"), '
             f'end it with bash_stop(call_id="{ctx.call}").'
         ),
-        for_user="Started in the background",
+        for_user="Started in the background; files that it changes are not put under review",
         background=running.group,
     )
 
 
 async def _in_foreground(ctx: ToolContext, running: Command, timeout: float) -> Result:
-    running.release()
-    late = await running.wait(timeout, ctx.emit)
+    try:
+        running.release()
+        late = await running.wait(timeout, ctx.emit)
+        return await _ended(ctx, running, timeout, late)
+    finally:
+        running.output.close()
+
+
+async def _ended(ctx: ToolContext, running: Command, timeout: float, late: bool) -> Result:
     output = running.output
     status, advice = ending(running.code), ""
     if late:

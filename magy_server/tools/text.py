@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -23,8 +22,6 @@ _MARKS = (
 )
 _CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH = re.compile(rb"[\x80-\xff]")
-BREAK = re.compile(r"\r\n|\r|\n")
-"""A line end, as the Language Server Protocol has it."""
 _SIGNATURES = (
     (b"\x7fELF", "an ELF program or library"),
     (b"\x89PNG", "a PNG image"),
@@ -118,62 +115,9 @@ def encode(text: str, encoding: Encoding, name: str) -> bytes:
         ) from None
 
 
+FOREIGN = "A program for such files can read it."
+
+
 def binary(head: bytes, size: int, name: str) -> str:
     kind = next((k for magic, k in _SIGNATURES if head.startswith(magic)), "binary data")
-    return f"{name} is not text: it looks like {kind} ({size:,} bytes). Use bash to inspect it."
-
-
-# --- line ends ----------------------------------------------------------------------------------
-
-
-def plain(raw: str) -> str:
-    """Every line end as `\\n`. A lone `\\r` is one too, as editors see it."""
-    if "\r" not in raw:
-        return raw
-    return raw.replace("\r\n", "\n").replace("\r", "\n")
-
-
-class Plain:
-    """The plain view of a raw text, with the way back from its offsets."""
-
-    def __init__(self, raw: str) -> None:
-        self.raw = raw
-        self.text = plain(raw)
-        self._pairs: list[int] = []
-        if len(self.text) != len(raw):
-            for before, found in enumerate(re.finditer("\r\n", raw)):
-                self._pairs.append(found.start() - before)
-
-    def to_raw(self, offset: int) -> int:
-        """The raw offset of a plain offset; never between the two halves of a `\\r\\n`."""
-        return offset + bisect_left(self._pairs, offset)
-
-    def line(self, offset: int) -> int:
-        """The line number, from 1, of a plain offset."""
-        return self.text.count("\n", 0, offset) + 1
-
-
-def split(raw: str) -> list[str]:
-    """Lines with their ends. Unlike str.splitlines, only at `\\r\\n`, `\\r` and `\\n`."""
-    lines, at = [], 0
-    for found in BREAK.finditer(raw):
-        lines.append(raw[at : found.end()])
-        at = found.end()
-    if at < len(raw):
-        lines.append(raw[at:])
-    return lines
-
-
-def line_end(line: str) -> str:
-    """The line end that `line` has, or ""."""
-    if line.endswith("\r\n"):
-        return "\r\n"
-    return line[-1] if line.endswith(("\n", "\r")) else ""
-
-
-def usual_end(raw: str) -> str:
-    """The line end most lines of `raw` have; "" when it has none."""
-    pairs = raw.count("\r\n")
-    counts = {"\n": raw.count("\n") - pairs, "\r\n": pairs, "\r": raw.count("\r") - pairs}
-    best = max(counts, key=lambda end: counts[end])
-    return best if counts[best] else ""
+    return f"{name} is not text: it looks like {kind} ({size:,} bytes). {FOREIGN}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -17,6 +18,9 @@ from typing import Any
 import psutil
 import pytest
 
+from magy_server.cli import listing
+from magy_server.store.sqlite import SqliteStore
+
 COMMAND = (sys.executable, "-m", "magy_server")
 Done = subprocess.CompletedProcess[str]
 
@@ -28,6 +32,7 @@ class Magy:
         self.root = root
         self.state = state
         self.script_file = state.parent / "model.script"
+        (state.parent / "magy.toml").write_text('[permission]\nedit = "ask"\n', encoding="utf-8")
 
     def script(self, text: str) -> None:
         self.script_file.write_text(text, encoding="utf-8")
@@ -61,8 +66,19 @@ class Magy:
         return [line["update"] for line in updates], result
 
     def sessions(self) -> list[dict[str, Any]]:
-        found = json.loads(self("sessions", "list", "--json", "--all").stdout)
-        sessions: list[dict[str, Any]] = found["sessions"]
+        """As `magy sessions list --json --all` prints them; a process would take half a second."""
+
+        async def read() -> dict[str, Any]:
+            store = await SqliteStore.open(str(self.state))
+            try:
+                found = await listing.read(
+                    store, str(self.root), only=False, cursor=None, limit=1, whole=True
+                )
+                return listing.as_json(found)
+            finally:
+                await store.close()
+
+        sessions: list[dict[str, Any]] = asyncio.run(read())["sessions"]
         return sessions
 
     def wait_for_turn(self) -> str:
@@ -72,6 +88,7 @@ class Magy:
             if (found := self.sessions()) and found[0]["turns"]:
                 id: str = found[0]["sessionId"]
                 return id
+            time.sleep(0.05)
         pytest.fail("no turn began")
 
 

@@ -26,6 +26,40 @@ def test_the_fast_demo_cuts_nothing_off(magy: Magy) -> None:
     assert "│ OK\n    completed" in done.stdout
 
 
+@pytest.mark.needs("git")
+@pytest.mark.req("G010", "G011")
+def test_the_demo_reviews_while_the_agent_works(magy: Magy) -> None:
+    done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
+    assert done.returncode == 0, done.stderr
+    before, _, after = done.stdout.partition("Ada accepts the hunk at line 2\n")
+    assert "at line 6\n" in before
+    assert "+    return round(sum(prices), 2)" in before
+    for sentence in (
+        "The hunk at line 6 is still pending, now at line 8.",
+        "Ada rejects the hunk at line 13, saying: Do not round here",
+        "Reason: Do not round here: who shows a sum rounds it.",
+        "magy  Understood: `total()` stays exact, and says so.\n",
+        "Ada's own lines are still there, the hunk that she refused is not",
+    ):
+        assert " ".join(sentence.split()) in " ".join(after.split()), sentence
+    assert "+CURRENCY = 'EUR'\n" in after
+    told = after.index("Told the agent: The user rejected")
+    assert after.index("Ada rejects the hunk") < told, "it is done before it is told"
+
+
+def test_what_the_agent_was_told_is_broken_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    Screen(pause=0).aside(
+        "Told the agent: still pending in the file:\n- shop/prices.py: 3 hunks of it, more"
+    )
+    assert capsys.readouterr().out == (
+        "  (Told the agent: still pending in the\n   file:\n"
+        "   - shop/prices.py: 3 hunks of it,\n     more)\n"
+    )
+
+
 def test_only_the_rest_of_a_message_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     screen = Screen(pause=0)
     begun = {"type": "text", "text": "One "}

@@ -10,6 +10,7 @@ from magy_server.cli import ending
 from magy_server.cli.parser import EXIT_CODES
 from magy_server.cli.text import UNICODE, plain
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
+from magy_server.engine.review_file import Summary
 
 
 def totals(*events: Any) -> ending.Totals:
@@ -36,6 +37,23 @@ def test_every_stop_has_words_and_an_exit_code(stop: Stop) -> None:
     code = ending.exit_code(stop, unasked=False)
     assert code in dict(EXIT_CODES)
     assert (code == 0) is (stop == "end_turn")
+
+
+def reviewed(*sessions: str, pending: int = 1, proposed: bool = False) -> Summary:
+    return Summary("/w", "/w/a", "modified", "1", pending, 0, 1, 1, sessions, proposed)
+
+
+def test_what_waits_for_a_decision_is_said() -> None:
+    files = [reviewed("s1", pending=2), reviewed("s2", "s1"), reviewed("s2", pending=9)]
+    assert plain(ending.waiting(files, "s1")) == (
+        "3 hunks under review: a commit (or an editor) accepts them, magy sessions undo s1 takes "
+        "the turn back\n"
+    )
+    one = plain(ending.waiting([reviewed("s1")], "s1"))
+    assert one.startswith("1 hunk under review: a commit (or an editor) accepts it, ")
+    only = ending.waiting([reviewed("s1", proposed=True)], "s1")
+    assert plain(only) == "1 hunk only proposed: accept in an editor\n"
+    assert ending.waiting(files, "s3") == []
 
 
 def test_who_could_not_be_asked_is_no_success() -> None:

@@ -108,7 +108,10 @@ def test_show_is_the_transcript(magy: Magy, id: str) -> None:
     assert shown.startswith("> edit\n\nI change `app.py`.\n\n✓ Edit app.py  +1 -1\n")
     assert "    +    return '```'\n" in shown
     assert "    │ 3\n" in shown
-    assert shown.endswith("> thanks\n\nAny time.\n")
+    assert shown.endswith(
+        "> thanks\n\n! Told the agent: Of your changes, the user has not decided about these yet:\n"
+        "  - app.py: 1 hunk\n\nAny time.\n"
+    )
     lines = [
         json.loads(line) for line in magy("sessions", "show", id, "--json").stdout.splitlines()
     ]

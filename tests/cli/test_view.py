@@ -22,6 +22,7 @@ from magy_server.core.events import (
     Finished,
     Grant,
     Judged,
+    Noted,
     Planned,
     Prompted,
     Replied,
@@ -111,6 +112,17 @@ def test_a_whole_turn(snapshot: SnapshotAssertion) -> None:
         *logged(Ended(turn="t", stop="max_requests", message="Stopped at the limit.\n- Edit")),
     ]  # fmt: skip
     assert show(turn) == snapshot
+
+
+def test_what_the_agent_was_told_keeps_its_lines() -> None:
+    text = "The user has not decided about these yet:\n- doc.txt: 3 hunks\n- " + "long " * 16
+    (told,) = logged(Noted(id="n", text=text))
+    assert show([told]) == (
+        "‹dim|! Told the agent: The user has not decided about these yet:›\n"
+        "‹dim|  - doc.txt: 3 hunks›\n"
+        "‹dim|  - long long long long long long long long long long long›\n"
+        "‹dim|    long long long long long ›\n"
+    )
 
 
 def question(call_id: str, title: str, *grants: tuple[str, str]) -> Asked:

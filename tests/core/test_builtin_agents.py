@@ -62,17 +62,19 @@ BUILD_ALLOWS = {
         "command -v git", "[ -f a.py ] && echo yes",
     ],
     "git": ["git status", "git diff HEAD~1 -- a.py", "git log -20"],
+    # The person reviews what is changed; so they do what a plain redirection writes.
+    "edit": ["a.py", ".github/x.yml", ".gitignore", "new/file"],
+    "write": ["a.py"],
 }  # fmt: skip
 BUILD_ASKS = {
     "read": [".git/config"],
-    "edit": ["a.py", ".env.example", ".github/x.yml", ".gitignore", "new/file"],
-    "write": ["a.py"],
+    "edit": [".env.example"],
     "net": ["https://example.org/", "search words"],
     "agent": ["explore"],
     "bash": [
         "make", "pytest", "git push", "git commit -m x", "git branch x", "git checkout .",
         "rm a.py", "python x.py", "python -c 1", "echo $(id)", "ls $x", "sudo ls", "bash -c ls",
-        "echo hi > a.py", "ls > a.py", "find . -delete", "find . -exec id +", "rg --pre id x",
+        "find . -delete", "find . -exec id +", "rg --pre id x",
         "rg KEY", "rg KEY src", "grep -r KEY .", "git diff --output=a.py", "git -c a=b diff",
         "git diff --ext-diff", "git show HEAD:a.py", "git --no-pager show HEAD:a.py",
         "git diff", "git diff --stat -p", "git show HEAD", "git --no-pager diff",
@@ -83,6 +85,8 @@ BUILD_ASKS = {
         "command rm a.py", "nice rm a.py", "git status; rm a.py", "git status\nrm a.py",
     ],
 }  # fmt: skip
+REDIRECTED = ["echo hi > a.py", "ls > a.py"]
+"""As good as edits."""
 OUTSIDE = ["cat /etc/hosts", "cd .. && ls"]
 """Only looking, but where a person is asked."""
 SECRETS = {
@@ -104,6 +108,7 @@ CASES = [
       for action, table in (("allow", BUILD_ALLOWS), ("ask", BUILD_ASKS), ("deny", SECRETS))
       for key, subjects in table.items() for subject in subjects),
     *(("ask", "bash", line) for line in OUTSIDE),
+    *(("allow", "bash", line) for line in REDIRECTED),
 ]  # fmt: skip
 
 
@@ -207,7 +212,7 @@ def test_who_only_looks_may_look_and_is_asked_about_nothing_inside(agent: str) -
         assert judged(agent, "bash", line).action == "allow", line
     for line in BUILD_ALLOWS["git"]:
         assert judged(agent, "git", line).action == "allow", line
-    for line in BUILD_ASKS["bash"] + SECRETS["bash"]:
+    for line in BUILD_ASKS["bash"] + SECRETS["bash"] + REDIRECTED:
         decision = judged(agent, "bash", line, bypass=True)
         assert decision.action == "deny", (line, decision.rule)
     for line in OUTSIDE:

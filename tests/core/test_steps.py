@@ -21,8 +21,9 @@ from magy_server.core.events import (
     Task,
     Text,
 )
+from magy_server.core.fold import fold
 from magy_server.core.loops import repeats
-from magy_server.core.state import State, fold
+from magy_server.core.state import State
 from magy_server.core.steps import (
     Admit,
     CallModel,

@@ -33,14 +33,15 @@ text: All done: {{last}}
 
 
 class Model:
-    """The loopback server that plays the model, in a process of its own."""
+    """The loopback server that plays the model, in a process of its own. It speaks the wire whose
+    SDK is the quickest to import: nothing here depends on which it is."""
 
     def __init__(self, directory: Path) -> None:
         script, self.log = directory / "loopback.script", directory / "requests.log"
         script.write_text(SCRIPT)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.loopback", "--port", "0", "--script", str(script),
-             "--log", str(self.log)],
+            [sys.executable, "-m", "tests.loopback", "--wire", "chat", "--port", "0",
+             "--script", str(script), "--log", str(self.log)],
             stdout=subprocess.PIPE, text=True, cwd=TOP,
         )  # fmt: skip
         assert self.process.stdout
@@ -57,11 +58,18 @@ class Model:
         self.process.stdout.close()
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    server = Model(tmp_path_factory.mktemp("model"))
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def model(tmp_path: Path) -> Iterator[Model]:
-    model = Model(tmp_path)
-    yield model
-    model.close()
+def model(server: Model) -> Model:
+    """Nothing was asked of it yet."""
+    server.log.write_bytes(b"")
+    return server
 
 
 @pytest.fixture
@@ -73,11 +81,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def environment(model: Model) -> dict[str, str]:
-    return {"ANTHROPIC_API_KEY": "test", "MAGY_MODEL": "anthropic/test", "PYTHONPATH": str(TOP)}
+    return {"MAGY_MODEL": "chat/test", "PYTHONPATH": str(TOP)}
 
 
 def settings(model: Model) -> dict[str, Any]:
-    provider = {"name": "anthropic", "kind": "anthropic", "base_url": model.url}
+    provider = {"name": "chat", "kind": "openai-chat", "base_url": model.url}
     return {"provider": [provider], "model": {"retry_delay": 0.05}}
 
 

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.guard import SESSION
 from tests.lsp.client import Client, RpcError, SimulatedEditor
 
 MAGY = (sys.executable, "-m", "magy_server", "lsp")
-SESSION = "s1"
 
 
 class Person:
@@ -23,9 +23,13 @@ class Person:
         self.root = root
         self.editor = SimulatedEditor(client)
 
-    async def start(self, *, knows_magy: bool = True, settings: Any = None, **options: Any) -> None:
-        offers = {"interactions": knows_magy, "editor": {"save": True}}
-        given = {"titles": False, **(settings or {})}
+    async def start(
+        self, *, knows_magy: bool = True, settings: Any = None, offers: Any = None, **options: Any
+    ) -> None:
+        """`offers`: what the client can besides, as it would announce it."""
+        offers = {"interactions": knows_magy, "editor": {"save": True}, **(offers or {})}
+        asking = {"permission": {"edit": "ask"}}
+        given = {"titles": False, **asking, **(settings or {})}
         magy = {"client": {"name": "test"}, "capabilities": offers, "settings": given}
         await self.client.initialize(root=self.root, options={"magy": magy}, **options)
 

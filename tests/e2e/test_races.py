@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .harness import RpcError, person
+from .harness import SESSION, RpcError, person
 
 SLOW = """
 # Prompts that get no answer are one message with the next: the later one counts.
@@ -157,7 +157,7 @@ async def test_a_cancelled_prompt_request_leaves_no_prompt_that_nobody_runs(
     async with person(root, state, "text: hi\n") as one:
         await one.new()
         prompt = [{"type": "text", "text": "go"}]
-        params = {"sessionId": "s1", "messageId": "p1", "prompt": prompt}
+        params = {"sessionId": SESSION, "messageId": "p1", "prompt": prompt}
         id, answer = one.client.start("magy/session/prompt", params)
         one.client.cancel(id)
         await asyncio.gather(answer, return_exceptions=True)
@@ -169,7 +169,7 @@ async def test_a_cancelled_prompt_request_leaves_no_prompt_that_nobody_runs(
 async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path) -> None:
     async with person(root, state, "text: hi\n") as one:
         prompt = [{"type": "text", "text": "go"}]
-        about = {"sessionId": "s1"}
+        about = {"sessionId": SESSION}
         answers = [
             one.client.start(f"magy/session/{method}", {**about, **params})[1]
             for method, params in (

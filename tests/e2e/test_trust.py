@@ -60,7 +60,7 @@ async def test_a_changed_project_must_be_trusted_again(root: Path, state: Path) 
 async def test_plans_and_project_instructions_do_not_touch_trust(root: Path, state: Path) -> None:
     agent(root / ".magy" / "agent", "review")
     script = calls('write_file {"path": ".magy/plan/a.md", "content": "# A"}')
-    async with person(root, state, script) as one:
+    async with person(root, state, script, settings={"permission": {}}) as one:
         await trust(one, True)
         await one.new(agent="plan")
         await one.turn("Plan")

@@ -53,7 +53,7 @@ async def test_an_edit_is_asked_for_and_lands_in_the_live_unsaved_buffer(
         one.editor.open(path, "# unsaved\n" + path.read_text())
         await one.ask("Change it")
         question = await one.question()
-        assert "app.py" in question["title"] and "build" in question["rule"]
+        assert "app.py" in question["title"] and "edit" in question["rule"]
         assert "hello" in one.editor.text(path)
         await one.respond(question["interactionId"])
         assert (await one.end())["stopReason"] == "end_turn"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from magy_server.core.events import Replied, Text
+from magy_server.core.ports import Delta
 from magy_server.llm.anthropic import AnthropicProvider
 from tests.loopback import (
     AnthropicServer,
@@ -33,9 +34,7 @@ TOP = Path(__file__).parents[2]
 
 @pytest.fixture
 async def hasty(server: AnthropicServer) -> AsyncIterator[AnthropicProvider]:
-    provider = AnthropicProvider(
-        "test-key", server.base_url, connect=0.2, first_byte=0.3, stall=0.6
-    )
+    provider = AnthropicProvider("test-key", server.base_url, connect=5, first_byte=1.5, stall=1.5)
     yield provider
     await provider.close()
 
@@ -44,8 +43,8 @@ async def test_no_answer_at_all(server: AnthropicServer, hasty: AnthropicProvide
     server.fault("silence")
     failed = await failure(hasty)
     assert failed.fault == "timeout" and failed.retryable
-    assert "no answer began within 0.3 s" in failed.message
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 5)
+    assert "no answer began within 1.5 s" in failed.message
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
 
 
 async def test_an_answer_that_stops_coming(
@@ -54,14 +53,14 @@ async def test_an_answer_that_stops_coming(
     server.reply(text("so far"), hang())
     failed = await failure(hasty)
     assert failed.fault == "timeout" and failed.retryable
-    assert "nothing for 0.6 s" in failed.message
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 5)
+    assert "nothing for 1.5 s" in failed.message
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
 
 
 async def test_pings_show_that_the_other_side_is_alive(
     server: AnthropicServer, hasty: AnthropicProvider
 ) -> None:
-    server.reply(*(part for _ in range(4) for part in (pause(0.3), ping())), text("at last"))
+    server.reply(*(part for _ in range(4) for part in (pause(0.5), ping())), text("at last"))
     _, replied = await ask(hasty, request())
     assert replied.content == (Text(text="at last"),)
 
@@ -72,7 +71,7 @@ async def test_a_slow_reader_is_not_taken_for_a_stalled_provider(
     server.reply(text("one two"))
     seen = []
     async for item in hasty.stream(request()):
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.7)
         seen.append(item)
     assert isinstance(seen[-1], Replied)
 
@@ -82,7 +81,7 @@ async def test_a_body_that_does_not_end_does_not_hold_up_the_reply(
 ) -> None:
     closing = event("message_delta", delta={"stop_reason": "end_turn"}, usage={})
     server.reply(text("whole"), raw(closing + event("message_stop")), hang())
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(20):
         _, replied = await ask(provider, request())
     assert replied.content == (Text(text="whole"),)
 
@@ -97,7 +96,7 @@ async def test_closing_the_iterator_ends_the_request(
     stream = provider.stream(request())
     await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 1)
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
 
 
 @pytest.mark.parametrize("parts", [None, (text("some"), hang())])
@@ -115,7 +114,7 @@ async def test_cancelling_the_reader_ends_the_request(
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 1)
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
 
 
 async def test_one_connection_serves_many_requests(
@@ -130,10 +129,13 @@ async def test_one_connection_serves_many_requests(
 async def test_replies_stream_side_by_side(
     server: AnthropicServer, provider: AnthropicProvider
 ) -> None:
-    server.answer(lambda sent: [text("slow", pieces=("slow",)), pause(0.3)])
-    started = time.monotonic()
-    await asyncio.gather(*(ask(provider, request()) for _ in range(5)))
-    assert time.monotonic() - started < 1.4
+    """Each has begun while none has ended."""
+    server.answer(lambda sent: [text("slow", pieces=("slow",)), hang()])
+    async with asyncio.timeout(20), AsyncExitStack() as open_:
+        for _ in range(5):
+            stream = provider.stream(request())
+            open_.push_async_callback(stream.aclose)  # type: ignore[attr-defined]
+            assert await anext(stream) == Delta("text", "slow")
     assert len(server.requests) == 5
 
 

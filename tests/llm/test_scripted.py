@@ -67,6 +67,14 @@ async def test_a_reply_has_all_parts_in_order() -> None:
     assert await provider.models() == ["script"]
 
 
+async def test_a_note_of_magy_is_no_prompt() -> None:
+    note = "<note>\nThe user rejected other work.\n</note>"
+    assert await said(WORK, user(note, "hello")) == "fallback"
+    assert await said(WORK, user("do other things", note)) == "other"
+    mine = "<note>\nother\n</note> of mine"
+    assert await said(WORK, user(mine)) == "other"
+
+
 async def test_a_picture_in_the_conversation_is_no_hindrance() -> None:
     shown = Message("user", (Text(text="work"), Picture("image/png", b"...")))
     assert await said(WORK, shown) == "first"
@@ -147,15 +155,15 @@ async def test_delay_and_speed() -> None:
         await ask(ScriptedProvider(script), request())
         return time.monotonic() - start
 
-    assert await seconds("text: " + "word " * 200) < 0.3
-    assert 0.3 <= await seconds("text: a\ndelay: 0.3\ntext: b") < 1
-    assert 0.4 <= await seconds("speed: 50\ntext: 20 characters of text") < 1
-    assert await seconds("speed: 1\nspeed: 0\ntext: 20 characters of text") < 0.3
+    assert await seconds("text: a\ndelay: 0.3\ntext: b") >= 0.3
+    assert await seconds("speed: 50\ntext: 20 characters of text") >= 0.4
+    assert await seconds("speed: 1\nspeed: 0\ntext: 20 characters of text") < 15
+    assert await seconds("text: " + "word " * 20_000) < 15
 
 
 async def test_closing_ends_it_at_once() -> None:
     stream = ScriptedProvider("text: now\ndelay: 30\ntext: later").stream(request())
-    async with asyncio.timeout(1), aclosing(stream):  # type: ignore[type-var]
+    async with asyncio.timeout(15), aclosing(stream):  # type: ignore[type-var]
         assert await anext(stream) == Delta("text", "now")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-TIMEOUT = 20.0
+TIMEOUT = 40.0
 """Seconds that anything may take before a test fails."""
 
 CAPABILITIES: dict[str, Any] = {
@@ -137,6 +137,14 @@ class Client:
         self._answers[id] = answer
         self.send({"jsonrpc": "2.0", "id": id, "method": method} | _params(params))
         return id, answer
+
+    def when_idle(self, work: Callable[[], None]) -> None:
+        """Now, or after the answers to all requests that are open now."""
+        waits = [answer for answer in self._answers.values() if not answer.done()]
+        if not waits:
+            work()
+            return
+        waits[-1].add_done_callback(lambda _: self.when_idle(work))
 
     def cancel(self, id: int) -> None:
         self.notify("$/cancelRequest", {"id": id})
@@ -318,6 +326,8 @@ class SimulatedEditor:
     type_after    text the person types at the start right after the edit, before the answer
     close_it      close the document instead of applying
     never_answer  apply nothing, answer nothing
+    hold          wait for this before applying, as who asks the person first
+    blocking      show an edit only while no request of the client is open, as Eglot does
     line_ends     what inserted line ends are converted to, as VS Code does
     full_sync     send whole texts in didChange
     """
@@ -332,7 +342,8 @@ class SimulatedEditor:
         self.saved: list[str] = []
         self.refuse: str | None = None
         self.silent = self.answer_first = self.close_it = self.never_answer = False
-        self.full_sync = False
+        self.full_sync = self.blocking = False
+        self.hold: asyncio.Event | None = None
         self.hook: Callable[[str], str] = lambda text: text
         self.type_before = self.type_after = ""
         self.line_ends: str | None = None
@@ -369,6 +380,8 @@ class SimulatedEditor:
         ] + [(uri, None, edits) for uri, edits in edit.get("changes", {}).items()]
         if self.never_answer:
             return GONE
+        if self.hold:
+            await self.hold.wait()
         if self.refuse is not None:
             return {"applied": False, "failureReason": self.refuse}
         if self.silent:
@@ -381,7 +394,9 @@ class SimulatedEditor:
                 continue
             if version is not None and version != self.versions[uri]:
                 return {"applied": False, "failureReason": "the document has changed"}
-            if self.answer_first:
+            if self.blocking:
+                self.client.when_idle(lambda uri=uri, edits=edits: self._carry_out(uri, edits))
+            elif self.answer_first:
                 asyncio.get_running_loop().call_later(0.05, self._carry_out, uri, edits)
             else:
                 self._carry_out(uri, edits)

@@ -57,6 +57,7 @@ class Toy:
     version = "0"
     experimental: Mapping[str, Any] = {"version": "0", "protocol": 1}
     commands: Sequence[str] = ("toy.echo", "toy.fail", "toy.sleep")
+    standard: Sequence[str] = ()
 
     def __init__(self) -> None:
         self.cancelled: list[str] = []
@@ -72,7 +73,7 @@ class Toy:
         await asyncio.sleep(float(os.environ.get("TOY_DELAY", "0")))
         self.editor = server.editor(["magy/editor/save"])
         self.editor._verify = 1.0
-        self.editor._answer = 1.0
+        self.editor._patience = 1.0
         server.commands.update(
             {"toy.echo": self._command, "toy.fail": self._fail_command, "toy.sleep": self._snooze}
         )
@@ -194,7 +195,7 @@ class Toy:
         """Changes are [start, end, text]; `version` pretends to an older buffer."""
         from dataclasses import replace
 
-        from magy_server.core.ports import TextChange
+        from magy_server.edits.model import TextChange
 
         found = self.editor.buffer(params["path"])
         if found is None:

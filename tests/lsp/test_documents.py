@@ -133,3 +133,24 @@ def test_two_names_of_one_file(tmp_path: Path) -> None:
     workspace.remove_text_document(uri_of(tmp_path / "link"))
     assert show() is None
     assert workspace.open_paths() == ()
+
+
+def test_every_single_change_is_told(tmp_path: Path) -> None:
+    """A notification may carry several, and what a document was between them may matter."""
+    workspace = LiveWorkspace(None)
+    uri = uri_of(tmp_path / "a")
+    shown: list[str | None] = []
+    touched: list[str] = []
+    workspace.touched = touched.append
+    stop = workspace.watch(uri, lambda live: shown.append(live.source if live else None))
+    workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, "one"))
+    name = types.VersionedTextDocumentIdentifier(2, uri)
+    for text in ("two", "three"):
+        whole = types.TextDocumentContentChangeWholeDocument(text=text)
+        workspace.update_text_document(name, whole)
+    workspace.remove_text_document(uri)
+    assert shown == ["one", "two", "three", None]
+    assert touched == [uri] * 4
+    stop()
+    workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, "again"))
+    assert len(shown) == 4 and len(touched) == 5

@@ -228,14 +228,32 @@ async def test_an_editor_that_closes_the_document_instead(
     assert (await edit(client, path, [0, 2, "off"]))["text"] == "off disk\n"
 
 
-async def test_an_editor_that_never_answers(
+async def test_an_editor_that_asks_the_person_first(
+    client: Client, editor: SimulatedEditor, path: Path
+) -> None:
+    """It may take as long as it likes; the person is told what is waited for."""
+    editor.open(path)
+    editor.hold = asyncio.Event()
+    waiting = asyncio.ensure_future(edit(client, path, [0, 2, "off"]))
+    told = await client.wait_for("window/showMessage", lambda p: "has not answered" in p["message"])
+    assert str(path) in told["message"]
+    assert not waiting.done() and editor.text(path) == "on disk\n"
+    editor.hold.set()
+    assert (await waiting)["text"] == "off disk\n" == editor.text(path)
+
+
+async def test_an_edit_that_is_given_up_before_the_editor_answers(
     client: Client, editor: SimulatedEditor, path: Path
 ) -> None:
     editor.open(path)
     editor.never_answer = True
-    error = await refused(client, path, [0, 2, "off"])
-    assert error.reason == "edit_unverified"
-    assert "did not answer" in error.message
+    waiting = asyncio.ensure_future(edit(client, path, [0, 2, "off"]))
+    await client.wait_for("window/showMessage", lambda p: "has not answered" in p["message"])
+    waiting.cancel()
+    client.cancel(max(client._answers))
+    await client.wait_for("$/cancelRequest")
+    editor.never_answer = False
+    assert (await edit(client, path, [0, 2, "off"]))["text"] == "off disk\n"
 
 
 async def test_edits_of_one_document_wait_for_each_other(

@@ -16,8 +16,10 @@ import pytest
 
 from magy_server.core.errors import EditRefused, EditUnverified, NotFound, ToolError
 from magy_server.core.events import Evidence, Facts
-from magy_server.core.ports import Buffer, Editor, TextChange
-from magy_server.core.tool import Result, Tool
+from magy_server.core.ports import Buffer, Editor
+from magy_server.core.tool import Proposal, Result, Tool
+from magy_server.edits.model import TextChange
+from tests.guard import SESSION
 
 NOTHING = Evidence()
 
@@ -34,8 +36,8 @@ class FakeEditor:
         self.refuse = ""
         self.lie: Callable[[str], str] | None = None
         """What the buffer really holds after an apply that was said to be done."""
-        self.admits = True
-        """Whether a lie comes as EditUnverified, or as a plain answer with another text."""
+        self.typing: Callable[[str], str] | None = None
+        """What the person makes of the buffer right after an apply."""
         self.on_save: Callable[[str], str] | None = None
         """A formatter that runs on saving."""
 
@@ -70,10 +72,8 @@ class FakeEditor:
         text += buffer.text[at:]
         if self.lie:
             self.type(buffer.path, self.lie(text))
-            if self.admits:
-                raise EditUnverified("its text is not the one that was sent")
-        else:
-            self.type(buffer.path, text)
+            raise EditUnverified("its text is not the one that was sent")
+        self.type(buffer.path, self.typing(text) if self.typing else text)
         self.applied.append(list(changes))
         return self.buffers[buffer.path]
 
@@ -94,16 +94,29 @@ class Context:
     """A ToolContext (and FactContext) that writes down what it is told."""
 
     root: str
-    session: str = "s1"
+    session: str = SESSION
     call: str = "1.0"
     facts: Facts = field(default_factory=Facts)
     editor: Editor | None = None
+    review: str = "review"
+    known: dict[str, bytes] = field(default_factory=dict)
+    proposals: dict[str, bytes] = field(default_factory=dict)
     emitted: list[str] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
     outputs: dict[str, bytes] = field(default_factory=dict)
     ended: dict[str, tuple[int | None, bytes]] = field(default_factory=dict)
     on_started: Callable[[], Any] | None = None
+
+    async def seen(self, path: str) -> bytes | None:
+        return self.known.get(path)
+
+    async def proposal(self, path: str) -> Proposal | None:
+        data = self.proposals.get(path)
+        return None if data is None else Proposal(data)
+
+    async def proposer(self, path: str) -> str:
+        return ""
 
     def emit(self, text: str) -> None:
         self.emitted.append(text)
@@ -135,10 +148,20 @@ class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.editor: FakeEditor | None = None
+        self.review = "review"
+        self.known: dict[str, bytes] = {}
+        self.proposals: dict[str, bytes] = {}
         self.last = self.context()
 
     def context(self, call: str = "1.0") -> Context:
-        return Context(root=str(self.root), call=call, editor=self.editor)
+        return Context(
+            root=str(self.root),
+            call=call,
+            editor=self.editor,
+            review=self.review,
+            known=self.known,
+            proposals=self.proposals,
+        )
 
     async def judge(self, tool: Tool, **arguments: Any) -> Facts:
         facts, blobs = await tool.facts(self.context(), **tool.arguments(arguments))
@@ -154,7 +177,19 @@ class Workspace:
 
     async def run(self, tool: Tool, call: str = "1.0", **arguments: Any) -> Result:
         context = await self.prepare(tool, call, **arguments)
-        return await tool.run(context, **tool.arguments(arguments))
+        result = await tool.run(context, **tool.arguments(arguments))
+        self.learn(result)
+        return result
+
+    def learn(self, result: Result) -> None:
+        """What the engine keeps of a result: which texts the model knows, what is proposed."""
+        for change in result.changes:
+            data = result.blobs[change.after] if change.after else b""
+            self.known[change.path] = data
+            if change.via == "proposed":
+                self.proposals[change.path] = data
+        for seen in result.seen:
+            self.known[seen.path] = result.blobs[seen.hash]
 
     def file(self, name: str, data: bytes | str = b"") -> Path:
         path = self.root / name

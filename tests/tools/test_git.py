@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from magy_server.tools import git_program
+from tests.guard import SESSION
 
 from .conftest import Workspace
 from .repositories import Person, in_repository
@@ -343,7 +344,7 @@ async def test_variables_of_the_server_do_not_reach_git(
     await person.say("commit", message="With a hook", paths=["a.py"])
     env = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
     assert [name for name, value in env.items() if value == "hunter2"] == ["HARMLESS"]
-    assert env["MAGY_CALL"] == "s1:1.0" and env["LC_CTYPE"] == "C.UTF-8"
+    assert env["MAGY_CALL"] == f"{SESSION}:1.0" and env["LC_CTYPE"] == "C.UTF-8"
     assert "LC_ALL" not in env and "GIT_TRACE" not in env and not (tmp_path / "trace").exists()
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.files import edit_file, read_file, write_file
+from magy_server.tools.editing import edit_file, write_file
+from magy_server.tools.files import read_file
 from magy_server.tools.pages import Page
 
 from .conftest import FakeEditor, Workspace

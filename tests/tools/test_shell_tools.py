@@ -20,6 +20,7 @@ from magy_server.tools import groups
 from magy_server.tools.kit import make_tools
 from magy_server.tools.output import SHOWN, Output
 from magy_server.tools.process import Processes
+from tests.guard import SESSION
 
 from .conftest import Context, Workspace
 
@@ -64,7 +65,7 @@ async def shell(workspace: Workspace) -> AsyncIterator[Shell]:
     assert len(descriptors()) <= len(before)
 
 
-async def until(condition: object, seconds: float = 5.0) -> None:
+async def until(condition: object, seconds: float = 20.0) -> None:
     """Waits until the callable `condition` is true."""
     assert callable(condition)
     end = time.monotonic() + seconds
@@ -142,7 +143,7 @@ async def test_the_environment_has_no_keys(shell: Shell, monkeypatch: pytest.Mon
     said = (await shell.bash("env; ls")).for_model
     assert re.findall(r"(\w+)=hunter2", said) == ["HARMLESS"]
     assert "fooled" not in said
-    for line in ("MAGY_CALL=s1:1.0", "PAGER=cat", "GIT_PAGER=cat", "TERM=dumb"):
+    for line in (f"MAGY_CALL={SESSION}:1.0", "PAGER=cat", "GIT_PAGER=cat", "TERM=dumb"):
         assert f"{line}\n" in said
     assert "GIT_TERMINAL_PROMPT=0" in said
     assert f"PWD={shell.workspace.root}" in said
@@ -273,16 +274,17 @@ async def test_a_daemon_that_left_does_not_hold_the_call(shell: Shell) -> None:
     start = time.monotonic()
     result = await shell.bash("setsid sleep 30 & echo $! > daemon; echo up")
     try:
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20
         assert "\nup" in result.for_model
-        assert groups.group_alive(None, "s1:1.0")
+        assert groups.group_alive(None, groups.mark(SESSION, "1.0"))
     finally:
-        assert await groups.end_group(None, "s1:1.0") == 1
-    assert not groups.group_alive(None, "s1:1.0")
+        assert await groups.end_group(None, groups.mark(SESSION, "1.0")) == 1
+    assert not groups.group_alive(None, groups.mark(SESSION, "1.0"))
 
 
 async def test_takeover_touches_only_what_carries_the_mark(shell: Shell) -> None:
-    env = {**os.environ, groups.VARIABLE: groups.mark("dead", "7.0")}
+    mark = groups.mark(SESSION, "7.0")
+    env = {**os.environ, groups.VARIABLE: mark}
     script = "sleep 60 & setsid sleep 60 & env -u MAGY_CALL sleep 60 & echo; wait"
     with subprocess.Popen(
         ["bash", "-c", script], env=env, start_new_session=True, stdout=subprocess.PIPE
@@ -295,12 +297,12 @@ async def test_takeover_touches_only_what_carries_the_mark(shell: Shell) -> None
         )
         bare = [p for p in psutil.Process(child.pid).children() if "MAGY_CALL" not in p.environ()]
         try:
-            assert groups.group_alive(child.pid, "dead:7.0")
-            assert await groups.end_group(child.pid, "dead:7.0", 1.0) == 3
-            assert not groups.group_alive(child.pid, "dead:7.0")
-            assert child.wait(5) == -signal.SIGTERM
+            assert groups.group_alive(child.pid, mark)
+            assert await groups.end_group(child.pid, mark, 1.0) == 3
+            assert not groups.group_alive(child.pid, mark)
+            assert child.wait(20) == -signal.SIGTERM
             assert [alive(p.pid) for p in bare] == [True]
-            assert await groups.end_group(child.pid, "dead:7.1") == 0
+            assert await groups.end_group(child.pid, groups.mark(SESSION, "7.1")) == 0
         finally:
             for process in bare:
                 process.kill()
@@ -366,7 +368,7 @@ def test_a_server_that_dies_before_the_gate_opens_runs_nothing(workspace: Worksp
     )
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     group = int(ran.stdout)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while alive(group):
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -381,7 +383,7 @@ async def test_a_background_command_is_read_and_stopped(shell: Shell) -> None:
     context = shell.last
     assert result.background == context.evidence[0].group
     assert 'bash_output(call_id="2.1")' in result.for_model
-    running = shell.processes.get("s1", "2.1")
+    running = shell.processes.get(SESSION, "2.1")
     assert running is not None
     await until(lambda: running.output.readable == 3)
     assert await shell.output("2.1") == "up\n\n[still running; characters 0-3 of 3]"
@@ -390,7 +392,7 @@ async def test_a_background_command_is_read_and_stopped(shell: Shell) -> None:
     assert stopped.for_model == "[stopped: ended by SIGTERM]\nup"
     assert shell.last.facts.title == "Stop echo up; sleep 60 & wait"
     assert context.ended == {"2.1": (-signal.SIGTERM, b"up\n")}
-    assert not groups.group_alive(result.background, "s1:2.1")
+    assert not groups.group_alive(result.background, groups.mark(SESSION, "2.1"))
     assert (await shell.output("2.1")).startswith("up\n\n[ended by SIGTERM; ")
     again = await shell.workspace.run(shell.tools["bash_stop"], "3.1", call_id="2.1")
     assert again.for_model == "It had ended already: ended by SIGTERM."
@@ -401,20 +403,20 @@ async def test_a_background_command_reports_its_own_end(shell: Shell) -> None:
     context = shell.last
     await until(lambda: "2.0" in context.ended)
     assert context.ended["2.0"] == (4, b"bye\n")
-    assert shell.processes.calls("s1") == []
+    assert shell.processes.calls(SESSION) == []
     assert "[exit code 4; characters 0-4 of 4]" in await shell.output("2.0")
 
 
 async def test_other_sessions_and_unknown_calls_are_refused(shell: Shell) -> None:
     await shell.bash("sleep 60", call="2.0", background=True)
-    stranger = Context(root=shell.last.root, session="s2")
+    stranger = Context(root=shell.last.root, session="another")
     with pytest.raises(ToolError, match="no command runs in the background"):
         await shell.tools["bash_output"].run(stranger, call_id="2.0")
     with pytest.raises(ToolError, match="there: none"):
         await shell.tools["bash_stop"].run(stranger, call_id="2.0")
     with pytest.raises(ToolError, match=r"running in the background: 2\.0"):
         await shell.output("5.0")
-    assert shell.processes.get("s1", "2.0") is not None
+    assert shell.processes.get(SESSION, "2.0") is not None
 
 
 async def test_the_end_of_the_server_ends_what_runs(shell: Shell) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
-from magy_server.core.ports import TextChange
-from magy_server.tools.text import BREAK, line_end, plain, split, usual_end
+from magy_server.edits.model import TextChange
+from magy_server.edits.text import BREAK, line_end, plain, split, usual_end
 
 Block = tuple[int, int, int, int]
 """Lines [a, b) of the one text became lines [c, d) of the other."""
+SPLIT = 4_000_000
+"""Line pairs from which on a stretch is first split at lines that both texts have once."""
 CELLS = 200_000_000
-"""Line pairs compared at most (25 MB of bits); beyond, one block stands for the whole middle."""
+"""Line pairs compared at most (25 MB of bits); beyond, one block stands for the whole stretch."""
 DIFF_LIMIT = 200_000
 """Characters of a unified diff; the rest is left out and counted."""
 
@@ -25,29 +28,79 @@ def blocks(before: Sequence[str], after: Sequence[str]) -> list[Block]:
     while tail < shorter - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
-    if not old and not new:
-        return []
-    if not old or not new or len(old) * len(new) > CELLS:
-        return [(head, head + len(old), head, head + len(new))]
-    return [(a + head, b + head, c + head, d + head) for a, b, c, d in _inner(old, new)]
+    return [(a + head, b + head, c + head, d + head) for a, b, c, d in _joining(_inner(old, new))]
 
 
 def _inner(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
+    if not old or not new:
+        if old or new:
+            yield (0, len(old), 0, len(new))
+        return
+    if len(old) * len(new) < SPLIT or not (shared := _shared(old, new)):
+        yield from _compared(old, new)
+        return
+    a = c = 0
+    for b, d in [*shared, (len(old), len(new))]:
+        # from one line that is shared to the next
+        part, other = old[a:b], new[c:d]
+        if part != other:
+            yield from ((a + w, a + x, c + y, c + z) for w, x, y, z in blocks(part, other))
+        a, c = b + 1, d + 1
+
+
+def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
     from rapidfuzz.distance import LCSseq
 
-    last: Block | None = None
+    if len(old) * len(new) > CELLS:
+        yield (0, len(old), 0, len(new))
+        return
     for step in LCSseq.opcodes(old, new):
-        if step.tag == "equal":
-            continue
-        a, b, c, d = step.src_start, step.src_end, step.dest_start, step.dest_end
-        if last and last[1] == a and last[3] == c:  # a deletion and an insertion that touch
-            last = (last[0], b, last[2], d)
+        if step.tag != "equal":
+            yield (step.src_start, step.src_end, step.dest_start, step.dest_end)
+
+
+def _joining(found: Iterable[Block]) -> Iterator[Block]:
+    """A deletion and an insertion that touch are one."""
+    last: Block | None = None
+    for block in found:
+        if last and last[1] == block[0] and last[3] == block[2]:
+            last = (last[0], block[1], last[2], block[3])
             continue
         if last:
             yield last
-        last = (a, b, c, d)
+        last = block
     if last:
         yield last
+
+
+def _shared(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The longest run, in order in both, of lines that each of the two has just once: where
+    patience diff (Bram Cohen) takes the texts to be the same."""
+    once = {line: at for line, at in _once(new).items() if at >= 0}
+    ends: list[int] = []  # the smallest place in `new` at which a run of this length ends
+    links: list[tuple[int, int, int]] = []
+    newest: list[int] = []
+    for line, at in _once(old).items():
+        if at < 0 or (place := once.get(line)) is None:
+            continue
+        length = bisect_left(ends, place)
+        links.append((at, place, newest[length - 1] if length else -1))
+        ends[length : length + 1] = [place]
+        newest[length : length + 1] = [len(links) - 1]
+    run: list[tuple[int, int]] = []
+    link = newest[-1] if newest else -1
+    while link >= 0:
+        at, place, link = links[link]
+        run.append((at, place))
+    return run[::-1]
+
+
+def _once(lines: Sequence[str]) -> dict[str, int]:
+    """Where each line is, in order of its first place; -1: more than once."""
+    found: dict[str, int] = {}
+    for at, line in enumerate(lines):
+        found[line] = -1 if line in found else at
+    return found
 
 
 def changes(raw: str, new: str, start: int, end: int) -> list[TextChange]:
@@ -65,10 +118,10 @@ def changes(raw: str, new: str, start: int, end: int) -> list[TextChange]:
         offsets.append(offsets[-1] + len(line))
     found = []
     for a, b, c, d in blocks([plain(line) for line in old_lines], new_lines):
-        text = "".join(
+        text = _joined(
             _with_end(new_lines[n], _pick(ends, a, b, n - c, usual)) for n in range(c, d)
         )
-        found.append(_trim(raw, TextChange(offsets[a], offsets[b], text)))
+        found.append(trim(raw, TextChange(offsets[a], offsets[b], text)))
     return found
 
 
@@ -91,14 +144,24 @@ def _with_end(line: str, end: str) -> str:
     return line[:-1] + end if line.endswith("\n") else line
 
 
-def _trim(raw: str, change: TextChange) -> TextChange:
-    """Leaves equal characters at both ends out, without splitting a `\\r\\n`: that
-    can happen at the end only, as first lines differ before their line ends do."""
+def _joined(lines: Iterable[str]) -> str:
+    """An empty line behind a lone `\\r` does not end in `\\n`: the two would be one line end."""
+    parts: list[str] = []
+    for line in lines:
+        lone = line == "\n" and parts and parts[-1].endswith("\r")
+        parts.append("\r" if lone else line)
+    return "".join(parts)
+
+
+def trim(raw: str, change: TextChange) -> TextChange:
+    """Leaves equal characters at both ends out, without splitting a `\\r\\n`."""
     old, new = raw[change.start : change.end], change.text
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and old[head] == new[head]:
         head += 1
+    if head and old[head - 1] == "\r" and "\n" in (old[head : head + 1], new[head : head + 1]):
+        head -= 1
     tail = 0
     while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1

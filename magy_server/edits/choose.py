@@ -1,0 +1,149 @@
+"""Which of several equal places a hunk means. Nothing here prefers the first one: what does not
+decide leaves all of them, and the hunk is refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from magy_server.edits.keys import fold, indentation, squeeze
+from magy_server.edits.model import Hunk, TextChange
+from magy_server.edits.source import Source
+from magy_server.edits.splice import Match
+
+WINDOW = 200
+"""Lines that a place may be away from the line a hunk names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place of a hunk: the lines [first, last), and how it is told from its text."""
+
+    first: int
+    last: int
+    span: tuple[int, int] = (0, 0)
+    """Where it is in the plain text, when it is there as written."""
+    match: Match | None = None
+    done: tuple[TextChange, ...] | None = None
+    """The changes, where they need no search."""
+
+
+def below_anchors(source: Source, sites: Sequence[Site], anchors: Sequence[str]) -> list[Site]:
+    """Those below the anchors: in the block that the last one begins if there are any, else
+    anywhere below it. All of them, if no line is like the anchors."""
+    heads = anchor_lines(source, anchors)
+    if not heads:
+        return list(sites)
+    ends = [(head, block_end(source, head)) for head in heads]
+    inside = [site for site in sites if any(head <= site.first < end for head, end in ends)]
+    return inside or [site for site in sites if any(site.first > head for head in heads)]
+
+
+def anchor_lines(source: Source, anchors: Sequence[str]) -> list[int]:
+    """The lines that the last anchor can be, each below one of the anchor before it."""
+    heads: list[int] = []
+    lowest = -1
+    for n, anchor in enumerate(anchors):
+        found = [at for at in _like(source, anchor) if n == 0 or at > lowest]
+        if not found:
+            return []
+        heads, lowest = found, found[0]
+    return heads
+
+
+def _like(source: Source, anchor: str) -> list[int]:
+    """The lines that are `anchor`, else those that begin with it, else those that hold it."""
+    wanted = squeeze(anchor)
+    if not wanted:
+        return []
+    index = source.form("spacing").index
+    if wanted in index:
+        return index[wanted]
+    keys = source.form("spacing").keys
+    starting = [n for n, key in enumerate(keys) if key.startswith(wanted)]
+    bare = fold(anchor).strip()
+    return starting or [n for n, line in enumerate(source.lines) if bare in fold(line)]
+
+
+def block_end(source: Source, head: int) -> int:
+    """Behind the block that line `head` begins, by indentation."""
+    depth = _depth(source.lines[head])
+    for n in range(head + 1, len(source.lines)):
+        line = source.lines[n]
+        if line.strip() and _depth(line) <= depth:
+            closes = line.lstrip()[0] in ")]}" or line.strip() == "end"
+            opens = line.rstrip().endswith(("{", ":", "("))
+            if not (closes and opens) and not line.lstrip().startswith("{"):
+                return n + 1 if closes else n
+    return len(source.lines)
+
+
+def _depth(line: str) -> int:
+    return len(indentation(line).expandtabs(4))
+
+
+def near_line(sites: Sequence[Site], line: int) -> list[Site]:
+    """The site clearly nearest to line `line` (from 1), else all."""
+    ranked = sorted(sites, key=lambda site: abs(site.first + 1 - line))
+    best, second = (abs(site.first + 1 - line) for site in ranked[:2])
+    if best <= WINDOW and second > 2 * best + 1:
+        return [ranked[0]]
+    return list(sites)
+
+
+def at_end(source: Source, sites: Sequence[Site]) -> list[Site]:
+    """The site behind which the text has only empty lines, else all."""
+    found = [site for site in sites if not any(line.strip() for line in source.lines[site.last :])]
+    return found if len(found) == 1 else list(sites)
+
+
+def decided(source: Source, sites: Sequence[Site], hunk: Hunk, line: int | None) -> list[Site]:
+    """What is left of `sites` after all that the hunk itself says."""
+    left = list(sites)
+    if hunk.anchors:
+        left = below_anchors(source, left, hunk.anchors)
+    if len(left) > 1 and hunk.at_end:
+        left = at_end(source, left)
+    if len(left) > 1 and line is not None:
+        left = near_line(left, line)
+    return left
+
+
+def in_order(choices: Sequence[Sequence[Site]], alike: Sequence[object]) -> list[list[Site]]:
+    """What the order of the hunks of a call decides. `choices`: the sites of each hunk, none of
+    one that failed; `alike`: equal for hunks with the same text.
+
+    Hunks with the same text take their places one after the other when there are as many places.
+    Else, if the hunks that are certain stand in the order of the text, one between two of them
+    must be between their places.
+    """
+    left = [list(sites) for sites in choices]
+    _dealt(left, alike)
+    certain = [(n, sites[0]) for n, sites in enumerate(left) if len(sites) == 1]
+    ordered = all(a.first <= b.first for (_, a), (_, b) in itertools.pairwise(certain))
+    if not ordered or not certain:
+        return left
+    for n, sites in enumerate(left):
+        if len(sites) < 2:
+            continue
+        above = max((site.last for k, site in certain if k < n), default=0)
+        below = min((site.first for k, site in certain if k > n), default=None)
+        between = [
+            site for site in sites if site.first >= above and (below is None or site.last <= below)
+        ]
+        if len(between) == 1:
+            left[n] = between
+    return left
+
+
+def _dealt(left: list[list[Site]], alike: Sequence[object]) -> None:
+    groups: dict[object, list[int]] = {}
+    for n, key in enumerate(alike):
+        if len(left[n]) > 1:
+            groups.setdefault(key, []).append(n)
+    for members in groups.values():
+        sites = left[members[0]]
+        if len(members) == len(sites) and all(left[n] == sites for n in members):
+            for n, site in zip(members, sorted(sites, key=lambda s: s.first), strict=True):
+                left[n] = [site]

@@ -1,0 +1,101 @@
+"""A text cut into lines, and the lines that a change is about."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from itertools import accumulate
+
+from magy_server.edits.model import TextChange
+from magy_server.edits.text import BREAK, line_end, split, usual_end
+
+
+class Lines:
+    """The lines of a raw text, counted from 0, what they say apart from their line ends."""
+
+    def __init__(self, raw: str) -> None:
+        self.raw = raw
+        self.lines, self.ends = _cut(raw)
+        self.count = len(self.lines)
+        lengths = (len(line) + len(end) for line, end in zip(self.lines, self.ends, strict=True))
+        self.starts = [0, *accumulate(lengths)]
+        """The offset of each line, and the end of the text."""
+        self.usual = usual_end(raw)
+        self.ended = not self.ends or self.ends[-1] != ""
+        """The last line has a line end."""
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The line ends that it has; "" for a last line without one."""
+        return frozenset(self.ends)
+
+    def at(self, offset: int) -> int:
+        """The line that begins at `offset`."""
+        return bisect_left(self.starts, offset)
+
+    def between(self, start: int, end: int) -> str:
+        """Lines [start, end), raw."""
+        return self.raw[self.starts[start] : self.starts[end]]
+
+
+def _cut(raw: str) -> tuple[list[str], list[str]]:
+    """Lines and their ends; quickly where there is one kind only."""
+    if "\r" in raw:
+        whole = split(raw)
+        ends = [line_end(line) for line in whole]
+        return [line[: len(line) - len(end)] for line, end in zip(whole, ends, strict=True)], ends
+    lines = raw.split("\n")
+    ends = ["\n"] * (len(lines) - 1)
+    if lines[-1]:
+        ends.append("")
+    else:
+        lines.pop()
+    return lines, ends
+
+
+def lines_of(text: str, change: TextChange) -> tuple[int, int]:
+    """The offsets where the lines begin and end that `change` is about; an empty range is the gap
+    that whole lines are inserted in. After the change they are whole lines, too."""
+    low = line_start(text, change.start)
+    end = change.end
+    if line_start(text, end) == end:
+        new = text[low : change.start] + change.text
+        if not new or new[-1] in "\r\n" or low == len(text):
+            return low, end
+    return low, line_after(text, end)
+
+
+def opened_line(text: str, change: TextChange) -> int | None:
+    """Where the line below begins, when `change` inserts lines at the end of one."""
+    at = change.start
+    if at != change.end or not change.text.startswith(("\n", "\r")):
+        return None
+    found = BREAK.match(text, at)
+    if (at < len(text) and not found) or at == line_start(text, at):
+        return None
+    return found.end() if found else at
+
+
+def line_start(text: str, offset: int) -> int:
+    """Where the line of `offset` begins."""
+    low = text.rfind("\n", 0, offset) + 1
+    return max(low, text.rfind("\r", low, offset) + 1)
+
+
+def line_after(text: str, offset: int) -> int:
+    """Where the line after that of `offset` begins, or the text ends."""
+    found = BREAK.search(text, offset)
+    return found.end() if found else len(text)
+
+
+def meet(one: tuple[int, int], other: tuple[int, int], size: int, gone: bool) -> bool:
+    """Whether changes of these ranges of lines (or offsets of lines) cannot both be made. `gone`:
+    one of them only deletes; an insertion at the edge of the text (of `size`) has then lost its
+    only neighbour."""
+    (a, b), (p, q) = one, other
+    if a == b and p == q:
+        return a == p
+    if a < b and p < q:
+        return a < q and p < b
+    gap, low, high = (a, p, q) if a == b else (p, a, b)
+    return low < gap < high or (gone and low <= gap <= high and gap in (0, size))

@@ -1,0 +1,198 @@
+"""The matching ladder: where the lines of a hunk are in a text.
+
+Each tier compares more loosely than the one before. The first that finds anything decides, whether
+it finds one place or many: a looser tier would only find more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from magy_server.edits.align import Aligned, alignments, with_empty
+from magy_server.edits.clean import Wanted, cleaned, is_elision, unescaped
+from magy_server.edits.diff import blocks
+from magy_server.edits.elision import elided
+from magy_server.edits.keys import FORMS, squeeze, weight
+from magy_server.edits.siblings import names_another
+from magy_server.edits.source import Source
+from magy_server.edits.splice import Match
+
+TIERS = tuple(FORMS)
+FOLDED = ("unicode", "spacing")
+LOOSE = ("indentation", "spacing", "empty lines")
+"""Tiers that find a block which is only like the one that was quoted."""
+
+
+def locate(source: Source, wanted: Wanted) -> list[Match]:
+    """The places of the first tier that has any; not those where every character is as written,
+    which are found by simpler means."""
+    plain = cleaned(wanted)
+    found = next(filter(None, _ladder(source, plain)), [])
+    if found and found[0].tier in LOOSE and _rather_elsewhere(source, plain, found):
+        return []
+    if found and found[0].tier in LOOSE:
+        # a block that is like the one quoted in another way is as good
+        covered = {n for match in found for n in range(*match.span)}
+        found = found + [
+            match
+            for match in without_empty(source, plain)
+            if covered.isdisjoint(range(*match.span))
+        ]
+    return found
+
+
+def _ladder(source: Source, plain: Wanted) -> Iterator[list[Match]]:
+    if not plain.old:
+        return
+    for tier in TIERS:
+        yield in_form(source, plain, tier)
+    if plain.old and any(is_elision(line) for line in plain.old):
+        yield elided(source, plain)
+    for reading in unescaped(plain):
+        for tier in TIERS:
+            yield in_form(source, reading, tier, "escapes")
+    yield without_empty(source, plain)
+    yield resembling(source, plain)
+
+
+def in_form(source: Source, wanted: Wanted, form: str, tier: str = "") -> list[Match]:
+    """Where the lines are, all together, in a normal form."""
+    normal = FORMS[form]
+    keys = [normal(line) for line in wanted.old]
+    longest = max(keys, key=len, default="").strip()
+    if not longest or (form not in FOLDED and longest not in source.text):
+        return []
+    lines = source.form(form)
+    count = len(keys)
+    name = tier or ("cleaned" if form == "exact" else form)
+    return [
+        Match(
+            name,
+            wanted.old,
+            wanted.new,
+            tuple(range(at, at + count)),
+            note=wanted.note,
+            line=wanted.line,
+        )
+        for at in lines.runs(keys)
+    ]
+
+
+def without_empty(source: Source, wanted: Wanted) -> list[Match]:
+    """Where the lines are when empty ones do not count."""
+    numbers = [n for n, line in enumerate(wanted.old) if line.strip()]
+    keys = [squeeze(wanted.old[n]) for n in numbers]
+    if sum(weight(key) for key in keys) < 1:
+        return []
+    lines = source.form("spacing", blanks=False)
+    found = []
+    for start in lines.runs(keys):
+        at = {n: lines.numbers[start + k] for k, n in enumerate(numbers)}
+        placed = with_empty(source, wanted.old, at)
+        found.append(
+            Match("empty lines", wanted.old, wanted.new, placed, note=wanted.note, line=wanted.line)
+        )
+    return found
+
+
+ENOUGH = 0.6
+"""The part of the weight of a hunk that must be there."""
+SURE = 1.5
+"""The weight of lines that must be there as they are."""
+CLEAR, FAR = 1.0, 2.5
+"""By how much a place must be better than the next: about what a line of some words weighs; and if
+some of what was quoted speaks for the next."""
+
+
+def resembling(source: Source, wanted: Wanted) -> list[Match]:
+    """Where most lines are, though some that stand around the change are not, or differ.
+
+    What the edit replaces must be there as it is. A place where it is not, but where more of what
+    stands around it is, may be the one that was meant and has changed: then there is none.
+    """
+    if not any(line.strip() for line in wanted.old):
+        return []
+    found = alignments(source, wanted.old)
+    if found:
+        wanted = _as_there(source, wanted, found[0])
+    touched = {n for n in touched_lines(wanted.old, wanted.new) if wanted.old[n].strip()}
+    fit = sorted((one for one in found if touched <= one.equal), key=_rank)
+    if not fit or fit[0].score < ENOUGH * fit[0].total:
+        return []
+    best = fit[0]
+    if best.firm < SURE or names_another(source, wanted.old, wanted.new, best):
+        return []
+    around = _around(best, touched)
+    if any(_around(one, touched) > around + 0.1 for one in found if one not in fit):
+        return []
+    return [
+        Match(
+            "resembling",
+            wanted.old,
+            wanted.new,
+            with_empty(source, wanted.old, one.at),
+            weak=frozenset(one.at) - one.equal,
+            note=wanted.note,
+            line=wanted.line,
+        )
+        for one in fit
+        if one is best or not _clearly(best, one)
+    ]
+
+
+def _as_there(source: Source, wanted: Wanted, best: Aligned) -> Wanted:
+    """Without the changes that the file has already: a line quoted with a slip that is right in
+    the new text and in the file."""
+    old = list(wanted.old)
+    for a, b, c, d in blocks(wanted.old, wanted.new):
+        if b - a != d - c:
+            continue
+        for n in range(a, b):
+            at = best.at.get(n)
+            if at is not None and source.lines[at] == wanted.new[c + n - a]:
+                old[n] = source.lines[at]
+    return replace(wanted, old=tuple(old))
+
+
+def _rank(one: Aligned) -> tuple[float, float, int]:
+    return -one.standing, -one.score, one.first
+
+
+def _clearly(best: Aligned, other: Aligned) -> bool:
+    """`best` is better than `other`, and in nothing worse; or better by far. How like a line is
+    does not count: one that names another thing is like those of all its siblings."""
+    ahead = best.standing - other.standing
+    worse = best.extra > other.extra or bool(other.equal - best.equal - best.slips)
+    return ahead >= (FAR if worse else CLEAR)
+
+
+def _around(one: Aligned, touched: set[int]) -> float:
+    """What speaks for a place apart from the lines that change."""
+    return one.score - sum(one.gains.get(n, 0.0) for n in touched)
+
+
+def _rather_elsewhere(source: Source, wanted: Wanted, found: Sequence[Match]) -> bool:
+    """All that stands around the change is somewhere to the letter, with something else where the
+    edit replaces. That is what was quoted, and it has changed; `found` is only like it."""
+    touched = touched_lines(wanted.old, wanted.new)
+    around = [n for n, line in enumerate(wanted.old) if line.strip() and n not in touched]
+    if not touched or sum(weight(squeeze(wanted.old[n])) for n in around) < SURE:
+        return False
+    taken = {at for match in found for at in match.known}
+    for one in alignments(source, wanted.old):
+        if taken & set(one.at.values()) or one.extra:
+            continue
+        at = with_empty(source, wanted.old, one.at)
+        if all(
+            where is not None and source.lines[where] == wanted.old[n]
+            for n, where in enumerate(at)
+            if n not in touched
+        ):
+            return True
+    return False
+
+
+def touched_lines(old: Sequence[str], new: Sequence[str]) -> set[int]:
+    """The lines of `old` that are replaced or deleted."""
+    return {n for a, b, _, _ in blocks(old, new) for n in range(a, b)}

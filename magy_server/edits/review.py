@@ -1,0 +1,316 @@
+"""What agents did to a text, hunk by hunk, until a person has decided about each.
+
+A review is the text as it is now and its *parts*: the ranges of lines that agents' changes came to,
+each with the lines that it replaced. Everything else is the same in the *base*, which is the text
+with all parts replaced back. So there is nothing to keep in step: what a person changes outside the
+parts is in the base, too, by definition, and to accept a part is to forget it.
+
+Lines are strings with their own line ends; all numbers are of lines, from 0, ends exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from magy_server.edits.diff import Block, blocks
+
+PERSON = -1
+"""In marks: the person's own lines, within a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Lines [start, end) come from `by`: the number of an agent's change, or `PERSON`. Empty: `by`
+    removed lines there. Marks that touch make one part, which replaced `removed` lines in all."""
+
+    start: int
+    end: int
+    by: int
+    removed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines [start, end) of the text, instead of `old`. `marks` say whose they are, without gaps,
+    counted from `start`."""
+
+    start: int
+    end: int
+    old: tuple[str, ...]
+    marks: tuple[Mark, ...]
+
+    @property
+    def agents(self) -> tuple[int, ...]:
+        """In order of appearance, each once."""
+        return tuple(dict.fromkeys(mark.by for mark in self.marks if mark.by != PERSON))
+
+    @property
+    def amended(self) -> bool:
+        return any(mark.by == PERSON for mark in self.marks)
+
+    def moved(self, by: int) -> Part:
+        return replace(self, start=self.start + by, end=self.end + by) if by else self
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """`parts` are in order, and there is an unchanged line between any two."""
+
+    text: Sequence[str]
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def base(self) -> list[str]:
+        return put_back(self.text, self.parts)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """What `compare` needs, with base and text, to make the same review again."""
+        return tuple(
+            Mark(
+                part.start + mark.start,
+                part.start + mark.end,
+                mark.by,
+                0 if number else len(part.old),
+            )
+            for part in self.parts
+            for number, mark in enumerate(part.marks)
+        )
+
+    @property
+    def amended(self) -> bool:
+        return any(part.amended for part in self.parts)
+
+
+def compare(base: Sequence[str], text: Sequence[str], marks: Iterable[Mark]) -> Review:
+    """The review with this base. Marks that cannot be right for these texts are only taken as hints
+    whose lines are whose."""
+    marks = sorted(marks, key=lambda mark: (mark.start, mark.end))
+    return _marked(base, text, marks) or _guessed(base, text, marks)
+
+
+def _marked(base: Sequence[str], text: Sequence[str], marks: Sequence[Mark]) -> Review | None:
+    parts: list[Part] = []
+    at, based = 0, 0
+    for run in _runs(marks):
+        start, end = run[0].start, run[-1].end
+        old = sum(mark.removed for mark in run)
+        based += start - at
+        own = tuple(Mark(m.start - start, m.end - start, m.by) for m in run)
+        parts.append(Part(start, end, tuple(base[based : based + old]), own))
+        at, based = end, based + old
+    if at > len(text) or put_back(text, parts) != list(base):
+        return None
+    return Review(text, tuple(part for part in parts if _differs(text, part)))
+
+
+def _runs(marks: Sequence[Mark]) -> list[list[Mark]]:
+    """Marks that touch, together; what overlaps is cut off."""
+    runs: list[list[Mark]] = []
+    for mark in marks:
+        if runs and mark.start <= runs[-1][-1].end:
+            end = runs[-1][-1].end
+            runs[-1].append(replace(mark, start=end, end=max(end, mark.end)))
+        else:
+            runs.append([mark])
+    return runs
+
+
+def _guessed(base: Sequence[str], text: Sequence[str], marks: Sequence[Mark]) -> Review:
+    known = tuple(dict.fromkeys(mark.by for mark in marks if mark.by != PERSON)) or (0,)
+    parts = []
+    for a, b, c, d in blocks(base, text):
+        by = [known[0]] * (d - c)
+        for mark in marks:
+            for line in range(max(c, mark.start), min(d, mark.end)):
+                by[line - c] = mark.by
+        parts.append(_part(c, tuple(base[a:b]), by, known))
+    return Review(text, tuple(parts))
+
+
+def _differs(text: Sequence[str], part: Part) -> bool:
+    return list(text[part.start : part.end]) != list(part.old)
+
+
+def put_back(text: Sequence[str], parts: Sequence[Part]) -> list[str]:
+    """The text without the parts."""
+    lines: list[str] = []
+    at = 0
+    for part in parts:
+        lines += text[at : part.start]
+        lines += part.old
+        at = part.end
+    lines += text[at:]
+    return lines
+
+
+# --- changes of the text --------------------------------------------------------------------------
+
+
+def carry(review: Review, text: Sequence[str], by: int = PERSON) -> Review:
+    """The review once its text reads `text`. What an agent changed is a part from then on; what the
+    person changed only within parts: elsewhere it is in the base, too."""
+    parts, changes = review.parts, blocks(review.text, text)
+    found: list[Part] = []
+    i = j = delta = 0
+    while i < len(parts) or j < len(changes):
+        meet = i < len(parts) and j < len(changes) and _meet(parts[i], changes[j], text, by)
+        if j == len(changes) or (i < len(parts) and not meet and parts[i].end <= changes[j][0]):
+            found.append(parts[i].moved(delta))
+            i += 1
+            continue
+        first = i, j
+        i, j = _cluster(parts, changes, text, by, i, j)
+        cluster = _Cluster(review.text, text, parts[first[0] : i], changes[first[1] : j], by)
+        found += cluster.parts()
+        delta = changes[j - 1][3] - changes[j - 1][1]
+    return Review(text, joined(text, found))
+
+
+def _cluster(
+    parts: Sequence[Part], changes: Sequence[Block], text: Sequence[str], by: int, i: int, j: int
+) -> tuple[int, int]:
+    """Where those end that change `j` meets, and the changes that those meet, and so on."""
+    first, j = i, j + 1
+    while True:
+        if i < len(parts) and _meet(parts[i], changes[j - 1], text, by):
+            i += 1
+        elif i > first and j < len(changes) and _meet(parts[i - 1], changes[j], text, by):
+            j += 1
+        else:
+            return i, j
+
+
+def _meet(part: Part, change: Block, text: Sequence[str], by: int) -> bool:
+    """What touches a part is in it when an agent wrote it; when the person did, only if that is
+    what the part had replaced: they put it back."""
+    a, b, c, d = change
+    if b < part.start or part.end < a:
+        return False
+    if max(a, part.start) < min(b, part.end) or a < part.start == part.end < b:
+        return True
+    if part.start < a == b < part.end or by != PERSON:
+        return True
+    return any(_telling(line) and line in part.old for line in text[c:d])
+
+
+def _telling(line: str) -> bool:
+    """Whether to find the same line elsewhere means something."""
+    return any(char.isalnum() for char in line)
+
+
+class _Cluster:
+    """Parts, and changes that meet them (an agent's may meet none). `before` became `after`."""
+
+    def __init__(
+        self,
+        before: Sequence[str],
+        after: Sequence[str],
+        parts: Sequence[Part],
+        changes: Sequence[Block],
+        by: int,
+    ) -> None:
+        self._before, self._after = before, after
+        self._parts, self._changes, self._by = parts, list(changes), by
+        first, last = changes[0], changes[-1]
+        self._low = min([first[0], *(part.start for part in parts)])
+        self._high = max([last[1], *(part.end for part in parts)])
+        if by == PERSON and parts:
+            self._leave_out()
+
+    def parts(self) -> list[Part]:
+        """What is now, where something of an agent's is left in it."""
+        if not self._parts and self._by == PERSON:
+            return []
+        first, last = self._changes[0], self._changes[-1]
+        start = self._low + first[2] - first[0]
+        end = self._high + last[3] - last[1]
+        old, owners = self._replaced()
+        whose = self._whose()
+        found = []
+        for a, b, c, d in blocks(old, self._after[start:end]):
+            removers = [agent for line in owners[a:b] for agent in line]
+            agents = dict.fromkeys([*whose[c:d], *removers])
+            agents.pop(PERSON, None)
+            if agents:
+                found.append(_part(start + c, tuple(old[a:b]), whose[c:d], tuple(agents)))
+        return found
+
+    def _leave_out(self) -> None:
+        """Lines of the person's beside the parts, which the same stroke changed, stay outside:
+        line by line they are taken to have become the first, or the last, of what was written."""
+        low, high = self._parts[0].start, self._parts[-1].end
+        a, b, c, d = self._changes[0]
+        if a < low:
+            own = min(b, low) - a
+            self._changes[0] = (a + own, b, min(d, c + own), d)
+        a, b, c, d = self._changes[-1]
+        if b > high:
+            own = b - max(a, high)
+            self._changes[-1] = (a, b - own, c, max(c, d - own))
+        self._low, self._high = low, high
+
+    def _replaced(self) -> tuple[list[str], list[tuple[int, ...]]]:
+        """What all of it had replaced, and for each line which agents had."""
+        old: list[str] = []
+        owners: list[tuple[int, ...]] = []
+        at = self._low
+        by = () if self._by == PERSON else (self._by,)
+        for part in self._parts:
+            own = self._kept(at, part.start)
+            old += own + list(part.old)
+            owners += [by] * len(own) + [part.agents] * len(part.old)
+            at = part.end
+        own = self._kept(at, self._high)
+        return old + own, owners + [by] * len(own)
+
+    def _kept(self, start: int, end: int) -> list[str]:
+        """The person's lines between parts; those that they merely deleted are gone for good."""
+        lines: list[str] = []
+        for line in range(start, end):
+            gone = self._by == PERSON and any(
+                a <= line < b and c == d for a, b, c, d in self._changes
+            )
+            if not gone:
+                lines.append(self._before[line])
+        return lines
+
+    def _whose(self) -> list[int]:
+        """For each line that is there now."""
+        before = [PERSON] * (self._high - self._low)
+        for part in self._parts:
+            for mark in part.marks:
+                for line in range(mark.start, mark.end):
+                    before[part.start + line - self._low] = mark.by
+        now: list[int] = []
+        at = self._low
+        for a, b, c, d in self._changes:
+            now += before[at - self._low : a - self._low] + [self._by] * (d - c)
+            at = b
+        return now + before[at - self._low :]
+
+
+def _part(start: int, old: tuple[str, ...], whose: Sequence[int], agents: Sequence[int]) -> Part:
+    """An agent that only removed lines, or whose lines the person has all rewritten, has an empty
+    mark."""
+    marks = [Mark(0, 0, agent) for agent in agents if agent not in whose]
+    for line, by in enumerate(whose):
+        if line and marks[-1].by == by:
+            marks[-1] = replace(marks[-1], end=line + 1)
+        else:
+            marks.append(Mark(line, line + 1, by))
+    return Part(start, start + len(whose), old, tuple(marks))
+
+
+def joined(text: Sequence[str], parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Parts that touch are one; one that says what the base says is none."""
+    found: list[Part] = []
+    for part in parts:
+        if found and found[-1].end == part.start:
+            last, shift = found[-1], part.start - found[-1].start
+            marks = [replace(m, start=m.start + shift, end=m.end + shift) for m in part.marks]
+            found[-1] = Part(last.start, part.end, last.old + part.old, (*last.marks, *marks))
+        else:
+            found.append(part)
+    return tuple(part for part in found if _differs(text, part))

@@ -1,0 +1,312 @@
+"""Edits that a front door asks for, and no call of an agent's: all files, or none.
+
+What is meant is in the log, with the bytes before and after, before the first file is touched; what
+came of it is appended together with the reviews. Where the process died in between, whoever looks
+at the root next writes down how far it had come: what was done by then is under review.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from os.path import relpath
+
+from magy_server.core.errors import (
+    Conflict,
+    EditorError,
+    EditRefused,
+    InvalidRequest,
+    MagyError,
+    ToolError,
+)
+from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
+from magy_server.core.ports import Batch, Found, Lease
+from magy_server.core.state import CallState, State, Turn
+from magy_server.core.values import Version
+from magy_server.engine import review_changes
+from magy_server.engine.calls import happened
+from magy_server.engine.review_desk import Desk
+from magy_server.engine.review_log import same
+
+REMEMBERED = 200
+"""Requests of a root that are not carried out again."""
+TRIES, PAUSE = 1500, 0.02
+"""How often, and after how many seconds, it is asked whether another process is through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a file shall be. `data`: the bytes of `now`; `moved_from`: another file, whose removal
+    is a want of its own."""
+
+    found: Found
+    now: Version
+    data: bytes = b""
+    moved_from: str = ""
+
+    def change(self, after: Found | None = None) -> FileChange:
+        """As it is meant, or as it came to be."""
+        was, now = self.found.version, after.version if after else self.now
+        return FileChange(
+            path=self.found.path,
+            before=was.hash,
+            after=now.hash,
+            via="editor" if self.found.buffer and now.hash else "disk",
+            was=was.kind,
+            now=now.kind,
+            moved_from=self.moved_from,
+            mode=was.mode if was.hash else now.mode,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What came of a request. `finished.changes` are the files that are now otherwise than before:
+    all of them, none, or those that could not be brought back. `path` is where `problem` was."""
+
+    finished: Finished
+    path: str = ""
+    problem: MagyError | None = None
+    known: bool = False
+    """It was so before: this is the same request again."""
+
+
+@dataclass(slots=True)
+class _Made:
+    changes: list[FileChange] = field(default_factory=list)
+    blobs: dict[Hash, bytes] = field(default_factory=dict)
+    path: str = ""
+    problem: MagyError | None = None
+
+    def add(self, want: Want, now: Found) -> None:
+        change = want.change(now)
+        self.changes.append(change)
+        sides = ((change.before, want.found.data), (change.after, now.data))
+        self.blobs |= {hash: data for hash, data in sides if hash}
+
+
+class Applying:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._mending = asyncio.Lock()
+
+    async def known(self, root: str, key: str) -> Finished | None:
+        """What came of this request before, if it changed anything."""
+        stream = _stream(root)
+        return await self._known(stream, await self._desk.world.store.head(stream), key)
+
+    async def apply(
+        self, root: str, key: str, wants: Sequence[Want], *, by: str, label: str, output: bytes
+    ) -> Applied:
+        """`by`: the agent that the reviews name; `label`: for the editor's undo; `output`: kept
+        with the outcome if all is done. Raises InvalidRequest (another process is at work for very
+        long), StoreError."""
+        stream = _stream(root)
+        async with self._held(stream) as lease:
+            await self._mend(root, lease)
+            head = await self._desk.world.store.head(stream)
+            if known := await self._known(stream, head, key):
+                return Applied(known, known=True)
+            started = Started(
+                call=key, evidence=Evidence(changes=tuple(want.change() for want in wants))
+            )
+            summary = {"root": root, "by": by, "pending": True}
+            begun = Batch(stream, head, [started], _blobs(wants), summary)
+            await self._desk.world.store.append([begun], lease)
+            made = await self._carry_out(root, wants, label)
+            self._desk.world.results.forget()
+            blobs = made.blobs
+            if made.problem is None:
+                hash = hashlib.sha256(output).hexdigest()
+                finished = Finished(
+                    call=key,
+                    status="completed",
+                    for_model="",
+                    output=hash,
+                    changes=tuple(made.changes),
+                )
+                blobs = {**blobs, hash: output}
+            else:
+                text = made.problem.message + _stay(root, made.changes)
+                finished = Finished(
+                    call=key, status="failed", for_model=text, changes=_settled(made.changes)
+                )
+            await self._close(root, by, finished, blobs, lease)
+            return Applied(finished, made.path, made.problem)
+
+    async def mend(self, root: str) -> None:
+        """Writes down what came of an edit whose process died."""
+        store, stream = self._desk.world.store, _stream(root)
+        async with self._mending:
+            info = await store.info(stream)
+            if info is None or not info.summary.get("pending"):
+                return
+            lease = await store.lease(stream)
+            if lease is None:
+                return  # it is being done
+            try:
+                await self._mend(root, lease)
+            finally:
+                await store.release(lease)
+
+    # --- doing it -------------------------------------------------------------------------------
+
+    async def _carry_out(self, root: str, wants: Sequence[Want], label: str) -> _Made:
+        """New files come first, so that what is moved is never nowhere. When something goes wrong,
+        what was done is brought back."""
+        done: list[tuple[Want, Found]] = []
+        made = _Made()
+        for want in sorted(wants, key=lambda want: want.now.hash is None):
+            try:
+                done.append((want, await self._one(root, want, label)))
+            except (ToolError, EditorError) as error:
+                made.path, made.problem = want.found.path, error
+                done = [
+                    (want, now)
+                    for want, now in reversed(done)
+                    if not await self._brought_back(root, want, now, label)
+                ]
+                break
+        for want, now in done:
+            made.add(want, now)
+        return made
+
+    async def _one(self, root: str, want: Want, label: str) -> Found:
+        files = self._desk.files
+        try:
+            return await files.put(root, want.found, want.now, want.data, label)
+        except EditRefused:
+            raise
+        except (ToolError, EditorError):
+            now = await files.look(root, want.found.path)
+            if now.version != want.now:
+                raise
+            return now
+
+    async def _brought_back(self, root: str, want: Want, made: Found, label: str) -> bool:
+        """False: somebody else has changed it meanwhile, or it cannot be written."""
+        files, was = self._desk.files, want.found
+        try:
+            now = await files.look(root, was.path)
+            if now.version != made.version:
+                return False
+            await files.put(root, now, was.version, was.data, label)
+        except (ToolError, EditorError):
+            return False
+        return True
+
+    # --- the log --------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _held(self, stream: str) -> AsyncIterator[Lease]:
+        """One edit of a root after the other, in all processes."""
+        store = self._desk.world.store
+        async with self._desk.lock(stream):
+            for _ in range(TRIES):
+                if lease := await store.lease(stream):
+                    break
+                await asyncio.sleep(PAUSE)
+            else:
+                text = "Another Magy is changing files of this folder. Try again when it is done."
+                raise InvalidRequest(text, reason="busy")
+            try:
+                yield lease
+            finally:
+                await store.release(lease)
+
+    async def _known(self, stream: str, head: int, key: str) -> Finished | None:
+        after = max(0, head - 2 * REMEMBERED)
+        for entry in reversed(await self._desk.world.store.read(stream, after=after)):
+            event = entry.event
+            if isinstance(event, Finished) and event.call == key and event.changes:
+                return event
+        return None
+
+    async def _mend(self, root: str, lease: Lease) -> None:
+        store, stream = self._desk.world.store, _stream(root)
+        info = await store.info(stream)
+        if info is None or not info.summary.get("pending"):
+            return
+        (entry,) = await store.read(stream, after=info.head - 1)
+        assert isinstance(entry.event, Started)
+        key, meant = entry.event.call, entry.event.evidence
+        call = CallState(Call(id=key, name="edit", arguments={}), started=meant)
+        changes = await happened(self._desk.files, root, call)
+        finished = Finished(
+            call=key,
+            status="completed" if len(changes) == len(meant.changes) else "unknown",
+            for_model=_interrupted(root, meant.changes, changes),
+            changes=_settled(changes),
+        )
+        await self._close(root, str(info.summary.get("by", "")), finished, {}, lease)
+
+    async def _close(
+        self, root: str, by: str, finished: Finished, blobs: Mapping[Hash, bytes], lease: Lease
+    ) -> None:
+        """What was changed comes under review in the same append, as if a call of an agent had
+        changed it: of no session."""
+        store, stream = self._desk.world.store, _stream(root)
+        head = await store.head(stream)
+        opened = Opened(root=root, cwd=root, agent=by, model="")
+        options = {"agent": by, "review": "review"}
+        turn = Turn(id=finished.call, began=0.0)
+        state = State(stream="session/", opened=opened, options=options, turn=turn)
+        own = Batch(stream, head, [finished], blobs, {"root": root, "by": by, "pending": False})
+        before: list[Batch] | None = None
+        while True:
+            reviews = await review_changes.batches(self._desk, state, finished, blobs)
+            try:
+                await store.append([own, *reviews], lease)
+                break
+            except Conflict:  # somebody decided about one of these files meanwhile, or: not ours
+                if before is not None and same(before, reviews):
+                    raise
+                before = reviews
+        self._desk.said(reviews)
+
+
+def _stream(root: str) -> str:
+    return f"edit/{hashlib.sha256(root.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
+
+
+def _blobs(wants: Iterable[Want]) -> dict[Hash, bytes]:
+    """The bytes before and after."""
+    found: dict[Hash, bytes] = {}
+    for want in wants:
+        sides = ((want.found.version, want.found.data), (want.now, want.data))
+        found |= {version.hash: data for version, data in sides if version.hash}
+    return found
+
+
+def _settled(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
+    """Of an edit that was not done whole: a file is moved only where its old place is empty."""
+    made = tuple(changes)
+    gone = {change.path for change in made if change.after is None}
+    return tuple(
+        change if change.moved_from in gone else change.model_copy(update={"moved_from": ""})
+        for change in made
+    )
+
+
+def _stay(root: str, left: Sequence[FileChange]) -> str:
+    if not left:
+        return ""
+    return f" These stay changed, as they could not be brought back: {_names(root, left)}."
+
+
+def _interrupted(root: str, meant: Sequence[FileChange], done: Sequence[FileChange]) -> str:
+    text = "Magy was ended while it did this. "
+    made = {change.path for change in done}
+    left = [change for change in meant if change.path not in made]
+    if done:
+        text += f"Done by then: {_names(root, done)}. "
+    if left:
+        text += f"Not done: {_names(root, left)}. "
+    return text + "Look at the files before you send what is missing as a new request."
+
+
+def _names(root: str, changes: Iterable[FileChange]) -> str:
+    return ", ".join(relpath(change.path, root) for change in changes)

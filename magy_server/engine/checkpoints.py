@@ -1,0 +1,335 @@
+"""Going back: every turn of a session can be undone and redone, its files, its conversation, or
+both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.events import Content, Restored, Restoring
+from magy_server.core.history import History, TurnBegun, Undone, history
+from magy_server.core.ports import Lease
+from magy_server.core.rewind import cannot_go_back
+from magy_server.core.state import State
+from magy_server.engine.file_changes import FileChanged, FileCount, counted, shown
+from magy_server.engine.restoring import Plan, Restorer
+from magy_server.engine.session import Session, Write
+from magy_server.engine.undoing import Aim, aim, first_words, note, said
+
+if TYPE_CHECKING:
+    from magy_server.engine.runner import Runner
+
+LEFT = "It was left alone: others had changed it since."
+TRIES, PAUSE = 250, 0.02
+"""How often, and with how many seconds between, a session that should rest is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A turn as a point to go back to: its beginning.
+
+    `state` is about its files: `partly` when some of them could not be undone. `restore` is the
+    newest restore that undid something of it and can itself be undone: pass it as `undoes`.
+    """
+
+    turn: str
+    prompt: str
+    """The first words of it."""
+    at: float
+    """When the turn began, seconds since the epoch."""
+    files: tuple[FileCount, ...] = ()
+    state: Literal["applied", "undone", "partly"] = "applied"
+    inherited: bool = False
+    """Another session, of which this one is a copy, changed the files: they go back there only."""
+    conversation: bool = True
+    """The conversation can go back to the beginning of this turn; else `why` says why not."""
+    why: str = ""
+    restore: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """`turns` are those that it takes back (or, of a redo, brings back), oldest first."""
+
+    turn: str
+    undoes: str
+    turns: tuple[str, ...]
+    files: tuple[FileChanged, ...]
+    conversation: bool
+    """It would go back (as far as was asked); else `why` says why not."""
+    why: str = ""
+    prompt: tuple[Content, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """What a restore came to. `prompt`: what the person had said in the turn that is undone, with
+    its conversation, so that it can be edited and sent again; `text` is the words of it."""
+
+    id: str
+    turn: str
+    undoes: str
+    turns: tuple[str, ...]
+    files: tuple[FileChanged, ...]
+    conversation: bool
+    prompt: tuple[Content, ...] = ()
+    text: str = ""
+
+
+class Checkpoints:
+    """One for a process."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._world = runner.world
+        self._doing: set[asyncio.Task[Restore]] = set()
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def list(
+        self, session: Session, *, limit: int = 50, before: str = ""
+    ) -> Sequence[Checkpoint]:
+        """The newest `limit` turns, oldest first; with `before`, those before that turn."""
+        found = await self._history(session)
+        turns = list(found.turns.values())
+        if before:
+            if before not in found.turns:
+                raise NotFound(f"There is no turn {before!r} in this session.")
+            turns = list(takewhile(lambda turn: turn.id != before, turns))
+        newest = turns[-limit:]
+        changes = {turn.id: [s.change for s in found.steps if s.turn == turn.id] for turn in newest}
+        restorer = self._restorer(session)
+        contents = await restorer.contents([c for some in changes.values() for c in some])
+        by_turn = await asyncio.to_thread(
+            lambda: {id: counted(some, contents) for id, some in changes.items()}
+        )
+        return [self._checkpoint(found, session.state, turn, by_turn[turn.id]) for turn in newest]
+
+    @staticmethod
+    def _checkpoint(
+        found: History, state: State, turn: TurnBegun, files: tuple[FileCount, ...]
+    ) -> Checkpoint:
+        why = cannot_go_back(state, turn.id)
+        restores = found.undone_by(turn.id)
+        return Checkpoint(
+            turn=turn.id,
+            prompt=first_words(turn.content),
+            at=turn.at,
+            files=tuple(replace(f, state=found.state_of(turn.id, f.path)) for f in files),
+            state=found.state_of(turn.id),
+            inherited=turn.inherited and bool(files),
+            conversation=not why,
+            why=why,
+            restore=restores[0].event.id if restores else "",
+        )
+
+    async def newest(self, session: Session) -> str | None:
+        """The restore to take back next: the newest that undid something which is still undone."""
+        restores = (await self._history(session)).undone_by()
+        return restores[0].event.id if restores else None
+
+    async def preview(
+        self,
+        session: Session,
+        turn: str = "",
+        *,
+        files: bool = True,
+        conversation: bool = True,
+        undoes: str = "",
+    ) -> Preview:
+        """What `restore` would do now. Raises NotFound, InvalidRequest."""
+        found = await self._history(session)
+        to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
+        plan = await self._restorer(session).plan(to.runs)
+        changed = await asyncio.to_thread(self._planned, session, plan)
+        prompt = found.turns[to.turn].content if to.conversation and not to.redid else ()
+        return Preview(to.turn, undoes, to.turns, changed, to.conversation, to.why, prompt)
+
+    def _planned(self, session: Session, plan: Plan) -> tuple[FileChanged, ...]:
+        changes = {change.path: change for change in plan.changes}
+        contents = replace(plan.contents, blobs={**plan.contents.blobs, **plan.blobs})
+        name = self._restorer(session).name
+        found = []
+        for path in sorted({*plan.conflicts, *(taken.path for taken in plan.taken)}):
+            if problem := plan.conflicts.get(path):
+                found.append(FileChanged(path, "nothing", conflict=problem))
+            elif change := changes.get(path):
+                found.append(shown(change, contents, name(path)))
+            else:
+                found.append(FileChanged(path, "nothing"))
+        return tuple(found)
+
+    # --- going back -----------------------------------------------------------------------------
+
+    async def restore(
+        self,
+        session: Session,
+        id: str,
+        turn: str = "",
+        *,
+        files: bool = True,
+        conversation: bool = True,
+        undoes: str = "",
+    ) -> Restore:
+        """Goes back to where `turn` began (else: the newest that is not undone), or takes the
+        restore `undoes` back. The same `id` again says what came of it. What a process began that
+        died is finished first; that is all, if the same was meant.
+
+        Raises NotFound, InvalidRequest (a turn runs, there is nothing to take back, the
+        conversation cannot go there), StoreError. Once begun it goes on to its end, whoever asked.
+        """
+
+        async def whole() -> Restore:
+            async with session.arriving, self._held(session):
+                found = await self._history(session)
+                if begun := found.begun:
+                    done = await self._finish(session, found, begun, {})
+                    if begun.undoes == undoes and turn in ("", begun.turn):
+                        return done  # the same was meant
+                    found = await self._history(session)
+                if known := found.restores.get(id):
+                    return await self._known(session, found, known)
+                to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
+                return await self._restore(session, found, id, to, files=files)
+
+        task = asyncio.ensure_future(whole())
+        self._doing.add(task)
+        task.add_done_callback(self._doing.discard)
+        return await asyncio.shield(task)
+
+    async def finish(self, session: Session) -> None:
+        """Finishes what a process began that died. For who holds the session's lease."""
+        found = await self._history(session)
+        if found.begun:
+            await self._finish(session, found, found.begun, {})
+
+    @asynccontextmanager
+    async def _held(self, session: Session) -> AsyncIterator[None]:
+        """The session's lease: no turn begins meanwhile, in no process. Raises InvalidRequest."""
+        lease = await self._lease(session)
+        try:
+            _check_rests(session.state)
+            yield
+        finally:
+            await self._world.store.release(lease)
+            self._world.results.forget()
+            self._runner.wake(session)
+            self._world.bus.publish("runner", {"by": self._world.me, "free": session.stream})
+
+    async def _lease(self, session: Session) -> Lease:
+        """Who ran the last turn may hold it for a moment after that has ended."""
+        for _ in range(TRIES):
+            await session.refresh()
+            _check_rests(session.state)
+            if lease := await self._world.store.lease(session.stream):
+                await session.refresh()
+                return lease
+            await asyncio.sleep(PAUSE)
+        name = session.stream.removeprefix("session/")
+        raise InvalidRequest(f"Session {name!r} is at work; cancel its turn first.", reason="busy")
+
+    async def _restore(
+        self, session: Session, found: History, id: str, to: Aim, *, files: bool
+    ) -> Restore:
+        if to.why:
+            raise InvalidRequest(f"{to.why} The files alone can go back.", reason="conversation")
+        if to.nothing:
+            raise InvalidRequest("There is nothing to take back: those turns changed no files.")
+        plan = await self._restorer(session).plan(to.runs)
+        begun = Restoring(
+            id=id,
+            turn=to.turn,
+            files=files,
+            conversation=to.conversation,
+            changes=tuple(plan.changes),
+            conflicts=tuple(sorted(plan.conflicts)),
+            undoes=to.undoes,
+        )
+        await session.append(lambda now: Write([begun], plan.blobs))
+        return await self._finish(session, found, begun, plan.conflicts)
+
+    async def _finish(
+        self, session: Session, found: History, begun: Restoring, conflicts: Mapping[str, str]
+    ) -> Restore:
+        """From the intent on; the files look as they may."""
+        restorer = self._restorer(session)
+        done = await restorer.perform(begun.changes, _label(found, begun))
+        problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
+        restored = Restored(
+            id=begun.id,
+            turn=begun.turn,
+            files=begun.files,
+            conversation=begun.conversation,
+            changes=tuple(done.changes),
+            conflicts=tuple(sorted(problems)),
+            undoes=begun.undoes,
+        )
+
+        def decide(now: State) -> Write:
+            noted = note(now, restored, found, restorer.root)
+            return Write([restored, noted] if noted else [restored], done.blobs)
+
+        await session.append(decide)
+        found = await self._history(session)
+        return await self._known(session, found, found.restores[begun.id], problems)
+
+    async def _known(
+        self,
+        session: Session,
+        found: History,
+        done: Undone,
+        problems: Mapping[str, str] = MappingProxyType({}),
+    ) -> Restore:
+        """What a restore came to, from the log."""
+        event, restorer = done.event, self._restorer(session)
+        contents = await restorer.contents(event.changes)
+        changed = await asyncio.to_thread(
+            lambda: [shown(c, contents, restorer.name(c.path)) for c in event.changes]
+        )
+        left = [
+            FileChanged(path, "nothing", conflict=problems.get(path, LEFT))
+            for path in event.conflicts
+        ]
+        back = event.conversation and not done.redid
+        prompt = found.turns[event.turn].content if back else ()
+        return Restore(
+            id=event.id,
+            turn=event.turn,
+            undoes=event.undoes,
+            turns=found.turns_of(done.steps, done.talked),
+            files=tuple(sorted([*changed, *left], key=lambda file: file.path)),
+            conversation=event.conversation,
+            prompt=prompt,
+            text=said(prompt),
+        )
+
+    async def _history(self, session: Session) -> History:
+        await session.refresh()
+        entries = await self._world.store.read(session.stream)
+        return await asyncio.to_thread(history, entries)
+
+    def _restorer(self, session: Session) -> Restorer:
+        opened = session.state.opened
+        if self._world.files is None or opened is None:
+            raise InvalidRequest("There are no files to go back to here.")
+        return Restorer(self._world.files, self._world.store, opened.root or opened.cwd)
+
+
+def _check_rests(state: State) -> None:
+    if state.turn:
+        raise InvalidRequest("A turn is running: cancel it first, then undo it.", reason="busy")
+    if state.compact:
+        raise InvalidRequest("The conversation is being compacted: wait for it.", reason="busy")
+
+
+def _label(found: History, begun: Restoring) -> str:
+    """What the editor's own undo shows."""
+    turn = found.turns.get(begun.turn)
+    name = first_words(turn.content) if turn else ""
+    return f"{'Redo' if begun.undoes else 'Undo'}: {name}" if name else "Undo a turn"

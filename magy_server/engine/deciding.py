@@ -1,0 +1,382 @@
+"""Decisions, carried out: the file first, then the log, so that neither says what is not so.
+
+A decision that changes the file is put into the journal before that, as an intent with the review
+as it was. Who finds an intent without its outcome (the process died in between) looks at the file:
+when it is as decided, the outcome is written down; when not, nothing has happened, the hunks are
+still pending, and the person decides again. To decide the same again does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from magy_server.core.errors import (
+    Conflict,
+    EditorError,
+    EditRefused,
+    NotFound,
+    ToolError,
+)
+from magy_server.core.ports import Found
+from magy_server.core.reviews import Decision, Reviewed
+from magy_server.edits.review import Review
+from magy_server.edits.text import plain
+from magy_server.engine import moving_back
+from magy_server.engine import review_log as log
+from magy_server.engine.decisions import Chosen, Made, choose, decide, undone
+from magy_server.engine.held import Held, Side, placed, stored, typed
+from magy_server.engine.moving_back import Back
+from magy_server.engine.review_desk import Desk
+from magy_server.engine.review_file import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
+from magy_server.engine.review_hunks import Now, infos, review_file
+from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
+from magy_server.engine.review_notes import noted
+
+ATTEMPTS = 5
+"""How often a decision is worked out again because file or log moved on meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A decision on its way. `hunks` are those that models are told of; `taken`: the verb that is
+    taken back."""
+
+    now: Now
+    at: Standing
+    made: Made
+    decision: Decision
+    hunks: tuple[HunkInfo, ...]
+    cut: bool = False
+    taken: str = ""
+
+
+class Deciding:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def resolve(self, path: str, wish: Wish, proposed: bool) -> Outcome:
+        stream = (await self._desk.known(path, proposed)).stream
+        wish = replace(wish, key=wish.key or uuid4().hex)
+        async with self._desk.lock(stream):
+            await self._mend(stream)
+            if known := await self._known(stream, wish.key):
+                return known
+            return await self._attempts(stream, lambda: self._resolve(stream, wish))
+
+    async def undo(self, stream: str, id: str, by: str, key: str) -> Outcome:
+        key = key or uuid4().hex
+        async with self._desk.lock(stream):
+            await self._mend(stream)
+            if known := await self._known(stream, key):
+                return known
+            return await self._attempts(stream, lambda: self._undo(stream, id, by, key))
+
+    async def find(self, id: str, path: str) -> str:
+        """The stream of a decision. Raises NotFound."""
+        store = self._desk.world.store
+        if path:
+            for proposed in (False, True):
+                stream = log.stream_of(path, proposed)
+                if log.find(await store.read(stream), id):
+                    return stream
+        for kind in (APPLIED, PROPOSED) if not path else ():
+            for info in (await store.streams(kind, limit=200)).items:
+                if log.find(await store.read(info.stream), id):
+                    return info.stream
+        raise NotFound(f"There is no decision {id!r}. `magy/review/get` names those of a file.")
+
+    async def mend(self, at: Standing) -> bool:
+        """True when a decision that was interrupted is now written down."""
+        lock = self._desk.lock(at.stream)
+        if not _begun(at) or lock.locked():
+            return False
+        async with lock:
+            return await self._mend(at.stream)
+
+    async def committed(self, stream: str, ids: tuple[str, ...]) -> None:
+        """These hunks are in the commit that is checked out."""
+        async with self._desk.lock(stream):
+            at = await log.standing(self._desk.world.store, stream)
+            now = await self._desk.now(at)
+            chosen = choose(now, Which(ids=ids))
+            if chosen.missing or _begun(at):
+                return
+            made = await asyncio.to_thread(decide, now, Wish("accept", Which(ids=ids)), chosen)
+            decision = Decision(id=uuid4().hex, verb="commit", hunks=ids, by="git")
+            with suppress(Conflict):  # the next look finds it
+                await self._write_both(_Work(now, at, made, decision, made.hunks))
+
+    # --- what is asked for ----------------------------------------------------------------------
+
+    async def _attempts(self, stream: str, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return await work()
+            except (Conflict, EditRefused) as error:
+                last = error
+                await asyncio.sleep(0.01 * attempt)
+        raise last
+
+    async def _known(self, stream: str, key: str) -> Outcome | None:
+        entries = await self._desk.world.store.read(stream)
+        found = log.find(entries, key)
+        if found is None or found.after is None:
+            return None
+        now = await self._desk.now(await log.standing(self._desk.world.store, stream))
+        verb = found.decision.verb
+        state = _STATES.get(verb, "pending")
+        results = tuple((id, state) for id in found.decision.hunks)
+        return Outcome(review_file(now, log.journal(entries)), key, results, known=True)
+
+    async def _resolve(self, stream: str, wish: Wish) -> Outcome:
+        at = await log.standing(self._desk.world.store, stream)
+        now = await self._desk.now(at)
+        chosen = choose(now, wish.which)
+        if chosen.missing or not chosen.hunks:
+            return await self._stale(now, at, chosen)
+        made = await asyncio.to_thread(decide, now, wish, chosen)
+        if not made.hunks:
+            text = f"{now.held.name}: the user changed these lines since they were proposed."
+            return Outcome(await self._file(now, at), "", made.results, text)
+        decision = Decision(
+            id=wish.key,
+            verb=wish.verb,
+            hunks=tuple(hunk.id for hunk in made.hunks),
+            reason=wish.reason,
+            text=wish.text,
+            by=wish.by,
+        )
+        work = _Work(now, at, made, decision, made.hunks, chosen.cut)
+        return await (self._move_back(work) if made.moves else self._carry_out(work))
+
+    async def _stale(self, now: Now, at: Standing, chosen: Chosen) -> Outcome:
+        results: list[tuple[str, HunkState]] = [(id, "stale") for id in chosen.missing]
+        results += [(hunk.id, hunk.state) for hunk in chosen.hunks]
+        text = "There is no such hunk any more; nothing was decided. Look at what there is now."
+        if not now.hunks:
+            text = f"Nothing is pending in {now.held.name} (any more)."
+        return Outcome(await self._file(now, at), "", tuple(results), text)
+
+    async def _undo(self, stream: str, id: str, by: str, key: str) -> Outcome:
+        store = self._desk.world.store
+        entries = await store.read(stream)
+        found = log.find(entries, id)
+        if found is None or found.after is None:
+            raise NotFound(f"There is no decision {id!r}.")
+        at = await log.standing(store, stream)
+        now = await self._desk.now(at)
+        if any(done.id == id and done.taken_back for done in log.journal(entries)):
+            text = "That decision was taken back already."
+            return Outcome(review_file(now, log.journal(entries)), "", (), text)
+        before, after = await self._held(found.before), await self._held(found.after)
+        made = await asyncio.to_thread(undone, now, before, after)
+        if isinstance(made, str):
+            return Outcome(review_file(now, log.journal(entries)), "", (), made)
+        about = {hunk.id: hunk for hunk in (*infos(before), *infos(after))}
+        hunks = tuple(about[hunk] for hunk in found.decision.hunks if hunk in about)
+        decision = Decision(id=key, verb="undo", hunks=found.decision.hunks, by=by, undoes=id)
+        return await self._carry_out(
+            _Work(now, at, made, decision, hunks, taken=found.decision.verb)
+        )
+
+    async def _held(self, event: Reviewed) -> Held:
+        return await log.held(self._desk.world.store, Standing("", 0, event), self._desk.files.text)
+
+    # --- carrying it out ------------------------------------------------------------------------
+
+    async def _carry_out(self, work: _Work) -> Outcome:
+        """Raises EditRefused or Conflict: something moved on, work it out again."""
+        now, made, files = work.now, work.made, self._desk.files
+        file = self._desk.made(made.file) if made.file is not None else None
+        if file is None or file.version == now.live.version:
+            return await self._write_both(work)
+        held = made.held if now.held.proposed else replace(made.held, text=file)
+        work = replace(work, made=replace(made, held=held, file=file))
+        intent = stored(
+            now.held, files.encode, decision=work.decision.model_copy(update={"intent": True})
+        )
+        at = await self._desk.append(work.at, [intent], pending=True)
+        label = f"Magy: {work.decision.verb} in {now.held.name}"
+        try:
+            found = await files.put(now.held.root, now.found, file.version, file.data, label)
+        except EditRefused:
+            await self._withdraw(at, now)
+            raise
+        except (ToolError, EditorError):
+            found = await files.look(now.held.root, now.held.path)
+            if found.version != file.version:
+                await self._withdraw(at, now)
+                raise
+        return await self._finish(replace(work, at=at), found)
+
+    async def _write_both(self, work: _Work) -> Outcome:
+        """The file stays as it is."""
+        now, encode = work.now, self._desk.files.encode
+        held = work.made.held
+        if now.held.proposed:
+            held = placed(held, now.live).held
+        intent = stored(
+            now.held, encode, decision=work.decision.model_copy(update={"intent": True})
+        )
+        outcome = stored(held, encode, decision=work.decision)
+        after = await self._desk.shown(work.at.seq + 2, held, outcome.event, now.found)
+        notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
+        at = await self._desk.append(work.at, [intent, outcome], after.held.pending, notes)
+        return await self._outcome(work, after, at)
+
+    async def _finish(self, work: _Work, found: Found) -> Outcome:
+        """The file is as decided, or as the editor then made it."""
+        for _ in range(ATTEMPTS):
+            live = self._desk.side(found)
+            held = work.made.held
+            held = placed(held, live).held if held.proposed else typed(held, live)
+            outcome = stored(held, self._desk.files.encode, decision=work.decision)
+            after = await self._desk.shown(work.at.seq + 1, held, outcome.event, found)
+            notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
+            try:
+                at = await self._desk.append(work.at, [outcome], after.held.pending, notes)
+            except Conflict:
+                if known := await self._known(work.at.stream, work.decision.id):
+                    return replace(known, known=False, results=work.made.results)
+                work, found = await self._moved_on(work)
+                continue
+            return await self._outcome(work, after, at)
+        raise Conflict(f"{work.now.held.name}: too much is decided about it at once; try again.")
+
+    async def _moved_on(self, work: _Work) -> tuple[_Work, Found]:
+        """Somebody else wrote into the journal after the file was put: from there the file shows
+        what was decided."""
+        at = await log.standing(self._desk.world.store, work.at.stream)
+        now = await self._desk.now(at)
+        held = now.held
+        if work.decision.verb == "amend" and not held.proposed:
+            held = _taken(now, work)
+        return replace(work, at=at, made=replace(work.made, held=held)), now.found
+
+    async def _withdraw(self, at: Standing, now: Now) -> None:
+        """Nothing was done."""
+        with suppress(Conflict):  # then what came after it says how things are
+            await self._desk.append(at, [stored(now.held, self._desk.files.encode)], True)
+
+    async def _move_back(self, work: _Work) -> Outcome:
+        """A file that an agent moved goes back to where it was, with what is still pending."""
+        now = work.now
+        back = await moving_back.planned(self._desk, now, work.made)
+        intent = work.decision.model_copy(update={"intent": True})
+        event = stored(now.held, self._desk.files.encode, decision=intent)
+        work = replace(work, at=await self._desk.append(work.at, [event], True))
+        try:
+            return await self._moved_back(work, back)
+        except (ToolError, EditorError):
+            await self._withdraw(work.at, now)
+            raise
+
+    async def _moved_back(self, work: _Work, back: Back) -> Outcome:
+        held, root = back.held, work.now.held.root
+        label = f"Magy: {work.decision.verb} in {work.now.held.name}"
+        found, gone = await moving_back.carry_out(self._desk, root, back, label)
+        target = await self._desk.standing(held.path, False)
+        if held.pending and not target.pending:
+            pending = typed(held, self._desk.side(found))
+            await self._desk.append(target, [stored(pending, self._desk.files.encode)], True)
+        left = replace(back.made.held, base=Side(), text=Side(), review=Review(()), moved_from="")
+        return await self._finish(replace(work, made=replace(back.made, held=left)), gone)
+
+    # --- what was interrupted -------------------------------------------------------------------
+
+    async def _mend(self, stream: str) -> bool:
+        at = await log.standing(self._desk.world.store, stream)
+        if not _begun(at):
+            return False
+        assert at.event is not None and at.event.decision is not None
+        now = await self._desk.now(at)
+        decision = at.event.decision.model_copy(update={"intent": False})
+        before = await self._held(at.event)
+        hunks = tuple(hunk for hunk in infos(before) if hunk.id in decision.hunks)
+        work = _Work(now, at, Made(now.held, None, (), hunks), decision, hunks)
+        was = before.base if before.proposed else before.text
+        if back := await moving_back.begun(self._desk, at, before, decision, now):
+            with suppress(Conflict, ToolError, EditorError):
+                await self._moved_back(work, back)
+                return True
+            return False
+        if now.unreadable or now.live.version == was.version:
+            return False
+        if decision.verb == "undo":
+            mended = await self._undone_again(work, before)
+        else:
+            mended = work if not _left(now, decision) else None
+        if mended is None:
+            return False
+        if decision.verb == "amend" and not before.proposed:
+            mended = replace(mended, made=replace(mended.made, held=_taken(now, mended)))
+        try:
+            await self._finish(mended, now.found)
+        except Conflict:
+            return False
+        return True
+
+    async def _undone_again(self, work: _Work, before: Held) -> _Work | None:
+        """What the undo comes to, if the file shows that it was done."""
+        entries = await self._desk.world.store.read(work.at.stream)
+        found = log.find(entries, work.decision.undoes)
+        if found is None or found.after is None:
+            return None
+        source = replace(work.now, held=before, live=before.text)
+        made = undone(source, await self._held(found.before), await self._held(found.after))
+        if isinstance(made, str) or made.file is None:
+            return None
+        held = replace(made.held, text=self._desk.made(made.held.text))
+        wanted = {hunk.id for hunk in infos(held)}
+        shown = {hunk.id for hunk in infos(typed(held, work.now.live))}
+        if not wanted & shown and wanted:
+            return None
+        about = {hunk.id: hunk for hunk in (*infos(held), *infos(before))}
+        hunks = tuple(about[id] for id in work.decision.hunks if id in about)
+        return replace(work, made=made, hunks=hunks, taken=found.decision.verb)
+
+    # --- answers --------------------------------------------------------------------------------
+
+    async def _outcome(self, work: _Work, after: Now, at: Standing) -> Outcome:
+        message = ""
+        if any(state == "conflict" for _, state in work.made.results):
+            message = "Hunks whose lines the user changed since they were proposed were left."
+        file = await self._file(replace(after, seq=at.seq), at)
+        results = work.made.results
+        if not results:
+            results = tuple((hunk.id, "pending") for hunk in after.hunks
+                            if hunk.id in work.decision.hunks)  # fmt: skip
+        return Outcome(file, work.decision.id, results, message)
+
+    async def _file(self, now: Now, at: Standing) -> ReviewFile:
+        entries = await self._desk.world.store.read(at.stream)
+        return await asyncio.to_thread(review_file, now, log.journal(entries))
+
+
+def _begun(at: Standing) -> bool:
+    return bool(at.event and at.event.decision and at.event.decision.intent)
+
+
+def _left(now: Now, decision: Decision) -> bool:
+    return any(hunk.id in decision.hunks for hunk in now.hunks)
+
+
+def _taken(now: Now, work: _Work) -> Held:
+    """What a person amended is accepted as it then reads."""
+    texts = {plain(work.decision.text).rstrip("\n")}
+    olds = {hunk.old for hunk in work.hunks}
+    ids = [h.id for h in now.hunks if plain(h.new).rstrip("\n") in texts and h.old in olds]
+    if not ids:
+        return now.held
+    chosen = choose(now, Which(ids=tuple(ids)))
+    return decide(now, Wish("accept", Which(ids=tuple(ids))), chosen).held
+
+
+_STATES: dict[str, HunkState] = {
+    "accept": "accepted", "commit": "accepted", "reject": "rejected", "amend": "amended",
+    "comment": "commented",
+}  # fmt: skip

@@ -1,0 +1,357 @@
+"""What a decision comes to: pure, from the review as it is now to the review, and the file, as they
+shall be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.reviews import Comment
+from magy_server.core.values import Origin, Version
+from magy_server.edits.diff import blocks
+from magy_server.edits.hunks import accept, cut, reject
+from magy_server.edits.proposal import accepted, within
+from magy_server.edits.rebase import merge3
+from magy_server.edits.review import PERSON, Mark, Part, Review, compare, joined, put_back
+from magy_server.edits.text import plain, split, usual_end
+from magy_server.engine.held import Held, Side, reworded
+from magy_server.engine.review_file import HunkInfo, HunkState, Which, Wish
+from magy_server.engine.review_hunks import Now
+
+DONE: dict[str, HunkState] = {
+    "accept": "accepted", "reject": "rejected", "amend": "amended", "comment": "commented",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Hunks, whole or (`cut`) only some lines of them."""
+
+    hunks: tuple[HunkInfo, ...]
+    missing: tuple[str, ...] = ()
+    review: Review | None = None
+    parts: tuple[int, ...] = ()
+    cut: bool = False
+
+    @property
+    def kinds(self) -> set[str]:
+        """Of those of the file as a whole."""
+        return {hunk.kind for hunk in self.hunks if hunk.whole}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """`file`: what the file shall be; None: it stays. `moves`: to where it was before."""
+
+    held: Held
+    file: Side | None
+    results: tuple[tuple[str, HunkState], ...]
+    hunks: tuple[HunkInfo, ...]
+    """Those that were decided."""
+    moves: bool = False
+
+
+def choose(now: Now, which: Which) -> Chosen:
+    """`missing` are ids that name nothing (any more): then nothing may be decided."""
+    known = {hunk.id: hunk for hunk in now.hunks}
+    if which.lines is not None:
+        return _by_lines(now, which.lines.start, which.lines.end)
+    ids = tuple(known) if which.all else tuple(dict.fromkeys(which.ids))
+    found = tuple(known[id] for id in ids if id in known)
+    parts = tuple(number for id in ids for number in now.parts.get(id, ()))
+    return Chosen(found, tuple(id for id in ids if id not in known), now.held.review, parts)
+
+
+def _by_lines(now: Now, start: int, end: int) -> Chosen:
+    own = [hunk for hunk in now.hunks if not hunk.whole]
+    met = tuple(hunk for hunk in own if hunk.start <= end and start <= hunk.end
+                and (max(hunk.start, start) < min(hunk.end, end) or hunk.start == hunk.end
+                     or start == end))  # fmt: skip
+    if now.held.proposed or now.held.review is None:
+        parts = tuple(number for hunk in met for number in now.parts[hunk.id])
+        return Chosen(met, () if met else (f"lines {start}-{end}",), now.held.review, parts)
+    review, chosen = cut(now.held.review, start, end)
+    missing = () if chosen else (f"lines {start}-{end}",)
+    return Chosen(met, missing, review, tuple(chosen), cut=True)
+
+
+def decide(now: Now, wish: Wish, chosen: Chosen) -> Made:
+    """Raises InvalidRequest for what cannot be decided so."""
+    if wish.verb == "comment":
+        return _commented(now, wish, chosen)
+    if wish.verb == "amend" and (len(chosen.hunks) != 1 or chosen.hunks[0].whole):
+        raise InvalidRequest("Amend one hunk of lines at a time: name the one that `text` is for.")
+    if now.held.proposed:
+        return _of_proposal(now, wish, chosen)
+    _check_own(now, wish, chosen)
+    results = tuple((hunk.id, DONE[wish.verb]) for hunk in chosen.hunks)
+    match wish.verb:
+        case "accept":
+            held = _accepted(now.held, chosen)
+            return Made(held, None, results, chosen.hunks)
+        case "reject":
+            held = _rejected(now.held, chosen)
+            moves = "rename" in chosen.kinds
+            return Made(held, held.text, results, chosen.hunks, moves)
+        case _:
+            held = _amended(now.held, chosen, wish.text)
+            return Made(held, held.text, results, chosen.hunks)
+
+
+def _commented(now: Now, wish: Wish, chosen: Chosen) -> Made:
+    if not wish.text.strip():
+        raise InvalidRequest("A comment needs a `text`.")
+    made = [Comment(id=f"{wish.key}.{n}", hunk=h.id, text=wish.text)
+            for n, h in enumerate(chosen.hunks)]  # fmt: skip
+    held = replace(now.held, comments=(*now.held.comments, *made))
+    results = tuple((hunk.id, DONE["comment"]) for hunk in chosen.hunks)
+    return Made(held, None, results, chosen.hunks)
+
+
+def _check_own(now: Now, wish: Wish, chosen: Chosen) -> None:
+    """What is only compared as a whole cannot be put back without what came since."""
+    touched = now.live.version != now.event.agent
+    if wish.verb == "reject" and touched and chosen.kinds & {"binary", "link", "create"}:
+        raise InvalidRequest(
+            f"{now.held.name} was changed since the agent wrote it, and what came since would be "
+            "lost. Put it back yourself, or accept it as it is.",
+            reason="conflict",
+        )
+
+
+# --- what is applied ------------------------------------------------------------------------------
+
+
+def _accepted(held: Held, chosen: Chosen) -> Held:
+    review, base, text = held.review, held.base, held.text
+    if review is not None and chosen.review is not None:
+        review = accept(chosen.review, chosen.parts)
+        base = reworded(base, review.base, text)
+    if "mode" in chosen.kinds:
+        base = replace(base, version=_with_kind(base.version, text.version))
+    if chosen.kinds & {"binary", "link", "create", "remove"}:
+        base = text
+    moved = "" if "rename" in chosen.kinds else held.moved_from
+    return _ended(replace(held, base=base, review=review, moved_from=moved))
+
+
+def _ended(held: Held) -> Held:
+    """A file that is all accepted is its own base: so is one that is gone."""
+    if held.review is not None and not held.review.parts and held.base.exists != held.text.exists:
+        if held.text.exists and not held.text.lines:
+            return held  # that it exists at all is still to be decided
+        return replace(held, base=held.text)
+    return held
+
+
+def _rejected(held: Held, chosen: Chosen) -> Held:
+    review, base, text = held.review, held.base, held.text
+    if review is not None and chosen.review is not None:
+        review = reject(chosen.review, chosen.parts, spare=True)
+        base = reworded(base, review.base, text)  # with what is spared
+        gone = not review.text and not base.exists
+        new = list(review.text)
+        like = text if text.exists else base
+        text = Side() if gone else reworded(_existing(text, base, new), new, like)
+    if "mode" in chosen.kinds:
+        text = replace(text, version=_with_kind(text.version, base.version))
+    if chosen.kinds & {"binary", "link", "create", "remove"}:
+        text = base
+        review = Review(base.lines) if base.lines is not None else None
+    return replace(held, base=base, text=text, review=review)
+
+
+def _existing(text: Side, base: Side, new: Sequence[str]) -> Side:
+    """A file that is put back is of the kind that it was."""
+    if text.exists or not new:
+        return text
+    return Side(base.version.model_copy(update={"hash": "?"}), base.data, ())
+
+
+def _with_kind(version: Version, other: Version) -> Version:
+    return Version(hash=version.hash, kind=other.kind)
+
+
+def _amended(held: Held, chosen: Chosen, text: str) -> Held:
+    """With `text` in the place of the hunk, which is decided with that."""
+    assert chosen.review is not None
+    review = chosen.review
+    own = [review.parts[number] for number in chosen.parts]
+    start, end = own[0].start, own[-1].end
+    new = _fitting(text, review.text, end)
+    kept = [part for number, part in enumerate(review.parts) if number not in chosen.parts]
+    shift = len(new) - (end - start)
+    moved = [part.moved(shift if part.start >= end else 0) for part in kept]
+    lines = put_back(review.text, [Part(start, end, new, ())])
+    after = Review(lines, joined(lines, moved))
+    base = reworded(held.base, after.base, held.text)
+    here = held.text if held.text.exists else _existing(held.text, held.base, lines)
+    return _ended(replace(held, base=base, text=reworded(here, lines, held.base), review=after))
+
+
+def _fitting(text: str, lines: Sequence[str], end: int) -> tuple[str, ...]:
+    """As whole lines with the line ends of the file."""
+    whole = "".join(lines)
+    usual = usual_end(whole) or "\n"
+    if text and not text.endswith(("\n", "\r")) and (end < len(lines) or _ends(lines)):
+        text += "\n"
+    return tuple(split(plain(text).replace("\n", usual)))
+
+
+def _ends(lines: Sequence[str]) -> bool:
+    return not lines or lines[-1].endswith(("\n", "\r"))
+
+
+# --- what is proposed -----------------------------------------------------------------------------
+
+
+def _of_proposal(now: Now, wish: Wish, chosen: Chosen) -> Made:
+    held = now.held
+    if wish.verb == "reject":
+        results = tuple((hunk.id, DONE["reject"]) for hunk in chosen.hunks)
+        return Made(_dropped(held, chosen), None, results, chosen.hunks)
+    if wish.verb == "amend":
+        hunk = chosen.hunks[0]
+        lines = list(now.live.lines or ())
+        lines[hunk.start : hunk.end] = _fitting(wish.text, now.live.lines or (), hunk.end)
+        file = reworded(_existing(now.live, held.text, lines), lines, held.text)
+        results = ((hunk.id, DONE["amend"]),)
+        return Made(_dropped(held, chosen), file, results, chosen.hunks)
+    free = [hunk for hunk in chosen.hunks if hunk.state != "conflict"]
+    results = tuple(
+        (hunk.id, DONE["accept"] if hunk in free else "conflict") for hunk in chosen.hunks
+    )
+    parts = [number for hunk in free for number in now.parts.get(hunk.id, ())]
+    taken = Chosen(tuple(free), (), held.review, tuple(parts))
+    if not free:
+        return Made(held, None, results, ())
+    return Made(_accepted(held, taken), _applied(now, taken), results, tuple(free))
+
+
+def _dropped(held: Held, chosen: Chosen) -> Held:
+    """The proposal without these hunks."""
+    review, text = held.review, held.text
+    if review is not None:
+        review = reject(review, chosen.parts)
+        gone = not review.text and not held.base.exists
+        text = Side() if gone else reworded(text, list(review.text), held.base)
+    if "mode" in chosen.kinds:
+        text = replace(text, version=_with_kind(text.version, held.base.version))
+    if chosen.kinds & {"binary", "link", "create", "remove"} or (
+        review is not None and not review.parts and not held.text.exists
+    ):
+        return replace(held, text=held.base, review=_plain(held.base))
+    return replace(held, text=text, review=review)
+
+
+def _plain(one: Side) -> Review | None:
+    return Review(one.lines) if one.lines is not None else None
+
+
+def _applied(now: Now, chosen: Chosen) -> Side:
+    """The live file with these hunks."""
+    live, text, kinds = now.live, now.held.text, chosen.kinds
+    if kinds & {"binary", "link", "create", "remove"}:
+        return text
+    if not text.exists:
+        return Side()  # all its lines are proposed to go, and the file with them
+    lines = list(live.lines or ())
+    own = [hunk for hunk in chosen.hunks if not hunk.whole]
+    review = now.held.review
+    if own and review is not None:
+        spots = [
+            spot
+            for number in chosen.parts
+            for spot in within(now.places, review.parts[number].start, review.parts[number].end)
+        ]
+        lines = accepted(lines, list(dict.fromkeys(spots)))
+    file = reworded(_existing(live, text, lines), lines, text)
+    if "mode" in kinds or not live.exists:
+        file = replace(file, version=_with_kind(file.version, text.version))
+    return file
+
+
+# --- taking back ----------------------------------------------------------------------------------
+
+
+def undone(now: Now, before: Held, after: Held) -> Made | str:
+    """What a decision led from and to, taken back in the review as it is now; or a sentence: what
+    it was about has been changed since."""
+    held = now.held
+    base = _back(held.base, after.base, before.base)
+    text = _back(held.text, after.text, before.text)
+    file = _back(now.live, after.base, before.base) if held.proposed else text
+    if base is None or text is None or file is None or before.moved_from != after.moved_from:
+        return (
+            f"What was decided about {held.name} cannot be taken back by itself: the same lines "
+            "were changed since. Change them in the editor."
+        )
+    origins = tuple(dict.fromkeys((*held.origins, *before.origins)))
+    review = _review_back(now, before, base, text, origins)
+    said = [comment for comment in held.comments if comment not in after.comments]
+    comments = tuple(dict.fromkeys((*before.comments, *said)))
+    result = replace(held, base=base, text=text, review=review, origins=origins, comments=comments)
+    changes = file.version != now.live.version
+    return Made(result, file if changes else None, (), ())
+
+
+def _back(now: Side, after: Side, before: Side) -> Side | None:
+    """`after` -> `before`, done to `now`; None: it does not fit."""
+    if before.version == after.version:
+        return now
+    if now.version == after.version:
+        return before
+    texts = now.lines is not None and after.lines is not None and before.lines is not None
+    if not texts or not (now.exists and after.exists and before.exists):
+        return None
+    assert now.lines is not None and after.lines is not None and before.lines is not None
+    merged = merge3("".join(after.lines), "".join(now.lines), "".join(before.lines))
+    if merged.conflicts:
+        return None
+    found = reworded(now, split(merged.text), now)
+    if before.version.kind == after.version.kind:
+        return found
+    if now.version.kind != after.version.kind:
+        return None
+    return replace(found, version=_with_kind(found.version, before.version))
+
+
+def _review_back(
+    now: Now, before: Held, base: Side, text: Side, origins: Sequence[Origin]
+) -> Review | None:
+    if base.lines is None or text.lines is None:
+        return None
+    again = _renumbered(before, origins)
+    if before.base.lines == base.lines and before.text.lines == text.lines and again:
+        return again
+    hints: list[Mark] = []
+    for one in (_renumbered(now.held, origins), again):
+        if one is not None:
+            hints += _found_again(one, text.lines)
+    return compare(base.lines, text.lines, hints)
+
+
+def _renumbered(held: Held, origins: Sequence[Origin]) -> Review | None:
+    if held.review is None:
+        return None
+
+    def by(mark: Mark) -> Mark:
+        known = mark.by != PERSON and mark.by < len(held.origins)
+        return replace(mark, by=origins.index(held.origins[mark.by])) if known else mark
+
+    parts = (
+        replace(part, marks=tuple(by(mark) for mark in part.marks)) for part in held.review.parts
+    )
+    return Review(held.review.text, tuple(parts))
+
+
+def _found_again(review: Review, text: Sequence[str]) -> list[Mark]:
+    """The marks of lines that `text` still has."""
+    changes = blocks(review.text, text)
+    found = []
+    for mark in review.marks:
+        delta = sum((d - c) - (b - a) for a, b, c, d in changes if b <= mark.start)
+        if not any(max(a, mark.start) < min(b, mark.end) for a, b, _, _ in changes):
+            found.append(replace(mark, start=mark.start + delta, end=mark.end + delta, removed=0))
+    return found

@@ -1,0 +1,96 @@
+"""A file that an agent moved goes back to where it was: both ends of that, or neither."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from magy_server.core.errors import EditorError, InvalidRequest, ToolError
+from magy_server.core.ports import Found
+from magy_server.core.reviews import Decision
+from magy_server.engine.decisions import Made, choose, decide
+from magy_server.engine.held import NOTHING, Held, Side
+from magy_server.engine.restoring import look
+from magy_server.engine.review_desk import Desk
+from magy_server.engine.review_file import Which, Wish
+from magy_server.engine.review_hunks import Now
+from magy_server.engine.review_log import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """`found` is where the file is, `there` what is at its old path, `file` what shall be there."""
+
+    made: Made
+    found: Found
+    there: Found
+    file: Side
+
+    @property
+    def held(self) -> Held:
+        """What is still pending, at the old path."""
+        return replace(self.made.held, path=self.there.path, moved_from="", text=self.file)
+
+    @property
+    def came(self) -> bool:
+        """It is there already."""
+        return self.there.version == self.file.version and self.there.disk is None
+
+
+async def planned(desk: Desk, now: Now, made: Made) -> Back:
+    """Raises InvalidRequest when one of the ends is known to be in the way."""
+    back = await _back(desk, now, made)
+    if back.there.version.hash is not None and not back.came:
+        raise InvalidRequest(
+            f"There is something else at {back.there.path} by now. Move it away first, or accept "
+            "the new name.",
+            reason="conflict",
+        )
+    if now.found.disk is not None:
+        raise InvalidRequest(
+            f"{now.held.name} has changes in the editor that are not saved. Save or drop them "
+            "first; nothing was changed.",
+            reason="conflict",
+        )
+    return back
+
+
+async def _back(desk: Desk, now: Now, made: Made) -> Back:
+    held = now.held
+    there = await look(desk.files, desk.world.store, held.root, held.moved_from, True)
+    file = desk.made(made.held.text)
+    version = file.version.model_copy(update={"mode": now.live.version.mode})
+    return Back(made, now.found, there, replace(file, version=version))
+
+
+async def carry_out(desk: Desk, root: str, back: Back, label: str) -> tuple[Found, Found]:
+    """What is then at the old path, and at the new one. Raises ToolError, EditorError: nothing has
+    changed."""
+    files, there = desk.files, back.there
+    found = await files.put(root, there, back.file.version, back.file.data, label)
+    try:
+        return found, await files.put(root, back.found, NOTHING, b"", label)
+    except (ToolError, EditorError):
+        if not back.came:
+            with suppress(ToolError, EditorError):
+                await files.put(root, found, there.version, there.data, label)
+        raise
+
+
+async def begun(
+    desk: Desk, at: Standing, before: Held, decision: Decision, now: Now
+) -> Back | None:
+    """The move that a process was at when it died, if the file has arrived at its old path. `at` is
+    the intent, `before` the review then. None: there is none, or it never began."""
+    if decision.verb != "reject" or not before.moved_from or at.event is None:
+        return None
+    text = before.text
+    seen = Found(before.path, text.version, text.data, text.text)
+    then = await desk.shown(at.seq, before, at.event, seen)
+    which = Which(ids=decision.hunks)
+    chosen = choose(then, which)
+    if chosen.missing or "rename" not in chosen.kinds:
+        return None
+    back = await _back(desk, then, decide(then, Wish("reject", which), chosen))
+    still = now.live.version in (NOTHING, text.version) and now.found.disk is None
+    return replace(back, found=now.found) if back.came and still else None

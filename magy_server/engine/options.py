@@ -1,0 +1,51 @@
+"""The options of a session: what may be chosen, and what holds where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from magy_server.core.errors import InvalidRequest, ProviderError
+from magy_server.engine.world import World
+
+Option = Literal["agent", "model", "bypass", "title", "review"]
+VALUES: Mapping[str, Sequence[str]] = {
+    "bypass": ("off", "on"),
+    "review": ("review", "propose", "auto"),
+}
+"""Options that have these values and no others."""
+
+
+def check(world: World, root: str | None, option: Option, value: str) -> None:
+    """Raises InvalidRequest, NotFound or ProviderError when there is no such choice."""
+    if option == "agent":
+        world.agent(value, root)
+    elif option == "model":
+        world.models(root).named(value)
+    elif value not in VALUES.get(option, (value,)):
+        raise InvalidRequest(f"{option} is one of {', '.join(VALUES[option])}, not {value!r}.")
+
+
+async def in_force(world: World, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
+    """A session's options as they hold: one that names no model uses its agent's, or the configured
+    one; "" when there is none."""
+    filled = dict(about)
+    if not filled.get("model"):
+        agent = world.agents(root).get(filled.get("agent", ""))
+        filled["model"] = (agent and agent.model) or await _default_model(world, root)
+    filled["review"] = filled.get("review") or world.settings(root).review
+    filled["bypass"] = filled.get("bypass") or "off"
+    return filled
+
+
+def choices(world: World, root: str | None) -> dict[str, Sequence[str]]:
+    agents = world.agents(root).values()
+    offered = [a.name for a in agents if not a.hidden and a.mode != "subagent"]
+    return {"agent": offered, "model": world.models(root).models(), **VALUES}
+
+
+async def _default_model(world: World, root: str | None) -> str:
+    try:
+        return await world.models(root).default()
+    except ProviderError:
+        return ""  # whoever prompts is told

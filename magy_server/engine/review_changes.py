@@ -1,0 +1,151 @@
+"""What agents changed becomes reviewable in the same append as the end of the call that did it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import FileChange, Finished, Hash
+from magy_server.core.ports import Batch
+from magy_server.core.state import State
+from magy_server.core.values import Kind, Origin, Version
+from magy_server.engine import review_log as log
+from magy_server.engine.context import review_mode
+from magy_server.engine.held import Held, Side, begun, changed, placed, side, stored, typed
+from magy_server.engine.review_desk import Desk
+from magy_server.engine.review_hunks import infos, sessions
+from magy_server.engine.review_log import Standing
+
+COMMAND = 200
+"""Characters of a command that are kept with what changed while it ran."""
+
+
+async def batches(
+    desk: Desk, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
+) -> list[Batch]:
+    """Raises ProposedElsewhere."""
+    opened = state.opened
+    auto = review_mode(state, desk.world) == "auto"
+    changes = [one for one in finished.changes if one.via == "proposed" or not auto]
+    if opened is None or not changes:
+        return []
+    root = opened.root or opened.cwd
+    made = _Changes(desk, root, blobs)
+    moves = {change.moved_from for change in changes if _moves(change)}
+    gone = {c.path: c for c in changes if c.path in moves and c.after is None}
+    for change in changes:
+        commit = await desk.files.head(root, change.path)
+        origin = _origin(state, finished, change, commit or "")
+        if _moves(change):
+            await made.move(change, gone.get(change.moved_from), origin)
+        elif change.path not in gone or change.via == "proposed":
+            await made.add(change, origin)
+    return await asyncio.to_thread(made.batches)
+
+
+def _moves(change: FileChange) -> bool:
+    """What is only proposed is a file to make and one to remove."""
+    return bool(change.moved_from) and change.before is None and change.via != "proposed"
+
+
+def _origin(state: State, finished: Finished, change: FileChange, commit: str) -> Origin:
+    turn = state.turn
+    call = turn.calls.get(finished.call) if turn else None
+    command = str(call.call.arguments.get("command", "")) if call else ""
+    return Origin(
+        session=state.stream.removeprefix("session/"),
+        agent=state.agent,
+        turn=turn.id if turn else "",
+        call=finished.call,
+        command=command[:COMMAND] if change.via == "command" else "",
+        commit=commit,
+    )
+
+
+class ProposedElsewhere(ToolError):
+    """One session proposes for a file, until the person has decided: proposals that do not know of
+    each other cannot be put together."""
+
+
+def _brought(held: Held, now: Side) -> Held:
+    return placed(held, now).held if held.proposed else typed(held, now)
+
+
+class _Changes:
+    """The reviews of the files that one call changed."""
+
+    def __init__(self, desk: Desk, root: str, blobs: Mapping[Hash, bytes]) -> None:
+        self._desk = desk
+        self._root = root
+        self._blobs = blobs
+        self._at: dict[str, Standing] = {}
+        self._held: dict[str, Held] = {}
+        self._by: dict[str, Origin | None] = {}
+
+    async def add(self, change: FileChange, origin: Origin) -> None:
+        before = await self._side(change.before, change.was, change.mode)
+        after = await self._side(change.after, change.now)
+        key = await self._enter(change.path, change.via == "proposed", before)
+        if change.via == "proposed":
+            _check_own(self._held[key], origin.session)
+        self._held[key] = await asyncio.to_thread(changed, self._held[key], after, origin)
+        self._by[key] = origin
+
+    async def move(self, change: FileChange, gone: FileChange | None, origin: Origin) -> None:
+        """The file's review goes with it; where it was, nothing is left to decide."""
+        before = await self._side(gone.before, gone.was, gone.mode) if gone else Side()
+        after = await self._side(change.after, change.now)
+        old = await self._enter(change.moved_from, False, before)
+        new = await self._enter(change.path, False, Side())
+        source = self._held[old]
+        from_ = (source.moved_from or change.moved_from) if source.base.exists else ""
+        held = replace(source, path=change.path, moved_from="" if from_ == change.path else from_)
+        self._held[new] = await asyncio.to_thread(changed, held, after, origin)
+        self._held[old] = begun(self._root, change.moved_from, Side())
+        self._by[new] = origin
+        if self._at[old].event is None:
+            del self._held[old]  # it never was under review
+
+    async def _enter(self, path: str, proposed: bool, before: Side) -> str:
+        """The key under which the review of a file is here, brought to what the file then was."""
+        key = log.stream_of(path, proposed)
+        if key in self._held:
+            return key
+        at = self._at[key] = await log.standing(self._desk.world.store, key)
+        held = begun(self._root, path, before, proposed)
+        if at.event is not None and at.pending:
+            found = await log.held(self._desk.world.store, at, self._desk.files.text)
+            held = await asyncio.to_thread(_brought, found, before)
+        self._held[key] = held
+        return key
+
+    async def _side(self, hash: Hash | None, kind: Kind, mode: int | None = None) -> Side:
+        if hash is None:
+            return Side()
+        data = self._blobs.get(hash)
+        if data is None:
+            data = await self._desk.world.store.blob(hash)
+        version = Version(hash=hash, kind=kind, mode=mode)
+        return await asyncio.to_thread(side, version, data, self._desk.files.text)
+
+    def batches(self) -> list[Batch]:
+        found: list[Batch] = []
+        for key, held in self._held.items():
+            if self._at[key].event is None and not held.pending:
+                continue  # what was done was undone at once
+            by = self._by.get(key)
+            one = stored(held, self._desk.files.encode, by=by)
+            found.append(log.batch(self._at[key], [one.event], one.blobs, held.pending))
+        return found
+
+
+def _check_own(held: Held, session: str) -> None:
+    others = [one for one in sessions(infos(held)) if one != session] if held.pending else []
+    if others:
+        raise ProposedElsewhere(
+            f"Session {others[0]} has proposed changes of {held.name} that the user has not "
+            "decided about yet, so nothing was proposed. Go on with something else, or ask the "
+            "user to decide about those first."
+        )

@@ -1,0 +1,246 @@
+"""Reviews: what agents did to files, hunk by hunk, until a person has decided about it.
+
+One for each process. What it knows is in the streams of the store and in the files themselves, so
+that all processes know the same, and a restart loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
+from magy_server.core.events import Finished, Hash, Noted
+from magy_server.core.ports import Batch
+from magy_server.core.reviews import Reviewed
+from magy_server.core.state import State
+from magy_server.core.tool import Proposal
+from magy_server.core.values import Origin
+from magy_server.engine import review_changes, review_hunks
+from magy_server.engine import review_log as log
+from magy_server.engine.applying import Applying
+from magy_server.engine.deciding import Deciding
+from magy_server.engine.held import held_of, stored
+from magy_server.engine.review_commits import Commits
+from magy_server.engine.review_desk import Changed, Desk
+from magy_server.engine.review_file import (
+    Done,
+    HunkInfo,
+    Lines,
+    Outcome,
+    ReviewFile,
+    Summary,
+    Which,
+    Wish,
+)
+from magy_server.engine.review_hunks import Now
+from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
+from magy_server.engine.review_notes import Pending, reminder
+
+if TYPE_CHECKING:
+    from magy_server.engine.runner import Runner
+
+LOG = logging.getLogger(__name__)
+
+__all__ = [
+    "Done", "HunkInfo", "Lines", "Outcome", "ReviewFile", "Reviews", "Summary", "Which", "Wish",
+]  # fmt: skip
+
+
+class Reviews:
+    """Paths are canonical and absolute. All methods may raise StoreError."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._desk = Desk(runner)
+        self.applying = Applying(self._desk)
+        self._deciding = Deciding(self._desk)
+        self._commits = Commits(self._desk)
+
+    def close(self) -> None:
+        self._desk.close()
+
+    # --- what agents do -------------------------------------------------------------------------
+
+    async def batches(
+        self, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
+    ) -> list[Batch]:
+        """What to append together with `finished`; made anew on Conflict. Then call `said`."""
+        return await review_changes.batches(self._desk, state, finished, blobs)
+
+    def said(self, batches: Sequence[Batch]) -> None:
+        """These were appended: who watches is told."""
+        self._desk.said(batches)
+
+    async def proposal(self, path: str) -> Proposal | None:
+        """Made for what the file is now; None: nothing is proposed."""
+        try:
+            at = await self._desk.known(path, proposed=True)
+        except NotFound:
+            return None
+        now = await self._look(at)
+        if now is None or not now.hunks:
+            return None
+        text = now.held.text
+        data = self._desk.made(text).data if text.exists else None
+        return Proposal(data, review_hunks.sessions(now.hunks))
+
+    async def notes(self, state: State) -> Noted | None:
+        """For the beginning of a turn: what is undecided of this session's hunks, and what the
+        person made of them; None when the model knows it."""
+        opened = state.opened
+        if opened is None:
+            return None
+        session = state.stream.removeprefix("session/")
+        try:
+            pending = await self._all_of_session(opened.root or opened.cwd, session)
+        except StoreError:
+            raise
+        except MagyError as error:  # a turn begins all the same
+            LOG.warning("the reviews of %s: %s", state.stream, error.message)
+            return None
+        note = reminder(session, pending)
+        known = (item.id for item in state.conversation if isinstance(item, Noted))
+        return note if note and note.id not in known else None
+
+    async def _all_of_session(self, root: str, session: str) -> Sequence[Pending]:
+        pending: list[Pending] = []
+        for kind in (APPLIED, PROPOSED):
+            for at in await self._pending(root, kind):
+                if any(origin.session == session for origin in _origins(at)):
+                    pending += await self._of_session(root, at, session)
+        return pending
+
+    async def _of_session(self, root: str, at: Standing, session: str) -> Sequence[Pending]:
+        now = await self._look(at)
+        if now is None:
+            return []
+        own = [h for h in now.hunks if any(o.session == session for o in h.origins)]
+        if not own:
+            return []
+        wrote = None
+        if any(hunk.amended for hunk in own):
+            wrote = await self._wrote(at.stream, session)
+        held = replace(now.held, root=root)
+        return [Pending(held.name, held.proposed, tuple(own), now.live.lines or (), wrote)]
+
+    async def _wrote(self, stream: str, session: str) -> Sequence[str] | None:
+        """The lines of the file as that session's agent left it."""
+        for entry in reversed(await self._desk.world.store.read(stream)):
+            event = entry.event
+            if isinstance(event, Reviewed) and event.changed and event.changed.session == session:
+                blobs = await self._desk.world.store.blobs(
+                    [v.hash for v in (event.base, event.agent) if v.hash]
+                )
+                return held_of(event, blobs, self._desk.files.text).text.lines
+        return None
+
+    # --- what there is --------------------------------------------------------------------------
+
+    async def list(self, root: str) -> Sequence[Summary]:
+        """The files below `root` with something pending, by path; what is applied before what is
+        proposed."""
+        found: list[Summary] = []
+        for kind in (APPLIED, PROPOSED):
+            for at in await self._pending(root, kind):
+                now = await self._look(at)
+                if now is not None and now.hunks:
+                    found.append(replace(review_hunks.summary(now), root=root))
+        return sorted(found, key=lambda one: (one.path, one.proposed))
+
+    async def get(self, path: str, proposed: bool = False) -> ReviewFile:
+        """The review of a file as it is now; without hunks when all is decided. Raises NotFound
+        when it never was under review."""
+        at = await self._desk.known(path, proposed)
+        now = await self._look(at)
+        if now is None:
+            raise NotFound(f"Nothing is under review in {path}.")
+        entries = await self._desk.world.store.read(at.stream)
+        return await asyncio.to_thread(review_hunks.review_file, now, log.journal(entries))
+
+    async def navigate(
+        self, root: str, path: str, line: int, direction: Literal["next", "previous"]
+    ) -> tuple[str, int] | None:
+        """Where the next pending hunk begins, after (or before) `line` of the live text, else in
+        the next file, and round again; None when nothing is pending. `path` "": from the start."""
+        forward = direction == "next"
+        places: list[tuple[str, int]] = []
+        for one in await self.list(root):
+            file = await self.get(one.path, one.proposed)
+            places += [(file.path, hunk.start) for hunk in file.hunks]
+        places = sorted(set(places), reverse=not forward)
+        here = (path, line)
+        beyond = [place for place in places if (place > here if forward else place < here)]
+        return next(iter(beyond or places), None)
+
+    def under(self, path: str) -> bool:
+        """Whether something of this file may be pending, as far as is known here; at once."""
+        return self._desk.under(path)
+
+    def watch(self, changed: Changed) -> Callable[[], None]:
+        """Calls `changed` after each change or decision, of any process; the answer ends it."""
+        return self._desk.watch(changed)
+
+    # --- what a person decides ------------------------------------------------------------------
+
+    async def resolve(self, path: str, wish: Wish, proposed: bool = False) -> Outcome:
+        """Raises NotFound (no review), InvalidRequest, ToolError or EditorError (the file cannot
+        be written; nothing was decided)."""
+        return await self._deciding.resolve(path, wish, proposed)
+
+    async def undo(self, decision: str, path: str = "", by: str = "", key: str = "") -> Outcome:
+        """Takes back any decision, also an undo. `path`: of the file, where it is known. What does
+        not fit any more is said in `message`, and nothing is done. Raises NotFound, ToolError,
+        EditorError."""
+        stream = await self._deciding.find(decision, path)
+        return await self._deciding.undo(stream, decision, by, key)
+
+    async def settle(self, root: str, paths: Sequence[str] = ()) -> None:
+        """Keeps what the person changed in files under review (all of them, or `paths`): what
+        differs after a restart is theirs, too. Errors are only logged."""
+        try:
+            for at in await self._pending(root, APPLIED):
+                if at.event and (not paths or at.event.path in paths):
+                    await self._settle(at)
+        except MagyError as error:
+            LOG.warning("the reviews of %s: %s", root, error.message)
+
+    async def _settle(self, at: Standing) -> None:
+        now = await self._look(at)
+        event = at.event
+        if now is None or event is None or now.seq != at.seq or now.unreadable:
+            return
+        begun = event.decision is not None and event.decision.intent
+        if begun or now.live.version == event.agent or not now.live.exists:
+            return
+        kept = stored(now.held, self._desk.files.encode)
+        try:
+            await self._desk.append(at, [kept], now.held.pending)
+        except Conflict:
+            return  # who was faster has seen it, too
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def _pending(self, root: str, kind: str) -> Sequence[Standing]:
+        await self.applying.mend(root)
+        return [at for at in await log.standings(self._desk.world.store, kind, root) if at.pending]
+
+    async def _look(self, at: Standing) -> Now | None:
+        """The review as it is now, after what was interrupted, and what git has, are counted."""
+        if at.event is None:
+            return None
+        if await self._deciding.mend(at):
+            at = await log.standing(self._desk.world.store, at.stream)
+        now = await self._desk.now(at)
+        if ids := await self._commits.accepted(now):
+            await self._deciding.committed(at.stream, ids)
+            now = await self._desk.now(await log.standing(self._desk.world.store, at.stream))
+        held = now.held
+        self._desk.note(held.path, held.proposed, bool(now.hunks))
+        return now
+
+
+def _origins(at: Standing) -> Sequence[Origin]:
+    return at.event.origins if at.event else ()

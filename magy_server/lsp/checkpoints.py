@@ -1,0 +1,110 @@
+"""The verbs of `magy/checkpoint/*`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.engine.checkpoints import Checkpoint, Checkpoints
+from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.file_changes import FileChanged
+from magy_server.engine.session import Session
+from magy_server.lsp import review_wire as wire
+from magy_server.lsp.places import uri_of
+from magy_server.lsp.present import stamp
+
+
+class CheckpointVerbs:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._checkpoints = Checkpoints(engine.runner)
+
+    async def list(self, params: wire.CheckpointListParams) -> wire.CheckpointListResult:
+        session = await self._session(params.session_id)
+        found = await self._checkpoints.list(
+            session, limit=params.limit, before=params.before or ""
+        )
+        return wire.CheckpointListResult(checkpoints=[_info(one) for one in found])
+
+    async def preview(self, params: wire.CheckpointParams) -> wire.CheckpointPreview:
+        session = await self._session(params.session_id)
+        _one_of(params)
+        found = await self._checkpoints.preview(
+            session,
+            params.turn_id or "",
+            files=params.files,
+            conversation=params.conversation,
+            undoes=params.undoes or "",
+        )
+        return wire.CheckpointPreview(
+            turn_id=found.turn,
+            undoes=found.undoes,
+            turns=list(found.turns),
+            files=_files(found.files),
+            conversation=found.conversation,
+            why=found.why,
+        )
+
+    async def restore(self, params: wire.CheckpointRestoreParams) -> wire.CheckpointRestored:
+        session = await self._session(params.session_id)
+        _one_of(params)
+        found = await self._checkpoints.restore(
+            session,
+            params.request_key,
+            params.turn_id or "",
+            files=params.files,
+            conversation=params.conversation,
+            undoes=params.undoes or "",
+        )
+        return wire.CheckpointRestored(
+            restore_id=found.id,
+            turn_id=found.turn,
+            undoes=found.undoes,
+            turns=list(found.turns),
+            files=_files(found.files),
+            conversation=found.conversation,
+            prompt=found.text,
+        )
+
+    async def _session(self, session_id: str) -> Session:
+        """Up to date: another process may have appended. Raises NotFound."""
+        session = await self._engine.runner.session(stream_of(session_id))
+        await session.refresh()
+        return session
+
+
+def _one_of(params: wire.CheckpointParams) -> None:
+    if (params.turn_id is None) == (params.undoes is None):
+        raise InvalidRequest("Name either a turnId to go back to, or the restore that `undoes`.")
+
+
+def _info(one: Checkpoint) -> wire.CheckpointInfo:
+    return wire.CheckpointInfo(
+        turn_id=one.turn,
+        prompt=one.prompt,
+        at=stamp(one.at),
+        files=[
+            wire.CheckpointFile(path=f.path, added=f.added, removed=f.removed, state=f.state)
+            for f in one.files
+        ],
+        state=one.state,
+        conversation=one.conversation,
+        why=one.why,
+        restore_id=one.restore,
+        inherited=one.inherited,
+    )
+
+
+def _files(found: Iterable[FileChanged]) -> list[wire.RestoredFile]:
+    return [
+        wire.RestoredFile(
+            path=one.path,
+            uri=uri_of(one.path),
+            action=one.action,
+            diff=one.diff,
+            added=one.added,
+            removed=one.removed,
+            conflict=one.conflict,
+        )
+        for one in found
+    ]

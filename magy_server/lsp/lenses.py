@@ -1,0 +1,133 @@
+"""Review for editors without any Magy code: code lenses above each pending hunk, code actions at
+the cursor, and the commands behind both.
+
+Pure: from files under review, as the wire has them, to what the Language Server Protocol shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from magy_server.lsp.names import ACCEPT, ACCEPT_ALL, ACCEPT_KIND, REJECT, REJECT_ALL, REJECT_KIND
+from magy_server.lsp.review_wire import Range, ReviewFile, ReviewHunk
+
+LLM_GENERATED = 1
+"""`CodeActionTag.LLMGenerated` of LSP 3.18."""
+MOST_LENSES = 500
+"""Hunks of one file that get lenses: more would only be noise, and all of them cost a drawing."""
+
+Json = dict[str, Any]
+
+
+def lenses(files: Iterable[ReviewFile]) -> list[Json]:
+    """Above each pending hunk; the first of a file also says how many there are."""
+    found: list[Json] = []
+    for file in files:
+        for number, hunk in enumerate(file.hunks[:MOST_LENSES]):
+            found.extend(_of_hunk(file, hunk, first=number == 0))
+    return found
+
+
+def _of_hunk(file: ReviewFile, hunk: ReviewHunk, *, first: bool) -> Iterable[Json]:
+    line = {"line": hunk.range.start.line, "character": 0}
+    here = {"start": line, "end": line}
+    names = _names(file, hunk)
+    accept = "Accept" if file.mode == "applied" else "Accept (apply)"
+    yield _lens(here, f"{accept}{_about(hunk)}", ACCEPT, names)
+    yield _lens(here, "Reject", REJECT, names)
+    if first and len(file.hunks) > 1:
+        count = len(file.hunks)
+        whole = {"uri": file.uri, "proposed": file.mode == "proposed"}
+        yield _lens(here, f"Accept all in file ({count})", ACCEPT_ALL, whole)
+        yield _lens(here, "Reject all", REJECT_ALL, whole)
+
+
+def _lens(range: Json, title: str, command: str, argument: Json) -> Json:
+    return {"range": range, "command": _command(title, command, argument)}
+
+
+def _command(title: str, command: str, argument: Json) -> Json:
+    return {"title": title, "command": command, "arguments": [argument]}
+
+
+def _names(file: ReviewFile, hunk: ReviewHunk) -> Json:
+    return {"uri": file.uri, "proposed": file.mode == "proposed", "hunkId": hunk.hunk_id}
+
+
+def _about(hunk: ReviewHunk) -> str:
+    """What the text itself does not show."""
+    if hunk.state == "conflict":
+        return " (conflict: you changed these lines)"
+    if hunk.kind == "delete":
+        removed = hunk.base_range.end.line - hunk.base_range.start.line
+        removed += bool(hunk.base_range.end.character)
+        return f" (removed {removed} line{'' if removed == 1 else 's'})"
+    if hunk.kind in ("add", "change"):
+        return ""
+    return f" ({hunk.new_text or hunk.kind})"[:80]
+
+
+# --- code actions -------------------------------------------------------------------------------
+
+
+def actions(
+    files: Iterable[ReviewFile], range: Range, only: Sequence[str] | None, tags: bool
+) -> list[Json]:
+    """Those for the hunks that touch `range`, and for all of a file that has any. `only`: the kinds
+    that the editor asked for; `tags`: whether it knows tags."""
+    found: list[Json] = []
+    for file in files:
+        here = [hunk for hunk in file.hunks if touches(hunk, range)]
+        if not here:
+            continue
+        for hunk in here:
+            found.extend(_choices(_names(file, hunk), _describe(file, hunk)))
+        if len(file.hunks) > 1:
+            whole = {"uri": file.uri, "proposed": file.mode == "proposed"}
+            found.extend(_choices(whole, f"all {len(file.hunks)} changes in this file"))
+    wanted = [action for action in found if _asked_for(str(action["kind"]), only)]
+    return [action | {"tags": [LLM_GENERATED]} for action in wanted] if tags else wanted
+
+
+def _choices(argument: Json, what: str) -> Iterable[Json]:
+    one = "hunkId" in argument
+    accept = _command(f"Accept {what}", ACCEPT if one else ACCEPT_ALL, argument)
+    reject = _command(f"Reject {what}", REJECT if one else REJECT_ALL, argument)
+    yield {"title": accept["title"], "kind": ACCEPT_KIND, "command": accept}
+    yield {"title": reject["title"], "kind": REJECT_KIND, "command": reject}
+
+
+def _describe(file: ReviewFile, hunk: ReviewHunk) -> str:
+    agent = next((origin.agent for origin in reversed(hunk.origins) if origin.agent), "")
+    verb = "proposed change" if file.mode == "proposed" else "change"
+    return f"this {verb}" + (f" of {agent}" if agent else "")
+
+
+def touches(hunk: ReviewHunk, range: Range) -> bool:
+    """Whether the cursor or selection is in the hunk, or on a line that shows a deletion."""
+    first, last = range.start.line, range.end.line
+    start, end = hunk.range.start.line, hunk.range.end.line
+    if hunk.range.end.character:
+        end += 1  # it ends with the file's last line, which has no line end
+    if start == end:
+        return any(first <= line <= last for line in (start, hunk.anchor))
+    return first < end and start <= last
+
+
+def _asked_for(kind: str, only: Sequence[str] | None) -> bool:
+    """Kinds are a hierarchy: who asks for `quickfix` gets `quickfix.magy.accept`, too."""
+    return only is None or any(kind == want or kind.startswith(f"{want}.") for want in only)
+
+
+def parse_range(value: Any) -> Range | None:
+    """Of the params of `textDocument/codeAction`; None when it is none."""
+    try:
+        start, end = value["start"], value["end"]
+        return Range.model_validate({"start": _point(start), "end": _point(end)})
+    except (TypeError, KeyError, ValueError):
+        return None
+
+
+def _point(value: Mapping[str, Any]) -> Json:
+    return {"line": value["line"], "character": value["character"]}

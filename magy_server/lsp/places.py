@@ -1,0 +1,54 @@
+"""URIs of files under review: `file:` ones, and those of texts that are only shown.
+
+`magy:/base/PATH` is what a person has accepted of a file, `magy:/proposed/PATH` what it is proposed
+to be; PATH is absolute, so an editor finds the language by its extension.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+from typing import Literal
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.lsp.documents import canonical
+
+SCHEME = "magy"
+Side = Literal["base", "proposed"]
+
+
+def uri_of(path: str) -> str:
+    return PurePath(path).as_uri()
+
+
+def paths_of(uri: str) -> tuple[str, ...]:
+    """The canonical path of a file, and before it that of the link that it is named by, if it is:
+    a link can be under review, too. Raises InvalidRequest."""
+    path = canonical(uri)
+    if path is None:
+        raise InvalidRequest(f"{uri!r} is not the URI of a file on this machine.")
+    named = os.path.normpath(os.fsdecode(unquote_to_bytes(urlsplit(uri).path)))
+    if not os.path.islink(named):
+        return (path,)
+    parent, name = os.path.split(named)
+    return (os.path.join(os.path.realpath(parent), name), path)
+
+
+def virtual_uri(side: Side, path: str) -> str:
+    return f"{SCHEME}:/{side}{quote_from_bytes(os.fsencode(path))}"
+
+
+def of_virtual(uri: str) -> tuple[Side, str]:
+    """Raises InvalidRequest."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        parts = urlsplit("")
+    path = os.fsdecode(unquote_to_bytes(parts.path))
+    for side in ("base", "proposed"):
+        prefix = f"/{side}/"
+        if parts.scheme == SCHEME and path.startswith(prefix) and "\0" not in path:
+            return side, path[len(prefix) - 1 :]
+    raise InvalidRequest(f"{uri!r} is no text of Magy's; there are magy:/base/... and "
+                         "magy:/proposed/...")  # fmt: skip

@@ -1,0 +1,132 @@
+"""Tells the editor that something under review is not what it was: after decisions and edits, of
+this process or another, and when the person pauses typing. Never at every keystroke."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
+
+from magy_server.core.errors import EditorError, InvalidRequest, MagyError
+from magy_server.lsp import review_present as present
+from magy_server.lsp import review_wire as wire
+from magy_server.lsp.places import paths_of, virtual_uri
+from magy_server.lsp.review import View
+
+PAUSE = 0.1
+"""Seconds without a keystroke after which hunks are derived again."""
+TOGETHER = 0.02
+"""Seconds in which changes are gathered: a turn may touch many files at once."""
+ANSWER = 10.0
+"""Seconds a client may take to acknowledge a refresh; nothing waits for it."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+Request = Callable[[str, Any, float], Coroutine[Any, Any, Any]]
+
+
+class ReviewNews:
+    """`notify`: None, if the client does not want to hear `magy/review/changed`. `lenses`: it draws
+    lenses and can be asked to do so again. `texts`: the `magy:` URIs it may be showing."""
+
+    def __init__(
+        self,
+        view: View,
+        notify: Callable[[str, Any], None] | None,
+        request: Request,
+        spawn: Spawn,
+        *,
+        lenses: bool,
+        texts: Iterable[str],
+    ) -> None:
+        self._view = view
+        self._notify = notify
+        self._request = request
+        self._spawn = spawn
+        self._lenses = lenses
+        self._texts = texts
+        self._loop = asyncio.get_running_loop()
+        self._typed: set[str] = set()
+        self._last = 0.0
+        self._pause: asyncio.TimerHandle | None = None
+        self._changed: dict[str, str] = {}
+        """Root by path: what is to be told."""
+        self._telling: asyncio.Task[None] | None = None
+        self._stop = view.reviews.watch(self.changed)
+
+    def close(self) -> None:
+        self._stop()
+        if self._pause:
+            self._pause.cancel()
+
+    def touched(self, uri: str) -> None:
+        """A document was opened, changed or closed. On the way of every keystroke."""
+        self._typed.add(uri)
+        self._last = self._loop.time()
+        if self._pause is None:
+            self._pause = self._loop.call_at(self._last + PAUSE, self._paused)
+
+    def changed(self, paths: Sequence[str]) -> None:
+        """Of the review itself."""
+        self._view.forget(paths)
+        for path in paths:
+            if root := self._view.root_of(path):  # else of a project that nobody looks at here
+                self._changed[path] = root
+        if self._changed:
+            self._tell()
+
+    def _paused(self) -> None:
+        due = self._last + PAUSE
+        if self._loop.time() < due:  # there was another keystroke since
+            self._pause = self._loop.call_at(due, self._paused)
+            return
+        self._pause = None
+        typed, self._typed = self._typed, set()
+        for path in (path for uri in typed for path in _paths(uri)):
+            root = self._view.root_of(path)
+            if root is not None and self._view.reviews.under(path):
+                self._changed[path] = root
+        if self._changed:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._telling is None or self._telling.done():
+            self._telling = self._spawn(self._gathered())
+
+    async def _gathered(self) -> None:
+        while self._changed:
+            await asyncio.sleep(TOGETHER)
+            changed, self._changed = self._changed, {}
+            if self._notify:
+                files = [entry for path in changed for entry in await self._entries(path, changed)]
+                params = wire.ReviewChanged(files=files).model_dump(mode="json", by_alias=True)
+                self._notify("magy/review/changed", params)
+            if self._lenses:
+                self._spawn(self._refresh("workspace/codeLens/refresh", None))
+            for uri in {virtual_uri(s, p) for p in changed for s in ("base", "proposed")}:
+                if uri in self._texts:
+                    refresh = "workspace/textDocumentContent/refresh"
+                    self._spawn(self._refresh(refresh, {"uri": uri}))
+
+    async def _entries(self, path: str, roots: Mapping[str, str]) -> list[wire.ReviewEntry]:
+        found = []
+        for proposed in (False, True):
+            try:
+                file = await self._view.file(path, proposed)
+            except MagyError:
+                continue  # `magy/review/get` says why
+            if file is not None:
+                found.append(present.entry(file, self._view.uri))
+        return found or [present.gone(roots[path], path, False, self._view.uri)]
+
+    async def _refresh(self, method: str, params: Any) -> None:
+        try:
+            await self._request(method, params, ANSWER)
+        except EditorError:
+            return  # it will ask again by itself, or not
+
+
+def _paths(uri: str) -> tuple[str, ...]:
+    try:
+        return paths_of(uri)
+    except InvalidRequest:
+        return ()

@@ -1,0 +1,132 @@
+"""Reviews as values of the wire: whole lines become ranges in the negotiated encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from magy_server.core.reviews import Comment
+from magy_server.core.values import Origin
+from magy_server.engine.review_file import HunkInfo, Outcome, ReviewFile, Summary
+from magy_server.lsp import review_wire as wire
+from magy_server.lsp.documents import split_lines, units
+from magy_server.lsp.places import uri_of, virtual_uri
+from magy_server.lsp.words import words
+
+SENT = 500
+"""Hunks that a decision comes back with: of more, all would be sent again for each."""
+UriOf = Callable[[str], str]
+"""The URI that the editor knows a path by, where it has it open; else the usual one."""
+
+
+class Extent:
+    """Whole lines of one text as positions."""
+
+    def __init__(self, text: str | None, encoding: str) -> None:
+        self._lines = split_lines(text or "")
+        self._encoding = encoding
+
+    def position(self, line: int) -> wire.Position:
+        """The beginning of a line. Behind the last line, that is the end of the text."""
+        if line < len(self._lines):
+            return wire.Position(line=line, character=0)
+        last = len(self._lines) - 1
+        return wire.Position(line=last, character=units(self._lines[last], self._encoding))
+
+    def range(self, start: int, end: int) -> wire.Range:
+        return wire.Range(start=self.position(start), end=self.position(end))
+
+
+def review_file(file: ReviewFile, encoding: str, uri: UriOf = uri_of) -> wire.ReviewFile:
+    live, base = Extent(file.live, encoding), Extent(file.base, encoding)
+    return wire.ReviewFile(
+        uri=uri(file.path),
+        base_uri=virtual_uri("base", file.path),
+        proposed_uri=virtual_uri("proposed", file.path) if file.proposed else None,
+        status=file.status,
+        old_uri=uri_of(file.moved_from) if file.moved_from else None,
+        revision=file.revision,
+        doc_version=file.version,
+        mode=_mode(file.proposed),
+        eol=file.eol,
+        final_newline=wire.FinalNewline(base=file.base_ends, current=file.live_ends),
+        added=file.added,
+        removed=file.removed,
+        hunks=[_hunk(hunk, live, base, encoding) for hunk in file.hunks],
+    )
+
+
+def _hunk(hunk: HunkInfo, live: Extent, base: Extent, encoding: str) -> wire.ReviewHunk:
+    return wire.ReviewHunk(
+        hunk_id=hunk.id,
+        kind=hunk.kind,
+        range=live.range(hunk.start, hunk.end),
+        base_range=base.range(hunk.base_start, hunk.base_end),
+        anchor=hunk.anchor,
+        above=hunk.above,
+        old_text=hunk.old,
+        new_text=hunk.new,
+        words=words(hunk.old, hunk.new, encoding) if hunk.kind == "change" else [],
+        state=hunk.state,
+        amended=hunk.amended,
+        origins=[_origin(origin) for origin in hunk.origins],
+        comments=[_comment(comment) for comment in hunk.comments],
+    )
+
+
+def _origin(origin: Origin) -> wire.HunkOrigin:
+    return wire.HunkOrigin(
+        session_id=origin.session,
+        agent=origin.agent,
+        turn_id=origin.turn,
+        tool_call_id=origin.call,
+        command=origin.command,
+    )
+
+
+def _comment(comment: Comment) -> wire.HunkComment:
+    return wire.HunkComment(comment_id=comment.id, text=comment.text)
+
+
+def entry(summary: Summary | ReviewFile, uri: UriOf = uri_of) -> wire.ReviewEntry:
+    hunks = summary.pending if isinstance(summary, Summary) else len(summary.hunks)
+    return wire.ReviewEntry(
+        uri=uri(summary.path),
+        path=summary.path,
+        root=summary.root,
+        status=summary.status,
+        mode=_mode(summary.proposed),
+        revision=summary.revision,
+        pending=hunks,
+        added=summary.added,
+        removed=summary.removed,
+        sessions=[session for session in summary.sessions if session],
+    )
+
+
+def gone(root: str, path: str, proposed: bool, uri: UriOf = uri_of) -> wire.ReviewEntry:
+    """A file that has left the review."""
+    return wire.ReviewEntry(
+        uri=uri(path), path=path, root=root, status="modified", mode=_mode(proposed), revision="",
+        pending=0, added=0, removed=0,
+    )  # fmt: skip
+
+
+def outcome(found: Outcome, verb: str, encoding: str, uri: UriOf = uri_of) -> wire.ReviewOutcome:
+    file = found.file
+    writes = ("accept", "amend") if file.proposed else ("reject", "amend", "undo")
+    return wire.ReviewOutcome(
+        decision_id=found.decision or None,
+        results=[wire.HunkState(hunk_id=id, state=state) for id, state in found.results],
+        applied=bool(found.decision) and verb in writes,
+        message=found.message,
+        pending=len(file.hunks),
+        file=review_file(file, encoding, uri) if 0 < len(file.hunks) <= SENT else None,
+    )
+
+
+def entries(found: Iterable[Summary], uri: UriOf = uri_of) -> list[wire.ReviewEntry]:
+    return [entry(summary, uri) for summary in found]
+
+
+def _mode(proposed: bool) -> wire.Mode:
+    return "proposed" if proposed else "applied"

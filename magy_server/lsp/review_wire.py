@@ -1,0 +1,378 @@
+"""The shapes of `magy/review/*`, `magy/checkpoint/*` and `magy/edit/*`.
+
+Lines and ranges are those of the Language Server Protocol: counted from 0, ends exclusive, columns
+in the negotiated position encoding. A hunk is always whole lines, so most clients never look at a
+column; only where the last line of a file has no line end does a range end behind its last
+character instead of at the beginning of the line after it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from magy_server.lsp.wire import Id, Prose, SessionParams, Wire
+
+Uri = Annotated[str, Field(min_length=1, max_length=8000)]
+Count = Annotated[int, Field(ge=0)]
+Mode = Literal["applied", "proposed"]
+Reason = Annotated[Prose, Field(max_length=10_000, description="Reaches the model")]
+RequestKey = Annotated[
+    Id, Field(description="Made by the client; the same key again changes nothing")
+]
+
+
+class Position(Wire):
+    line: Count
+    character: Count
+
+
+class Range(Wire):
+    start: Position
+    end: Position
+
+
+class Lines(Wire):
+    """Lines [start, end), from 0."""
+
+    start: Count
+    end: Count
+
+
+# --- review -------------------------------------------------------------------------------------
+
+
+class HunkOrigin(Wire):
+    """Which agent's call made a change. `command`: it happened while this command ran, which may or
+    may not have done it."""
+
+    session_id: str
+    agent: str
+    turn_id: str
+    tool_call_id: str
+    command: str = ""
+
+
+class HunkComment(Wire):
+    comment_id: str
+    text: str
+
+
+class Word(Wire):
+    """A part of a line that differs, in columns of the negotiated encoding. `line` counts from the
+    first line of that side of the hunk."""
+
+    side: Literal["old", "new"]
+    line: Count
+    start: Count
+    end: Count
+
+
+class ReviewHunk(Wire):
+    hunk_id: str = Field(description="Of its content: it stays when the hunk moves")
+    kind: str = Field(
+        description="add | change | delete; or of the file as a whole, in words: create | remove | "
+        "rename | mode | link | binary"
+    )
+    range: Range = Field(description="In the text as it is now; empty where lines were deleted")
+    base_range: Range = Field(description="In the text at `baseUri`")
+    anchor: Count = Field(description="Line to draw deleted lines at, and the hunk's buttons")
+    above: bool = Field(description="Whether they are drawn above that line, or below it")
+    old_text: str = ""
+    new_text: str = ""
+    words: list[Word] = Field(
+        default=[], description="What differs within the lines, where that is little"
+    )
+    state: str = Field(
+        default="pending",
+        description="pending | conflict: of a proposal whose lines the person changed since",
+    )
+    amended: bool = Field(default=False, description="The person has changed it since")
+    origins: list[HunkOrigin] = Field(default=[])
+    comments: list[HunkComment] = Field(default=[])
+
+
+class FinalNewline(Wire):
+    base: bool
+    current: bool
+
+
+class ReviewFile(Wire):
+    uri: str
+    base_uri: str = Field(description="The text before, through workspace/textDocumentContent")
+    proposed_uri: str | None = Field(default=None, description="The text proposed, likewise")
+    status: str = Field(description="created | modified | deleted | renamed")
+    old_uri: str | None = None
+    revision: str = Field(description="Changes with the review and with the text")
+    doc_version: int | None = Field(
+        default=None, description="Version of the document that ranges refer to; null: the disk"
+    )
+    mode: Mode
+    eol: str = Field(description="The line end that most lines have")
+    final_newline: FinalNewline
+    added: int
+    removed: int
+    hunks: list[ReviewHunk]
+
+
+class ReviewEntry(Wire):
+    """A file under review, in a list."""
+
+    uri: str
+    path: str
+    root: str
+    status: str
+    mode: Mode
+    revision: str
+    pending: int = Field(description="Hunks that wait for a decision; 0: it has left the review")
+    added: int
+    removed: int
+    sessions: list[str] = Field(default=[])
+
+
+class ReviewListParams(Wire):
+    session_id: Id | None = Field(default=None, description="Only files with hunks of this session")
+    cwd: str | None = Field(default=None, description="Only this project; null: all folders open")
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 200
+
+
+class ReviewListResult(Wire):
+    files: list[ReviewEntry]
+    next_cursor: str | None = None
+
+
+class ReviewGetParams(Wire):
+    uri: Uri
+    proposed: bool = Field(default=False, description="What is proposed, not what is applied")
+
+
+class ReviewGetResult(Wire):
+    file: ReviewFile | None = Field(default=None, description="Null: it is not under review")
+
+
+class ReviewResolveParams(Wire):
+    """Exactly one of `hunkIds`, `lines` and `all` says what is decided."""
+
+    uri: Uri
+    proposed: bool = False
+    revision: str | None = Field(
+        default=None,
+        description="That the client saw. Hunks that are still the same are decided though it is "
+        "an older one",
+    )
+    decision: Literal["accept", "reject", "amend"]
+    hunk_ids: Annotated[list[str], Field(max_length=10_000)] | None = None
+    lines: Lines | None = Field(
+        default=None,
+        description="Of the text as it is now: the hunks in them, or of one hunk only these lines. "
+        "Needs `revision`, which must be the current one",
+    )
+    all: bool = False
+    reason: Reason = ""
+    text: Prose | None = Field(default=None, description="For amend: what stands there instead")
+    request_key: RequestKey
+
+
+class HunkState(Wire):
+    hunk_id: str
+    state: str = Field(
+        description="accepted | rejected | amended | commented | pending | conflict | stale: there "
+        "is no such hunk any more"
+    )
+
+
+class ReviewOutcome(Wire):
+    decision_id: str | None = Field(default=None, description="For undo; null: nothing was decided")
+    results: list[HunkState]
+    applied: bool = Field(description="The text was changed")
+    message: str = Field(default="", description="For a person, where not all was done")
+    pending: Count = Field(description="Hunks that are left")
+    file: ReviewFile | None = Field(
+        default=None, description="What is left, up to 500 hunks; with more, get it"
+    )
+
+
+class ReviewUndoParams(Wire):
+    decision_id: str
+    uri: Uri | None = Field(default=None, description="Its file, if known")
+    proposed: bool = False
+    request_key: RequestKey
+
+
+class ReviewCommentParams(Wire):
+    uri: Uri
+    proposed: bool = False
+    hunk_id: str
+    text: Annotated[Prose, Field(min_length=1, max_length=10_000)]
+    request_key: RequestKey
+
+
+class ReviewNavigateParams(Wire):
+    uri: Uri | None = Field(default=None, description="Null: from the first file on")
+    line: Count = 0
+    direction: Literal["next", "previous"] = "next"
+
+
+class ReviewNavigateResult(Wire):
+    """All null: nothing is pending."""
+
+    uri: str | None = None
+    range: Range | None = None
+    hunk_id: str | None = None
+    proposed: bool = False
+
+
+class ReviewChanged(Wire):
+    """Files whose review is not what it was: ask for those that are shown."""
+
+    files: list[ReviewEntry]
+
+
+# --- checkpoints --------------------------------------------------------------------------------
+
+
+class CheckpointFile(Wire):
+    path: str
+    added: int
+    removed: int
+    state: str = Field(default="applied", description="applied | undone | partly")
+
+
+class CheckpointInfo(Wire):
+    """A turn as a point to go back to: its beginning."""
+
+    turn_id: str
+    prompt: str = Field(description="Its first words")
+    at: str = Field(description="ISO 8601, UTC")
+    files: list[CheckpointFile] = Field(default=[])
+    state: str = Field(description="Of its files: applied | undone | partly")
+    conversation: bool = Field(description="The conversation can go back to here, too")
+    why: str = Field(default="", description="Why it cannot")
+    restore_id: str = Field(default="", description="The restore that undid it; redo: `undoes`")
+    inherited: bool = Field(
+        default=False,
+        description="Its files were changed by the session that this one is a copy of, which alone "
+        "can undo them",
+    )
+
+
+class CheckpointListParams(SessionParams):
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    before: str | None = Field(default=None, description="A turn: only those before it")
+
+
+class CheckpointListResult(Wire):
+    checkpoints: list[CheckpointInfo] = Field(description="Oldest first")
+
+
+class CheckpointParams(SessionParams):
+    """`turnId` goes back to where that turn began; `undoes` takes such a restore back."""
+
+    turn_id: Annotated[str, Field(min_length=1)] | None = None
+    undoes: Annotated[str, Field(min_length=1)] | None = None
+    files: bool = True
+    conversation: bool = True
+
+
+class RestoredFile(Wire):
+    path: str
+    uri: str
+    action: str = Field(description="create | change | remove | nothing")
+    diff: str = Field(default="", description="Unified; empty for what is no text")
+    added: int = 0
+    removed: int = 0
+    conflict: str = Field(default="", description="Why it is left alone, as a sentence")
+
+
+class CheckpointPreview(Wire):
+    turn_id: str
+    undoes: str
+    turns: list[str] = Field(description="Those taken back or brought back, oldest first")
+    files: list[RestoredFile]
+    conversation: bool
+    why: str = ""
+
+
+class CheckpointRestoreParams(CheckpointParams):
+    request_key: RequestKey
+
+
+class CheckpointRestored(Wire):
+    restore_id: str = Field(description="For `undoes`")
+    turn_id: str
+    undoes: str
+    turns: list[str]
+    files: list[RestoredFile]
+    conversation: bool
+    prompt: str = Field(default="", description="What was said in the turn that is gone now")
+
+
+# --- edits --------------------------------------------------------------------------------------
+
+
+class EditParams(Wire):
+    """An edit in any format of the edit engine, against the live texts. Exactly one of `text` and
+    `edits` holds it. Paths in it are relative to `cwd`."""
+
+    cwd: str | None = Field(default=None, description="Absolute; null: the first workspace folder")
+    uri: Uri | None = Field(default=None, description="The file, where the edit names none")
+    format: str | None = Field(
+        default=None,
+        description="str_replace | aider | cline | roo | unified | v4a | whole; null: found out",
+    )
+    text: Prose | None = Field(default=None, description="The edit as text")
+    edits: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = Field(
+        default=None, description="The edit as the objects of `str_replace`"
+    )
+    seen: Prose | None = Field(
+        default=None,
+        description="The text that the edit was made for, if the file may have changed since. "
+        "Only for an edit of one file",
+    )
+
+
+class EditNote(Wire):
+    """How a hunk was found, where that was not exact."""
+
+    hunk: int
+    tier: str
+    note: str
+
+
+class EditFailure(Wire):
+    """`code`: not_found | ambiguous | conflict | no_change | already_applied | placeholder | parse
+    | unknown_file | exists, or failed for what the file system or the editor refuses."""
+
+    path: str
+    hunk: int
+    code: str
+    message: str
+    lines: list[int] = Field(default=[], description="Those it speaks of, from 1")
+
+
+class EditedFile(Wire):
+    path: str
+    uri: str
+    op: str = Field(description="update | create | write | delete")
+    from_uri: str | None = Field(default=None, description="Where it was before it was renamed")
+    added: int = 0
+    removed: int = 0
+    diff: str = ""
+    notes: list[EditNote] = Field(default=[])
+
+
+class EditResult(Wire):
+    """All or nothing: with a failure, no file was changed, and `files` is what would fit. What
+    could not be brought back after a failure is named in `message`."""
+
+    applied: bool
+    files: list[EditedFile]
+    failures: list[EditFailure] = Field(default=[])
+    message: str = Field(default="", description="For a person, where it went otherwise than asked")
+
+
+class EditApplyParams(EditParams):
+    label: Prose = Field(default="Magy: edit", max_length=200, description="In the editor's undo")
+    request_key: RequestKey

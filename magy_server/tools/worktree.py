@@ -1,0 +1,360 @@
+"""The files of a git work tree that change while a command runs, so that they can be reviewed.
+
+Before the command it is seen which files differ from the index or are unknown to git, and their
+bytes are kept; of all others git has the bytes. After it the same is seen again. So a command costs
+about two looks at the status, however large the files are. What is ignored is not looked at.
+
+Whether the command did it cannot be known; what others are known to have done (`witness`) is left
+out. So is what is as in another commit that was checked out meanwhile: a checkout is no edit. But a
+file is covered if that took content from it which git has nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import FileChange, Hash
+from magy_server.core.ports import Editor
+from magy_server.edits.text import plain as to_plain
+from magy_server.tools import witness, worktree_files, worktree_git
+from magy_server.tools.change import busy
+from magy_server.tools.commits import Commits
+from magy_server.tools.git_names import listed
+from magy_server.tools.paths import below
+from magy_server.tools.process import Processes
+from magy_server.tools.repository import Repository
+from magy_server.tools.text import decode
+from magy_server.tools.versions import NOTHING
+from magy_server.tools.witness import Watch
+from magy_server.tools.worktree_files import ABSENT, ALL, Held, hold, plain, spare, stamps
+from magy_server.tools.worktree_git import Index, Listing
+
+MOST = 500
+"""Changed files that are covered."""
+UNKNOWN = 20_000
+"""Files that git neither knows nor ignores; with more, none of a work tree is covered."""
+SECONDS = 5.0
+"""To look at a work tree before a command."""
+PAUSE = 120.0
+"""Seconds for which a work tree that takes longer is left alone."""
+LATE = 20.0
+"""Seconds to find out after a command what changed."""
+NAMED = 10
+"""Files named to the person."""
+_BEFORE = 50_000_000
+"""Nanoseconds by which the clock of files may be behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`note` is one or more lines for the person; "" when nothing changed."""
+
+    changes: tuple[FileChange, ...] = ()
+    blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    repository: Repository
+    index: Index
+    listing: Listing
+    kept: Mapping[bytes, Held]
+    head: str | None
+    began: int
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is different. `problems`: files that are not covered, and why."""
+
+    pairs: dict[bytes, tuple[Held, Held]] = field(default_factory=dict)
+    problems: dict[bytes, str] = field(default_factory=dict)
+    checked_out: int = 0
+    odd: int = 0
+
+
+class Around:
+    """One command. `changes` is to be asked once, after it."""
+
+    def __init__(
+        self, trees: Worktrees, root: str, folder: str, watch: Watch, editor: Editor | None
+    ) -> None:
+        self._trees = trees
+        self._root = root
+        self._folder = folder
+        self._watch = watch
+        self._editor = editor
+        buffers = [editor.buffer(path) for path in editor.open_paths()] if editor else []
+        self._open = {buffer.path: buffer.text for buffer in buffers if buffer}
+        self._before: _Before | None = None
+        self._problem = ""
+
+    async def begin(self) -> None:
+        try:
+            async with asyncio.timeout(SECONDS):
+                self._before = await self._trees.before(self._root, self._folder)
+        except ToolError as error:
+            self._problem = error.message
+        except TimeoutError:
+            self._problem = self._trees.too_slow(self._root)
+
+    async def changes(self, seconds: float = 0.0) -> Outcome:
+        """What changed since `begin`, and is not known to be another's doing; found in so many
+        seconds (0: as many as there usually are), or not at all."""
+        seconds = seconds or LATE
+        if self._before is None:
+            return Outcome(note=_uncovered(self._problem))
+        try:
+            async with asyncio.timeout(seconds):
+                found = await self._found(self._before)
+        except ToolError as error:
+            return Outcome(note=_uncovered(error.message))
+        except TimeoutError:
+            return Outcome(note=_uncovered(_slow(seconds)))
+        changes, blobs = _changes(self._root, found.pairs)
+        for change, (_, now) in zip(changes, found.pairs.values(), strict=True):
+            witness.tell(change.path, now.version, now.data)
+        return Outcome(tuple(changes), blobs, _note(found, self._before.listing.inner))
+
+    async def _found(self, before: _Before) -> _Found:
+        repository = await self._trees.repository(self._root)
+        if repository is None:
+            raise ToolError("it is no git work tree any more")
+        before.index.repository = repository
+        after = await before.index.listing()
+        found = _Found()
+        names = await asyncio.to_thread(self._candidates, before, after)
+        names = {name for name in names if not spare(name)}
+        odd = {name for name in names if not plain(name)}
+        found.odd = len(odd)
+        names = await self._not_checked_out(before, repository, names - odd, found)
+        if len(names) > MOST:
+            found.problems = dict.fromkeys(sorted(names), f"more than {MOST} files")
+            return found
+        await self._compare(before, after, sorted(names), found)
+        return found
+
+    def _candidates(self, before: _Before, after: Listing) -> set[bytes]:
+        """What may have changed: what was kept and has another stamp, what did not differ from the
+        index and now does, what git did not know of."""
+        at = stamps(self._root, before.kept)
+        names = {
+            name
+            for name, held in before.kept.items()
+            if not worktree_files.unchanged(held, at[name])
+        }
+        names |= after.differ.keys() - before.kept.keys()
+        new = after.unknown - before.kept.keys()
+        # one that was ignored until now has been there
+        since = before.began - _BEFORE
+        names |= {n for n, at in stamps(self._root, new).items() if at and at[-1] >= since}
+        # one that another made meanwhile may be gone again
+        told = {os.fsencode(name) for p in self._watch.paths() if (name := below(self._root, p))}
+        return names | {n for n, at in stamps(self._root, told).items() if at is None}
+
+    async def _not_checked_out(
+        self, before: _Before, repository: Repository, names: set[bytes], found: _Found
+    ) -> set[bytes]:
+        """Without the names whose files are as the commit has them that HEAD moved to."""
+        head = await self._trees.head(self._root)
+        if head is None or head == before.head or not names:
+            return names
+        changed, tree = await worktree_git.as_committed(repository, head)
+        there = await asyncio.to_thread(stamps, self._root, names)
+        same = {n for n in names - changed if there[n] is None or n in tree}
+        lost = {
+            name: held.data
+            for name in same
+            if (held := before.kept.get(name)) and held.version != NOTHING
+        }
+        if lost:
+            known = await worktree_git.has(repository, lost, head)
+            same -= lost.keys() - known
+        found.checked_out = len(same)
+        return names - same
+
+    async def _compare(
+        self, before: _Before, after: Listing, names: list[bytes], found: _Found
+    ) -> None:
+        clean = {
+            name: after.differ[name]
+            for name in names
+            if name in after.differ and name not in before.kept
+        }
+        was = {**before.kept, **(await before.index.held(clean) if clean else {})}
+        for name in names:
+            await _idle(busy(self._path(name)))
+        now = await asyncio.to_thread(hold, self._root, names, {})
+        room = ALL
+        for name in names:
+            pair = was.get(name, ABSENT), now[name]
+            told = self._watch.last(self._path(name))
+            if told is not None:
+                pair = Held(told.version, told.data), pair[1]
+            problem = pair[0].problem or pair[1].problem
+            if not problem and (pair[0].version == pair[1].version or self._saved(name, *pair)):
+                continue
+            room -= len(pair[0].data) + len(pair[1].data)
+            if problem or room < 0:
+                found.problems[name] = problem or f"more than {ALL // 1_000_000} MB in all"
+            else:
+                found.pairs[name] = pair
+
+    def _saved(self, name: bytes, was: Held, now: Held) -> bool:
+        """Whether a person saved what was not saved before the command. (An editor also loads what
+        a command wrote, but not over unsaved text.)"""
+        path = self._path(name)
+        text, buffer = self._open.get(path), self._editor.buffer(path) if self._editor else None
+        if text is None or buffer is None:
+            return False
+        return _text(was.data) != to_plain(text) and _text(now.data) == to_plain(buffer.text)
+
+    def _path(self, name: bytes) -> str:
+        return os.path.join(self._root, os.fsdecode(name))
+
+
+class Worktrees:
+    """The work trees of a process."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._commits = Commits(processes)
+        self._kept: dict[str, Mapping[bytes, Held]] = {}
+        self._slow: dict[str, float] = {}
+
+    @asynccontextmanager
+    async def around(self, root: str, editor: Editor | None = None) -> AsyncIterator[Around]:
+        """For a command that runs inside the block. `root` is the workspace root."""
+        with tempfile.TemporaryDirectory(prefix="magy-tree-") as folder, witness.watching() as told:
+            one = Around(self, root, folder, told, editor)
+            await one.begin()
+            yield one
+
+    async def before(self, root: str, folder: str) -> _Before:
+        """How it is now. Raises ToolError: why nothing is covered."""
+        if time.monotonic() < self._slow.get(root, 0.0):
+            raise ToolError(_slow(SECONDS))
+        repository = await self.repository(root)
+        if repository is None:
+            raise ToolError("there is no git work tree here that can be looked at")
+        index = Index(repository, folder)
+        began = time.time_ns()
+        head = await self.head(root)
+        await index.copy()
+        listing = await index.listing()
+        if len(listing.unknown) > UNKNOWN:
+            raise ToolError(f"more than {UNKNOWN:,} files are neither known to git nor ignored")
+        names = filter(plain, {*listing.differ, *listing.unknown})
+        kept = await asyncio.to_thread(hold, root, names, self._kept.get(root, {}))
+        self._kept[root] = kept
+        return _Before(repository, index, listing, kept, head, began)
+
+    async def repository(self, root: str) -> Repository | None:
+        return await self._commits.repository(root)
+
+    async def head(self, root: str) -> str | None:
+        return await self._commits.head(root)
+
+    def too_slow(self, root: str) -> str:
+        """Leaves it alone for a while."""
+        self._slow[root] = time.monotonic() + PAUSE
+        return _slow(SECONDS)
+
+
+def _slow(seconds: float) -> str:
+    return f"looking at this work tree takes longer than {seconds:.0f} s"
+
+
+async def _idle(lock: asyncio.Lock) -> None:
+    """Until who changes a file has told so. An editor may take its time to answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1.0 if lock.locked() else None), lock:
+            pass
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return to_plain(decode(data, "")[0])
+    except ToolError:
+        return None
+
+
+def _changes(
+    root: str, pairs: Mapping[bytes, tuple[Held, Held]]
+) -> tuple[list[FileChange], dict[Hash, bytes]]:
+    """What became of a file that is gone is told where its very bytes are new."""
+    gone = {
+        was.version: name
+        for name, (was, now) in pairs.items()
+        if now.version == NOTHING and was.data
+    }
+    changes: list[FileChange] = []
+    blobs: dict[Hash, bytes] = {}
+    for name, (was, now) in pairs.items():
+        old = gone.pop(now.version, None) if was.version == NOTHING else None
+        changes.append(
+            FileChange(
+                path=os.path.join(root, name.decode()),
+                before=was.version.hash,
+                after=now.version.hash,
+                via="command",
+                was=was.version.kind,
+                now=now.version.kind,
+                moved_from=os.path.join(root, old.decode()) if old is not None else "",
+                mode=(was if was.version.hash else now).version.mode,
+            )
+        )
+        blobs |= {one.version.hash: one.data for one in (was, now) if one.version.hash}
+    return changes, blobs
+
+
+# --- what the person is told --------------------------------------------------------------------
+
+
+def _uncovered(why: str) -> str:
+    return f"[Files that this command may have changed are not put under review: {why}.]"
+
+
+def _note(found: _Found, inner: bool) -> str:
+    return "\n".join(f"[{line}.]" for line in _lines(found, inner))
+
+
+def _lines(found: _Found, inner: bool) -> Iterator[str]:
+    left_out = "ignored files" + (" and repositories inside this one" if inner else "")
+    if found.pairs:
+        names = listed(list(found.pairs), NAMED)
+        yield (
+            f"{_files(len(found.pairs))} changed during this command ({left_out} are not looked "
+            f"at): {names}"
+        )
+    if found.checked_out:
+        were = "is" if found.checked_out == 1 else "are"
+        yield (
+            f"{_files(found.checked_out)} {were} now as in the commit that was checked out, which "
+            "is not put under review"
+        )
+    if found.problems:
+        yield f"Changed, but not put under review: {_why(found.problems)}"
+    if found.odd:
+        text = f"{_files(found.odd)} with line breaks or strange bytes in the name"
+        yield f"Changed, but not put under review: {text}"
+
+
+def _why(problems: Mapping[bytes, str]) -> str:
+    first = list(problems)[:NAMED]
+    if len(problems) > MOST:
+        return f"{len(problems):,} files, more than {MOST}: {listed(list(problems), NAMED)}"
+    text = ", ".join(f"{listed([name])} ({problems[name]})" for name in first)
+    more = len(problems) - len(first)
+    return f"{text} and {more} more" if more else text
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"

@@ -1,0 +1,135 @@
+"""Undo and redo of turns in an editor: through open buffers, with a person who goes on typing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .harness import SESSION, Person, RpcError, person
+
+SCRIPT = """
+prompt: politely
+call: edit_file {"path": "app.py", "old_text": "'hello'", "new_text": "'good day'"}
+---
+text: Now it is polite.
+prompt: file
+call: write_file {"path": "more.py", "content": "MORE = 1\\n"}
+---
+text: There is another file.
+prompt: wait
+call: bash {"command": "sleep 60"}
+prompt: and now
+text: You see me.
+"""
+START = "def greet():\n    return 'hello'\n"
+
+
+async def begin(one: Person) -> None:
+    await one.new()
+    await one.request("session/set_config_option", configId="bypass", value="on")
+
+
+def found(answer: dict[str, Any]) -> dict[str, str]:
+    return {Path(file["path"]).name: file["action"] for file in answer["files"]}
+
+
+@pytest.mark.req("G014")
+async def test_undo_and_redo_go_through_the_open_buffer(root: Path, state: Path) -> None:
+    async with person(root, state, SCRIPT) as one:
+        await begin(one)
+        app = root / "app.py"
+        one.editor.open(app)
+        await one.turn("Say it politely", "p1")
+        await one.turn("Make a file", "p2")
+        one.editor.type(app, 0, 0, "# mine\n")
+        preview = await one.request("checkpoint/preview", turnId="p1")
+        assert found(preview) == {"app.py": "change", "more.py": "remove"}
+        assert (
+            preview["turns"] == ["p1", "p2"]
+            and "+    return 'hello'" in preview["files"][0]["diff"]
+        )
+        assert "good day" in one.editor.text(app)
+        done = await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
+        assert done["prompt"] == "Say it politely" and found(done) == found(preview)
+        assert one.editor.text(app) == "# mine\n" + START
+        assert not (root / "more.py").exists()
+        told = await one.update("_magy_restored")
+        assert (told["turnId"], told["conversation"], told["undoes"]) == ("p1", True, None)
+        one.editor.type(app, len(one.editor.text(app)), len(one.editor.text(app)), "# end\n")
+        await one.request("checkpoint/restore", undoes="r1", requestKey="r2")
+        polite = START.replace("hello", "good day")
+        assert one.editor.text(app) == f"# mine\n{polite}# end\n"
+        assert (root / "more.py").read_text() == "MORE = 1\n"
+
+
+@pytest.mark.req("G014")
+async def test_lines_that_the_person_changed_are_a_conflict(root: Path, state: Path) -> None:
+    async with person(root, state, SCRIPT) as one:
+        await begin(one)
+        app = root / "app.py"
+        one.editor.open(app)
+        await one.turn("Say it politely", "p1")
+        text = one.editor.text(app)
+        at = text.index("good day")
+        one.editor.type(app, at, at + len("good day"), "servus")
+        done = await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
+        assert "same lines" in done["files"][0]["conflict"]
+        assert "servus" in one.editor.text(app)
+
+
+async def test_the_model_is_told_of_files_and_forgets_conversations(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, SCRIPT) as one:
+        await begin(one)
+        await one.turn("Say it politely", "p1")
+        await one.turn("Make a file", "p2")
+        await one.request("checkpoint/restore", turnId="p1", requestKey="r1", conversation=False)
+        assert (root / "app.py").read_text() == START
+        await one.turn("and now?", "p3")
+        await one.request("checkpoint/restore", turnId="p2", requestKey="r2", files=False)
+        await one.turn("and now!", "p4")
+    env = {"MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state)}
+    replay = subprocess.run([sys.executable, "-m", "magy_server", "replay", SESSION], env=env,
+                            capture_output=True, text=True, check=True)  # fmt: skip
+    requests = [json.loads(line)["request"]["messages"] for line in replay.stdout.splitlines()]
+    told, forgot = json.dumps(requests[-2]), json.dumps(requests[-1])
+    assert "The user undid your changes of these files: app.py, more.py." in told
+    assert "Make a file" in told and "and now?" in told
+    assert "Make a file" not in forgot and "Say it politely" in forgot and "and now!" in forgot
+
+
+async def test_a_running_turn_is_cancelled_first(root: Path, state: Path) -> None:
+    async with person(root, state, SCRIPT) as one:
+        await begin(one)
+        await one.turn("Say it politely", "p1")
+        await one.ask("wait", "p2")
+        await one.update("tool_call_update", lambda u: u.get("status") == "in_progress"
+                         and u["toolCallId"] != "")  # fmt: skip
+        with pytest.raises(RpcError, match="cancel it first"):
+            await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
+        await one.request("session/cancel")
+        await one.update("state_update", lambda u: u.get("stopReason") == "cancelled")
+        await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
+        assert (root / "app.py").read_text() == START
+
+
+async def test_undo_after_a_restart(root: Path, state: Path) -> None:
+    async with person(root, state, SCRIPT) as one:
+        await begin(one)
+        await one.turn("Say it politely", "p1")
+    async with person(root, state, SCRIPT) as one:
+        (point,) = (await one.request("checkpoint/list"))["checkpoints"]
+        assert (point["turnId"], point["prompt"]) == ("p1", "Say it politely")
+        await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
+        assert (root / "app.py").read_text() == START
+    async with person(root, state, SCRIPT) as one:
+        (point,) = (await one.request("checkpoint/list"))["checkpoints"]
+        assert (point["state"], point["restoreId"]) == ("undone", "r1")
+        await one.request("checkpoint/restore", undoes="r1", requestKey="r2")
+        assert "good day" in (root / "app.py").read_text()

@@ -1,0 +1,260 @@
+"""Files that are open in the editor while they come and go on disk: whether there is one, the disk
+says; what the person typed is never lost; of a move both ends are taken back, or neither."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .harness import Person, RpcError, person
+
+TEXT = "one\ntwo\nthree\n"
+NEW = TEXT.replace("two", "TWO")
+PATCHES = {
+    "edits": {"style": "patch"},
+    "permission": {"edit": "allow", "write": "allow", "bash": "allow"},
+}
+END = "---\ntext: Done.\n"
+
+
+def patch(*lines: str) -> str:
+    text = "\n".join(["*** Begin Patch", *lines, "*** End Patch", ""])
+    return f"call: apply_patch {json.dumps({'patch': text})}\n"
+
+
+MOVE = patch("*** Update File: a.txt", "*** Move to: b.txt", "@@", " one", "-two", "+TWO") + END
+DELETE = patch("*** Delete File: a.txt") + END
+CREATE = patch("*** Add File: n.txt", "+x", "+y") + END
+
+
+def tree(root: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in root.glob("*.txt")}
+
+
+def modes(root: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mode & 0o777 for file in root.glob("*.txt")}
+
+
+async def review(one: Person, method: str, **params: Any) -> Any:
+    return await one.client.request(f"magy/review/{method}", params)
+
+
+async def listed(one: Person) -> dict[str, str]:
+    return {Path(file["uri"]).name: file["status"] for file in (await review(one, "list"))["files"]}
+
+
+async def reject(one: Person, file: Path, key: str = "k") -> Any:
+    uri = file.as_uri()
+    return await review(one, "resolve", uri=uri, decision="reject", all=True, requestKey=key)
+
+
+async def restore(one: Person, key: str, **params: Any) -> dict[str, tuple[str, str]]:
+    about = {"conversation": False, "requestKey": key, **params}
+    answer = await one.request("checkpoint/restore", **about)
+    return {Path(f["path"]).name: (f["action"], f["conflict"]) for f in answer["files"]}
+
+
+@pytest.mark.req("G014")
+async def test_a_rename_of_an_open_file_is_undone_and_redone(root: Path, state: Path) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    async with person(root, state, MOVE, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        assert tree(root) == {"b.txt": NEW}
+        back = await restore(one, "r1", turnId="p1")
+        assert back == {"a.txt": ("create", ""), "b.txt": ("remove", "")}
+        assert tree(root) == {"a.txt": TEXT} and one.editor.text(a) == TEXT
+        await restore(one, "r2", undoes="r1")
+        assert tree(root) == {"b.txt": NEW}
+
+
+async def test_a_rename_of_an_open_file_is_rejected(root: Path, state: Path) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    async with person(root, state, MOVE, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        await reject(one, root / "b.txt")
+        assert tree(root) == {"a.txt": TEXT}
+        assert await listed(one) == {}
+
+
+async def test_a_removal_of_an_open_file_is_reviewed_and_undone(root: Path, state: Path) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    a.chmod(0o600)
+    async with person(root, state, DELETE, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        assert await listed(one) == {"a.txt": "deleted"}
+        assert await restore(one, "r1", turnId="p1") == {"a.txt": ("create", "")}
+        assert tree(root) == {"a.txt": TEXT} and modes(root) == {"a.txt": 0o600}
+        await restore(one, "r2", undoes="r1")
+        assert tree(root) == {} and await listed(one) == {"a.txt": "deleted"}
+        await reject(one, a)
+        assert tree(root) == {"a.txt": TEXT} and modes(root) == {"a.txt": 0o600}
+
+
+async def test_what_was_removed_is_known_after_a_restart(root: Path, state: Path) -> None:
+    """The editor still has the text, which is on record: nothing of the person's is in it."""
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    async with person(root, state, DELETE, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+    async with person(root, state, settings=PATCHES) as one:
+        one.editor.open(a, TEXT)
+        await one.request("session/resume")
+        assert await listed(one) == {"a.txt": "deleted"}
+        assert await restore(one, "r1", turnId="p1") == {"a.txt": ("create", "")}
+        assert tree(root) == {"a.txt": TEXT}
+
+
+async def test_what_a_command_removed_comes_back(root: Path, state: Path) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    git(root)
+    script = f"call: bash {json.dumps({'command': 'rm a.txt'})}\n" + END
+    async with person(root, state, script, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.turn("Go")
+        assert not a.exists() and await listed(one) == {"a.txt": "deleted"}
+        assert await restore(one, "r1", turnId="p1") == {"a.txt": ("create", "")}
+        assert tree(root) == {"a.txt": TEXT}
+
+
+def git(root: Path) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", str(root), *words], check=True)
+
+
+async def test_what_was_typed_into_a_removed_file_stays(root: Path, state: Path) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    async with person(root, state, DELETE, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        one.editor.type(a, 0, 0, "mine\n")
+        action, conflict = (await restore(one, "r1", turnId="p1"))["a.txt"]
+        assert action == "nothing" and conflict
+        assert one.editor.text(a) == f"mine\n{TEXT}" and tree(root) == {}
+        one.editor.close(a)
+        await restore(one, "r2", turnId="p1")
+        assert tree(root) == {"a.txt": TEXT}
+
+
+async def test_a_new_file_that_is_open_is_undone_and_redone(root: Path, state: Path) -> None:
+    n = root / "n.txt"
+    async with person(root, state, CREATE, settings=PATCHES) as one:
+        await one.new()
+        await one.turn("Go")
+        one.editor.open(n)
+        assert await restore(one, "r1", turnId="p1") == {"n.txt": ("remove", "")}
+        assert tree(root) == {} and await listed(one) == {}
+        assert await restore(one, "r2", undoes="r1") == {"n.txt": ("create", "")}
+        assert tree(root) == {"n.txt": "x\ny\n"}
+
+
+async def test_a_rejected_new_file_that_is_open_comes_back(root: Path, state: Path) -> None:
+    n = root / "n.txt"
+    async with person(root, state, CREATE, settings=PATCHES) as one:
+        await one.new()
+        await one.turn("Go")
+        one.editor.open(n)
+        done = await reject(one, n)
+        assert tree(root) == {} and await listed(one) == {}
+        await review(one, "undo", uri=n.as_uri(), decisionId=done["decisionId"], requestKey="u")
+        assert tree(root) == {"n.txt": "x\ny\n"} and await listed(one) == {"n.txt": "created"}
+
+
+async def test_a_removed_file_that_is_open_can_be_made_anew(root: Path, state: Path) -> None:
+    """On disk, and in the buffer."""
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    again = patch("*** Delete File: a.txt") + "---\n"
+    again += patch("*** Add File: a.txt", "+other") + END
+    async with person(root, state, again, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        assert tree(root) == {"a.txt": "other\n"} and one.editor.text(a) == "other\n"
+        await restore(one, "r1", turnId="p1")
+        assert tree(root) == {"a.txt": TEXT} and one.editor.text(a) == TEXT
+
+
+async def test_a_buffer_that_was_never_saved_is_edited_and_undone(root: Path, state: Path) -> None:
+    n = root / "a.txt"
+    change = patch("*** Update File: a.txt", "@@", " one", "-two", "+TWO") + END
+    async with person(root, state, change, settings=PATCHES) as one:
+        one.editor.open(n, TEXT)
+        await one.new()
+        await one.turn("Go")
+        assert one.editor.text(n) == NEW
+        await restore(one, "r1", turnId="p1")
+        assert one.editor.text(n) == TEXT
+        await restore(one, "r2", undoes="r1")
+        assert one.editor.text(n) == NEW and tree(root) == {}
+
+
+async def refuse_reject(one: Person, root: Path) -> None:
+    with pytest.raises(RpcError, match="not saved"):
+        await reject(one, root / "b.txt")
+
+
+async def refuse_undo(one: Person, root: Path) -> None:
+    left = await restore(one, "r1", turnId="p1")
+    assert set(left) == {"a.txt", "b.txt"}
+    for action, conflict in left.values():
+        assert action == "nothing" and "not saved" in conflict
+
+
+@pytest.mark.parametrize("refused", [refuse_reject, refuse_undo])
+async def test_a_move_whose_file_cannot_go_is_left_whole(
+    root: Path, state: Path, refused: Callable[[Person, Path], Any]
+) -> None:
+    """And taken back whole, once it can go."""
+    (root / "a.txt").write_text(TEXT)
+    b = root / "b.txt"
+    async with person(root, state, MOVE, settings=PATCHES) as one:
+        await one.new()
+        await one.turn("Go")
+        one.editor.open(b)
+        one.editor.type(b, 0, 0, "mine\n")
+        await refused(one, root)
+        assert tree(root) == {"b.txt": NEW} and one.editor.text(b) == f"mine\n{NEW}"
+        assert await listed(one) == {"b.txt": "renamed"}
+        one.editor.close(b)
+        await restore(one, "r2", turnId="p1")
+        assert tree(root) == {"a.txt": TEXT}
+        await restore(one, "r3", undoes="r2")
+        assert tree(root) == {"b.txt": NEW}
+
+
+@pytest.mark.parametrize("way", ["undo", "reject"])
+async def test_a_move_keeps_the_mode(root: Path, state: Path, way: str) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    a.chmod(0o600)
+    async with person(root, state, MOVE, settings=PATCHES) as one:
+        await one.new()
+        await one.turn("Go")
+        assert modes(root) == {"b.txt": 0o600}
+        if way == "undo":
+            await restore(one, "r1", turnId="p1")
+        else:
+            await reject(one, root / "b.txt")
+        assert modes(root) == {"a.txt": 0o600}

@@ -1,0 +1,128 @@
+"""The engine on spoilt edits from this repository's own history; and the generator's labels."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.edits.perturbed.case import Case
+from tests.edits.perturbed.concurrent import CONCURRENT
+from tests.edits.perturbed.generate import CLASSES, NoHistory, generate
+from tests.edits.perturbed.judge import Answer, exact_only, judge, shares, verdict
+
+TOP = Path(__file__).parents[2]
+OLDEST = 15
+"""Commits of this repository that cases are made of: new ones do not change the cases."""
+A_CLASS = 15
+
+
+@cache
+def history() -> Path:
+    """This repository; or, where it came without its history, one made of its files."""
+    counted = _git(TOP, "rev-list", "--count", "--no-merges", "HEAD") or "0"
+    if int(counted) > OLDEST:
+        return TOP
+    place = tempfile.mkdtemp(prefix="history-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return _made_up(Path(place))
+
+
+def _made_up(into: Path) -> Path:
+    """Each commit replaces some lines of each file by others of it; the next one undoes that."""
+    rng = random.Random(1)
+    _git(into, "init", "-q")
+    names = ["-c", "user.name=n", "-c", "user.email=n@localhost"]
+    texts = {path.name: path.read_text() for path in sorted((TOP / "magy_server").rglob("*.py"))}
+    for turn in range(2 * OLDEST):
+        for name, text in texts.items():
+            lines = text.splitlines(keepends=True)
+            for _ in range(3 if turn % 2 else 0):
+                at, other = rng.randrange(len(lines) + 1), rng.randrange(len(lines) + 1)
+                lines[at : at + 2] = lines[other : other + 3]
+            (into / name).write_text("".join(lines))
+        _git(into, "add", "-A")
+        _git(into, *names, "commit", "-q", "-m", str(turn))
+    return into
+
+
+def _git(place: Path, *words: str) -> str:
+    command = ["git", "-C", str(place), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+@cache
+def cases(seed: int = 1) -> Sequence[Case]:
+    return tuple(generate([history()], seed, A_CLASS, oldest=OLDEST))
+
+
+def test_spoilt_edits_are_seen_through_or_refused() -> None:
+    """At least 95 % right of what should apply, at most 1 % wrong of all, none applied that must
+    be refused; concurrent edits merge, or are refused as often as git refuses them."""
+    report = judge(cases())
+    assert report.all.n > 250
+    assert not report.misses(), "\n".join([report.table(), *shares(report)])
+
+
+def test_every_class_is_there() -> None:
+    found = {case.kind for case in cases()}
+    assert {*CLASSES, *CONCURRENT} - found <= {"tabs_as_spaces"}  # this repository has no tabs
+
+
+def test_labels_agree_with_replacing_what_is_there_once() -> None:
+    """An edit that is exact and unique in the text comes to just what the label says, line ends
+    aside; and nothing that must be refused is exact and unique."""
+    for case in cases():
+        if case.kind != "crlf_file" and case.seen is None:
+            assert verdict(case, exact_only(case)) != "wrong", case
+        if case.kind in ("exact", "user_insert_elsewhere"):
+            assert exact_only(case).text == case.expected
+
+
+def test_a_seed_says_it_all() -> None:
+    assert list(generate([history()], 1, 3)) == list(generate([history()], 1, 3))
+    assert len(set(cases(1)) & set(cases(2))) < len(cases(1)) / 10
+
+
+def test_the_gates_notice_a_careless_engine() -> None:
+    def first_place(case: Case) -> Answer:
+        first = case.old.split("\n")[0]
+        return Answer(case.text.replace(first, case.new, 1))
+
+    report = judge([case for case in cases() if case.seen is None], first_place)
+    assert len(report.misses()) == 3
+    wrong = [found for found in report.failed if found["verdict"] == "wrong"]
+    assert len(wrong) == len(report.failed) > 200
+    assert {"text", "old", "new", "expected", "got", "commit", "path"} <= wrong[0].keys()
+
+
+def test_the_command_prints_a_table_and_writes_what_failed(tmp_path: Path) -> None:
+    failed = tmp_path / "failed.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.edits.perturbed", "--seed=1", "--cases=2", "--engine=exact",
+         "--class=exact", "--class=line_number_prefix", f"--json={failed}", str(history())],
+        cwd=TOP, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "exact                          2      2      0        0" in done.stdout
+    assert "MISSED: right in 2 of 4 that should apply, under 95%" in done.stdout
+    assert [case["kind"] for case in json.loads(failed.read_text())] == ["line_number_prefix"] * 2
+
+
+def test_a_repository_without_history_says_so(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "a").write_text("a\n")
+    who = ["-c", "user.name=n", "-c", "user.email=n@localhost"]
+    for command in (["add", "a"], [*who, "commit", "-q", "-m", "one"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    with pytest.raises(NoHistory, match="whole clone"):
+        list(generate([tmp_path], 1, 1))

@@ -1,0 +1,205 @@
+"""A desk to review at: a real store, a real bus, real files and an editor with live buffers, and
+agents that change files as the engine's tools do."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magy_server.bus.local import LocalBus
+from magy_server.core.events import (
+    Admitted,
+    Call,
+    Entry,
+    FileChange,
+    Finished,
+    Noted,
+    Opened,
+    Prompted,
+    Replied,
+    Started,
+    Text,
+)
+from magy_server.core.specs import Agents
+from magy_server.engine.review_file import Outcome, Which, Wish
+from magy_server.engine.reviews import Reviews
+from magy_server.engine.runner import Runner
+from magy_server.engine.session import Session, Write
+from magy_server.engine.world import Settings, World
+from magy_server.store.sqlite import SqliteStore
+from magy_server.tools.commits import Commits
+from magy_server.tools.process import Processes
+from magy_server.tools.workspace import WorkspaceFiles
+from tests.tools.conftest import FakeEditor
+
+
+class Clock:
+    def now(self) -> float:
+        return time.time()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class Agent:
+    """A session that changes files, one turn for ever."""
+
+    session: Session
+    reviews: Reviews
+    root: Path
+
+    @property
+    def id(self) -> str:
+        return self.session.stream.removeprefix("session/")
+
+    async def changes(
+        self, *changes: FileChange, blobs: Mapping[str, bytes], command: str = ""
+    ) -> None:
+        """What a call changed enters the log, as `Performer` writes it."""
+        call = await self._begin(command)
+        finished = Finished(call=call, status="completed", for_model="done", changes=changes)
+        others = await self.reviews.batches(self.session.state, finished, blobs)
+        await self.session.append(lambda now: Write([finished], blobs, others))
+        self.reviews.said(others)
+
+    async def called(self, name: str, text: str) -> tuple[str, Finished, Mapping[str, bytes]]:
+        """A call that has written, and whose end is not in the log yet."""
+        path = self.root / name
+        before, after = path.read_bytes(), text.encode()
+        path.write_bytes(after)
+        change = FileChange(path=str(path), before=digest(before), after=digest(after))
+        call = await self._begin("")
+        finished = Finished(call=call, status="completed", for_model="done", changes=(change,))
+        return call, finished, {digest(data): data for data in (before, after)}
+
+    async def _begin(self, command: str) -> str:
+        id = f"{self.session.state.seq}.0"
+        arguments = {"command": command} if command else {}
+        call = Call(id=id, name="edit_file", arguments=arguments)
+        reply = Replied(request=str(self.session.state.seq), model="m", content=(call,),
+                        stop="tool_use")  # fmt: skip
+        await self.session.append(lambda now: Write([reply, Started(call=id)]))
+        return id
+
+    async def write(self, name: str, text: str | bytes | None, **fields: Any) -> None:
+        """Makes the file so, on disk."""
+        path = self.root / name
+        before = path.read_bytes() if path.exists() else None
+        after = text.encode() if isinstance(text, str) else text
+        if after is None:
+            path.unlink()
+        elif fields.get("via") != "proposed":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(after)
+        await self.wrote(name, before, after, **fields)
+
+    async def wrote(
+        self, name: str, before: bytes | None, after: bytes | None, command: str = "", **fields: Any
+    ) -> None:
+        sides = [data for data in (before, after) if data is not None]
+        change = FileChange(
+            path=str(self.root / name),
+            before=digest(before) if before is not None else None,
+            after=digest(after) if after is not None else None,
+            **fields,
+        )
+        await self.changes(change, blobs={digest(d): d for d in sides}, command=command)
+
+    async def propose(self, name: str, text: str | None) -> None:
+        path = self.root / name
+        before = path.read_bytes() if path.exists() else None
+        after = text.encode() if text is not None else None
+        await self.wrote(name, before, after, via="proposed")
+
+    async def told(self) -> list[str]:
+        await self.session.refresh()
+        return [i.text for i in self.session.state.conversation if isinstance(i, Noted)]
+
+
+class Place:
+    """One process, as far as reviews go."""
+
+    def __init__(self, root: Path, world: World, runner: Runner, reviews: Reviews,
+                 editor: FakeEditor) -> None:  # fmt: skip
+        self.root, self.world, self.runner = root, world, runner
+        self.reviews, self.editor = reviews, editor
+
+    async def agent(self, id: str = "s1", **options: str) -> Agent:
+        session = self.runner.watch(f"session/{id}")
+        await session.load()
+        if session.state.opened is None:
+            opened = Opened(root=str(self.root), cwd=str(self.root), agent="build", model="m")
+            prompted = Prompted(id="p1", content=(Text(text="go"),))
+            admitted = Admitted(turn="p1", prompts=("p1",), first=2)
+            await session.append(lambda now: Write([opened, prompted, admitted]))
+        return Agent(session, self.reviews, self.root)
+
+    def path(self, name: str) -> str:
+        return str(self.root / name)
+
+    def text(self, name: str) -> str:
+        return (self.root / name).read_bytes().decode()
+
+    def type(self, name: str, text: str) -> None:
+        """The person changes the file, in the editor if it is open there."""
+        if self.editor.buffer(self.path(name)):
+            self.editor.type(self.path(name), text)
+        else:
+            (self.root / name).write_bytes(text.encode())
+
+    async def hunks(self, name: str, proposed: bool = False) -> list[tuple[str, str]]:
+        file = await self.reviews.get(self.path(name), proposed)
+        return [(hunk.old, hunk.new) for hunk in file.hunks]
+
+    async def decide(self, verb: Any, name: str, *numbers: int, proposed: bool = False,
+                     **fields: Any) -> Outcome:  # fmt: skip
+        """About hunks by number; none: all."""
+        file = await self.reviews.get(self.path(name), proposed)
+        ids = tuple(file.hunks[number].id for number in numbers)
+        which = Which(ids=ids) if numbers else Which(all=True)
+        wish = Wish(verb, which, **fields)
+        return await self.reviews.resolve(self.path(name), wish, proposed)
+
+    async def journal(self, name: str, proposed: bool = False) -> list[Entry]:
+        from magy_server.engine.review_log import stream_of
+
+        return await self.world.store.read(stream_of(self.path(name), proposed))
+
+
+@asynccontextmanager
+async def process(root: Path, state: Path, review: str = "review") -> AsyncIterator[Place]:
+    async with AsyncExitStack() as closing:
+        store = await SqliteStore.open(state)
+        closing.push_async_callback(store.close)
+        bus = LocalBus(state / "bus")
+        closing.push_async_callback(bus.close)
+        await bus.start()
+        editor = FakeEditor()
+        processes = Processes(set())
+        closing.push_async_callback(processes.close)
+        world = World(
+            me=bus.id, store=store, bus=bus, clock=Clock(), tools={},
+            agents=lambda root: Agents({}), rules=lambda root: [],
+            settings=lambda root: Settings(review=review), models=no_models,
+            editor=editor, files=WorkspaceFiles(editor, Commits(processes)), peers=bus.peer_ids,
+        )  # fmt: skip
+        runner = Runner(world, no_groups, ())
+        world.reviews = reviews = Reviews(runner)
+        closing.callback(reviews.close)
+        await closing.enter_async_context(runner)
+        yield Place(root, world, runner, reviews, editor)
+
+
+def no_models(root: str | None) -> Any:
+    raise AssertionError("no model is asked here")
+
+
+async def no_groups(group: int, marker: str) -> None:
+    raise AssertionError("no process group was started here")
