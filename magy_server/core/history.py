@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Literal
@@ -18,8 +18,9 @@ from magy_server.core.events import (
     Prompted,
     Restored,
     Restoring,
+    Started,
 )
-from magy_server.core.takeback import Run
+from magy_server.core.takeback import Run, tied
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ class _Reader:
         self.found = History()
         self._prompts: dict[str, Prompted] = {}
         self._turn = ""
+        self._began: dict[str, str] = {}
+        """The turns of calls."""
         self._copied = 0
         """The last entry that was copied from another session."""
 
@@ -152,6 +155,8 @@ class _Reader:
                 self._prompts.setdefault(event.id, event)
             case Admitted(opens=True):
                 self._open(event, entry)
+            case Started():
+                self._began.setdefault(event.call, self._turn)
             case Finished():
                 self._finish(event, inherited=entry.seq <= self._copied)
             case Restoring() if entry.seq > self._copied:
@@ -173,7 +178,8 @@ class _Reader:
         in mind is no step."""
         for change in event.changes:
             if change.via != "proposed":
-                self.found.steps.append(Step(self._turn, change, inherited))
+                turn = self._began.get(event.call, self._turn)  # it may come after the turn's end
+                self.found.steps.append(Step(turn, change, inherited))
 
     def _restore(self, event: Restored, *, inherited: bool) -> None:
         found = self.found
@@ -185,14 +191,23 @@ class _Reader:
             return
         steps = found.steps_of(former) if former else found.in_effect(event.turn)
         steps = steps if inherited else found.own(steps)
-        kept = [n for n in steps if found.steps[n].change.path not in event.conflicts]
-        toggled = frozenset(kept if event.files else ())
+        toggled = self._toggled(event, steps) if event.files else frozenset()
         talked = self._talk(event, former) if event.conversation else ()
         found.undone ^= toggled
         redid = not former.redid if former else False
         found.restores[event.id] = Undone(event, redid, toggled, talked)
         found.steps_by.update(dict.fromkeys(toggled, event.id))
         found.talked_by.update(dict.fromkeys(talked, event.id))
+
+    def _toggled(self, event: Restored, steps: Sequence[int]) -> frozenset[int]:
+        """The steps that are otherwise now. Where one place of a file that was moved was left
+        alone, so were those that it only came through: nothing was done there either."""
+        changes = [self.found.steps[number].change for number in steps]
+        moved = tied(changes)
+        left = set(event.conflicts)
+        made = {change.path for change in event.changes}
+        stay = left.union(*(moved.get(path, set()) - made for path in left))
+        return frozenset(n for n, c in zip(steps, changes, strict=True) if c.path not in stay)
 
     def _talk(self, event: Restored, former: Undone | None) -> tuple[str, ...]:
         found = self.found

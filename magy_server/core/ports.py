@@ -3,7 +3,7 @@ middle packages meet only here and in `app.py`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -287,6 +287,11 @@ class Editor(Protocol):
         (nothing changed) or EditUnverified."""
         ...
 
+    async def late(self, path: str) -> bool:
+        """Whether an edit of the file is made after all that was cancelled while the editor had not
+        answered it (it may have asked the person): waits until that is known."""
+        ...
+
     async def save(self, path: str) -> bool:
         """Asks the editor to save; False when it cannot."""
         ...
@@ -322,14 +327,16 @@ class Files(Protocol):
         """With the encoding and byte order mark of `like`. Raises ToolError: it cannot hold it."""
         ...
 
-    async def look(self, root: str, path: str) -> Found:
-        """Raises ToolError: it cannot be read, or is no file."""
+    async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
+        """With `without`, a directory that holds no files but these is nothing: once they are gone
+        there is room for a file. Raises ToolError: it cannot be read, or is no file."""
         ...
 
     async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Found:
         """Makes the file so, through the editor where it is open, and says what it then is: an
-        editor may format it when it saves. Raises EditRefused when it is not `was` any more (look
-        again), ToolError or EditorError when it cannot be done."""
+        editor may format it when it saves. A new file takes the place of a directory without files.
+        Raises EditRefused when it is not `was` any more (look again), ToolError or EditorError when
+        it cannot be done."""
         ...
 
     async def head(self, root: str, path: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from magy_server.core.values import FileChange, Mark, Origin, Value, Version
+from magy_server.core.values import FileChange, Hash, Mark, Origin, Value, Version
 
 
 class Decision(Value):
@@ -42,7 +42,8 @@ class Reviewed(Value):
     """The review of a file came to this. `base` is what a person has accepted of the file (or what
     it was before any agent), `agent` what it was after the last agent's change, decision or turn;
     other differences from the live text are the person's own. `marks` are lines of `agent`.
-    `changed`: by whom, when an agent's change led here."""
+    `changed`: by whom, when an agent's change led here. `removed`: what an agent last removed, here
+    or at `moved_from`."""
 
     type: Literal["reviewed"] = "reviewed"
     root: str
@@ -53,6 +54,7 @@ class Reviewed(Value):
     origins: tuple[Origin, ...] = ()
     comments: tuple[Comment, ...] = ()
     moved_from: str = ""
+    removed: Hash | None = None
     proposed: bool = False
     changed: Origin | None = None
     decision: Decision | None = None

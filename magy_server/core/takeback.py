@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import FileChange, Hash
@@ -14,6 +14,7 @@ from magy_server.edits.rebase import merge3
 
 NOTHING = Version()
 UNSAVED = "It has changes in the editor that are not saved. Save or drop them first."
+OTHER_END = "The other end of its move cannot be looked at."
 Run = Sequence[FileChange]
 """Changes in the order in which they were made, oldest first."""
 
@@ -111,15 +112,32 @@ def _origin(path: str, through: Mapping[str, str]) -> str:
     return path
 
 
+def tied(changes: Iterable[FileChange]) -> dict[str, set[str]]:
+    """For each path of a move those at which its file was or came to be, step by step, this one
+    included: they go back together, or none does."""
+    found: dict[str, set[str]] = {}
+    for change in changes:
+        if change.moved_from:
+            here = found.setdefault(change.path, {change.path})
+            there = found.setdefault(change.moved_from, {change.moved_from})
+            if here is not there:
+                here |= there
+                found |= dict.fromkeys(there, here)
+    return found
+
+
 def paths(runs: Iterable[Run]) -> list[str]:
     """All that taking them back may touch."""
     return sorted({change.path for run in runs for change in run})
 
 
-def take_back(runs: Sequence[Run], live: Mapping[str, There], contents: Contents) -> list[Taken]:
+def take_back(
+    runs: Sequence[Run], live: Mapping[str, There], contents: Contents, moves: Run = ()
+) -> list[Taken]:
     """What the files become when the changes are taken back, by path. `live` has what is at each of
-    `paths(runs)` now; a path that is missing there is left out."""
-    return _TakingBack(live, contents).all(net(runs))
+    `paths(runs)` now; a path that is missing there is left out. `moves`: other changes of these
+    files, whose moves also tie paths to each other."""
+    return _TakingBack(live, contents).all(net(runs), tied(chain(moves, *runs)))
 
 
 class _TakingBack:
@@ -130,7 +148,7 @@ class _TakingBack:
         self._problems: dict[str, str] = {}
         self._moved: dict[str, str] = {}
 
-    def all(self, todo: Sequence[Net]) -> list[Taken]:
+    def all(self, todo: Sequence[Net], tied: Mapping[str, set[str]]) -> list[Taken]:
         pairs = {one.last: (one, back) for one in todo if (back := self._other_end(one, todo))}
         pairs |= {back.last: pair for pair in pairs.values() for back in pair[1:]}
         for one in todo:
@@ -138,6 +156,7 @@ class _TakingBack:
             if pair and one.last != max(end.last for end in pair):
                 continue  # both ends at once, when the later of them is due
             if not pair and one.path not in self._live:
+                self._problems.setdefault(one.path, OTHER_END)
                 continue
             try:
                 if pair:
@@ -150,7 +169,7 @@ class _TakingBack:
         for path, now in self._now.items():
             if now.version == NOTHING and self._live[path].unsaved:
                 self._problems.setdefault(path, UNSAVED)
-        self._spread(todo)
+        self._spread(tied)
         return [self._taken(path) for path in sorted({one.path for one in todo} & set(self._live))]
 
     def _taken(self, path: str) -> Taken:
@@ -158,15 +177,10 @@ class _TakingBack:
             return Taken(path, self._live[path], problem)
         return Taken(path, self._now[path], moved_from=self._moved.get(path, ""))
 
-    def _spread(self, todo: Sequence[Net]) -> None:
-        """The two ends of a move go together, or neither does."""
-        links = [{one.path, one.moved_from} for one in todo if one.moved_from]
-        for _ in links:
-            for link in links:
-                if stuck := sorted(link & self._problems.keys()):
-                    why = self._problems[stuck[0]]
-                    both = link & self._live.keys()
-                    self._problems |= dict.fromkeys(both - set(stuck), why)
+    def _spread(self, tied: Mapping[str, set[str]]) -> None:
+        for path, problem in sorted(self._problems.items()):
+            for other in tied.get(path, ()):
+                self._problems.setdefault(other, problem)
 
     @staticmethod
     def _other_end(one: Net, todo: Sequence[Net]) -> Net | None:
@@ -195,7 +209,7 @@ class _TakingBack:
         """The file goes back to its old path, with what others changed in it meanwhile."""
         here, old = self._now.get(there.path), self._now.get(back.path)
         if here is None or old is None:
-            raise _Problem("The other end of its move cannot be looked at.")
+            raise _Problem(OTHER_END)
         if here.version == NOTHING and old.version == back.before:
             return
         if here.version == NOTHING or old.version != NOTHING:

@@ -28,9 +28,11 @@ from magy_server.core.state import CallState, State, Turn
 from magy_server.core.values import Version
 from magy_server.engine import review_changes
 from magy_server.engine.calls import happened
+from magy_server.engine.restoring import turns
 from magy_server.engine.review_desk import Desk
 from magy_server.engine.review_log import same
 
+EDITS = "edit/"
 REMEMBERED = 200
 """Requests of a root that are not carried out again."""
 TRIES, PAUSE = 1500, 0.02
@@ -104,6 +106,7 @@ class Applying:
         """`by`: the agent that the reviews name; `label`: for the editor's undo; `output`: kept
         with the outcome if all is done. Raises InvalidRequest (another process is at work for very
         long), StoreError."""
+        await self.mend(root)
         stream = _stream(root)
         async with self._held(stream) as lease:
             await self._mend(root, lease)
@@ -130,7 +133,7 @@ class Applying:
                 )
                 blobs = {**blobs, hash: output}
             else:
-                text = made.problem.message + _stay(root, made.changes)
+                text = _sentence(made.problem.message) + _stay(root, made.changes)
                 finished = Finished(
                     call=key, status="failed", for_model=text, changes=_settled(made.changes)
                 )
@@ -138,28 +141,39 @@ class Applying:
             return Applied(finished, made.path, made.problem)
 
     async def mend(self, root: str) -> None:
-        """Writes down what came of an edit whose process died."""
-        store, stream = self._desk.world.store, _stream(root)
+        """Writes down what came of edits whose process died: of this root, and of those above and
+        below it, since a file under review is the same whichever root it is looked at from."""
+        store = self._desk.world.store
         async with self._mending:
-            info = await store.info(stream)
-            if info is None or not info.summary.get("pending"):
-                return
-            lease = await store.lease(stream)
-            if lease is None:
-                return  # it is being done
-            try:
-                await self._mend(root, lease)
-            finally:
-                await store.release(lease)
+            for own in await self._begun(root):
+                lease = await store.lease(_stream(own))
+                if lease is None:
+                    continue  # it is being done
+                try:
+                    await self._mend(own, lease)
+                finally:
+                    await store.release(lease)
+
+    async def _begun(self, root: str) -> list[str]:
+        """The roots of edits that have begun and whose outcome is not written down."""
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = await self._desk.world.store.streams(EDITS, cursor=cursor, limit=200)
+            begun = [info.summary["root"] for info in page.items if info.summary.get("pending")]
+            found += [own for own in begun if _contains(own, root) or _contains(root, own)]
+            cursor = page.cursor
+            if cursor is None:
+                return found
 
     # --- doing it -------------------------------------------------------------------------------
 
     async def _carry_out(self, root: str, wants: Sequence[Want], label: str) -> _Made:
-        """New files come first, so that what is moved is never nowhere. When something goes wrong,
-        what was done is brought back."""
+        """When something goes wrong, what was done is brought back."""
         done: list[tuple[Want, Found]] = []
         made = _Made()
-        for want in sorted(wants, key=lambda want: want.now.hash is None):
+        order = turns({want.found.path: want.now.hash is None for want in wants})
+        for want in sorted(wants, key=lambda want: order[want.found.path]):
             try:
                 done.append((want, await self._one(root, want, label)))
             except (ToolError, EditorError) as error:
@@ -190,7 +204,7 @@ class Applying:
         """False: somebody else has changed it meanwhile, or it cannot be written."""
         files, was = self._desk.files, want.found
         try:
-            now = await files.look(root, was.path)
+            now = await files.look(root, was.path, ())
             if now.version != made.version:
                 return False
             await files.put(root, now, was.version, was.data, label)
@@ -268,8 +282,12 @@ class Applying:
         self._desk.said(reviews)
 
 
+def _contains(root: str, path: str) -> bool:
+    return f"{path}/".startswith(f"{root.rstrip('/')}/")
+
+
 def _stream(root: str) -> str:
-    return f"edit/{hashlib.sha256(root.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
+    return f"{EDITS}{hashlib.sha256(root.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
 def _blobs(wants: Iterable[Want]) -> dict[Hash, bytes]:
@@ -289,6 +307,10 @@ def _settled(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
         change if change.moved_from in gone else change.model_copy(update={"moved_from": ""})
         for change in made
     )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _stay(root: str, left: Sequence[FileChange]) -> str:

@@ -89,7 +89,9 @@ def completed(id: str, result: Result) -> Outcome:
 async def happened(files: Files, root: str, call: CallState) -> tuple[FileChange, ...]:
     """What a call that did not complete had changed by then, found by looking."""
     found = []
-    for change in call.started.changes if call.started else ():
+    meant = call.started.changes if call.started else ()
+    paths = {change.path for change in meant}
+    for change in meant:
         after = Version(hash=change.after, kind=change.now if change.after else "file")
         if change.before == change.after and change.was == change.now:
             continue
@@ -97,7 +99,7 @@ async def happened(files: Files, root: str, call: CallState) -> tuple[FileChange
             found.append(change)
             continue
         try:
-            now = await files.look(root, change.path)
+            now = await files.look(root, change.path, paths)
         except ToolError:
             continue
         if now.version == after:

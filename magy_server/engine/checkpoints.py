@@ -4,27 +4,29 @@ both."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Content, Restored, Restoring
+from magy_server.core.errors import Conflict, InvalidRequest, NotFound
+from magy_server.core.events import Content, Event, Restored, Restoring
 from magy_server.core.history import History, TurnBegun, Undone, history
-from magy_server.core.ports import Lease
+from magy_server.core.ports import Batch, Lease
 from magy_server.core.rewind import cannot_go_back
 from magy_server.core.state import State
 from magy_server.engine.file_changes import FileChanged, FileCount, counted, shown
-from magy_server.engine.restoring import Plan, Restorer
+from magy_server.engine.restoring import Performed, Plan, Restorer
+from magy_server.engine.review_log import same
 from magy_server.engine.session import Session, Write
 from magy_server.engine.undoing import Aim, aim, first_words, note, said
 
 if TYPE_CHECKING:
     from magy_server.engine.runner import Runner
 
+Events = Sequence[Event]
 LEFT = "It was left alone: others had changed it since."
 TRIES, PAUSE = 250, 0.02
 """How often, and with how many seconds between, a session that should rest is looked at."""
@@ -146,7 +148,7 @@ class Checkpoints:
         """What `restore` would do now. Raises NotFound, InvalidRequest."""
         found = await self._history(session)
         to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
-        plan = await self._restorer(session).plan(to.runs)
+        plan = await self._restorer(session).plan(to.runs, to.moves)
         changed = await asyncio.to_thread(self._planned, session, plan)
         prompt = found.turns[to.turn].content if to.conversation and not to.redid else ()
         return Preview(to.turn, undoes, to.turns, changed, to.conversation, to.why, prompt)
@@ -241,7 +243,8 @@ class Checkpoints:
             raise InvalidRequest(f"{to.why} The files alone can go back.", reason="conversation")
         if to.nothing:
             raise InvalidRequest("There is nothing to take back: those turns changed no files.")
-        plan = await self._restorer(session).plan(to.runs)
+        restorer = self._restorer(session)
+        plan = await restorer.plan(to.runs, to.moves)
         begun = Restoring(
             id=id,
             turn=to.turn,
@@ -252,13 +255,18 @@ class Checkpoints:
             undoes=to.undoes,
         )
         await session.append(lambda now: Write([begun], plan.blobs))
-        return await self._finish(session, found, begun, plan.conflicts)
+        return await self._finish(session, found, begun, plan.conflicts, restorer)
 
     async def _finish(
-        self, session: Session, found: History, begun: Restoring, conflicts: Mapping[str, str]
+        self,
+        session: Session,
+        found: History,
+        begun: Restoring,
+        conflicts: Mapping[str, str],
+        restorer: Restorer | None = None,
     ) -> Restore:
-        """From the intent on; the files look as they may."""
-        restorer = self._restorer(session)
+        """From the intent on; the files look as they may. `restorer`: who made the plan."""
+        restorer = restorer or self._restorer(session)
         done = await restorer.perform(begun.changes, _label(found, begun))
         problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
         restored = Restored(
@@ -271,13 +279,36 @@ class Checkpoints:
             undoes=begun.undoes,
         )
 
-        def decide(now: State) -> Write:
+        def told(now: State) -> Events:
             noted = note(now, restored, found, restorer.root)
-            return Write([restored, noted] if noted else [restored], done.blobs)
+            return [noted] if noted else []
 
-        await session.append(decide)
+        await self._written(session, restored, done, told)
         found = await self._history(session)
         return await self._known(session, found, found.restores[begun.id], problems)
+
+    async def _written(
+        self, session: Session, event: Restored, done: Performed, told: Callable[[State], Events]
+    ) -> None:
+        """Together with the reviews of files that were moved, which go with them."""
+        reviews, root = self._world.reviews, self._restorer(session).root
+        others: list[Batch] = []
+
+        def write(now: State) -> Write:
+            return Write([event, *told(now)], done.blobs, others)
+
+        while True:
+            before = others
+            if reviews:
+                others = await reviews.carried(root, done.changes, done.blobs)
+            try:
+                await session.append(write)
+                break
+            except Conflict:  # somebody decided about one of the files just now, or: not ours
+                if same(before, others):
+                    raise
+        if reviews:
+            reviews.said(others)
 
     async def _known(
         self,

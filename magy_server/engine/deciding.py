@@ -30,7 +30,7 @@ from magy_server.engine import review_log as log
 from magy_server.engine.decisions import Chosen, Made, choose, decide, undone
 from magy_server.engine.held import Held, Side, placed, stored, typed
 from magy_server.engine.moving_back import Back
-from magy_server.engine.review_desk import Desk
+from magy_server.engine.review_desk import Desk, acquired
 from magy_server.engine.review_file import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
 from magy_server.engine.review_hunks import Now, infos, review_file
 from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
@@ -98,17 +98,27 @@ class Deciding:
             return await self._mend(at.stream)
 
     async def committed(self, stream: str, ids: tuple[str, ...]) -> None:
-        """These hunks are in the commit that is checked out."""
-        async with self._desk.lock(stream):
-            at = await log.standing(self._desk.world.store, stream)
-            now = await self._desk.now(at)
-            chosen = choose(now, Which(ids=ids))
-            if chosen.missing or _begun(at):
+        """These hunks are in the commit that is checked out. A decision about the file that is
+        being carried out may wait for a person, so it is not waited for: the next look finds it."""
+        lock = self._desk.lock(stream)
+        while not await acquired(lock):
+            if _begun(await log.standing(self._desk.world.store, stream)):
                 return
-            made = await asyncio.to_thread(decide, now, Wish("accept", Which(ids=ids)), chosen)
-            decision = Decision(id=uuid4().hex, verb="commit", hunks=ids, by="git")
-            with suppress(Conflict):  # the next look finds it
-                await self._write_both(_Work(now, at, made, decision, made.hunks))
+        try:
+            await self._committed(stream, ids)
+        finally:
+            lock.release()
+
+    async def _committed(self, stream: str, ids: tuple[str, ...]) -> None:
+        at = await log.standing(self._desk.world.store, stream)
+        now = await self._desk.now(at)
+        chosen = choose(now, Which(ids=ids))
+        if chosen.missing or _begun(at):
+            return
+        made = await asyncio.to_thread(decide, now, Wish("accept", Which(ids=ids)), chosen)
+        decision = Decision(id=uuid4().hex, verb="commit", hunks=ids, by="git")
+        with suppress(Conflict):  # the next look finds it
+            await self._write_both(_Work(now, at, made, decision, made.hunks))
 
     # --- what is asked for ----------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from magy_server.core.errors import InvalidRequest
+from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.reviews import Comment
 from magy_server.core.values import Origin, Version
 from magy_server.edits.diff import blocks
@@ -22,6 +22,12 @@ from magy_server.engine.review_hunks import Now
 DONE: dict[str, HunkState] = {
     "accept": "accepted", "reject": "rejected", "amend": "amended", "comment": "commented",
 }  # fmt: skip
+
+
+RENAME = (
+    "A rename that was rejected cannot be taken back by itself: ask the agent again, or rename the "
+    "file in the editor."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ def _by_lines(now: Now, start: int, end: int) -> Chosen:
 
 
 def decide(now: Now, wish: Wish, chosen: Chosen) -> Made:
-    """Raises InvalidRequest for what cannot be decided so."""
+    """Raises InvalidRequest, ToolError for what cannot be decided so."""
     if wish.verb == "comment":
         return _commented(now, wish, chosen)
     if wish.verb == "amend" and (len(chosen.hunks) != 1 or chosen.hunks[0].whole):
@@ -111,6 +117,8 @@ def _commented(now: Now, wish: Wish, chosen: Chosen) -> Made:
 
 def _check_own(now: Now, wish: Wish, chosen: Chosen) -> None:
     """What is only compared as a whole cannot be put back without what came since."""
+    if wish.verb in ("reject", "amend") and now.unreadable:
+        raise ToolError(now.unreadable)
     touched = now.live.version != now.event.agent
     if wish.verb == "reject" and touched and chosen.kinds & {"binary", "link", "create"}:
         raise InvalidRequest(
@@ -279,6 +287,8 @@ def undone(now: Now, before: Held, after: Held) -> Made | str:
     """What a decision led from and to, taken back in the review as it is now; or a sentence: what
     it was about has been changed since."""
     held = now.held
+    if before.moved_from and before.text.exists and not (after.moved_from or after.text.exists):
+        return RENAME
     base = _back(held.base, after.base, before.base)
     text = _back(held.text, after.text, before.text)
     file = _back(now.live, after.base, before.base) if held.proposed else text

@@ -65,6 +65,8 @@ class Held:
     origins: tuple[Origin, ...] = ()
     comments: tuple[Comment, ...] = ()
     moved_from: str = ""
+    removed: Hash | None = None
+    """What an agent last removed, here or at `moved_from`: a buffer may show it still."""
     proposed: bool = False
 
     @property
@@ -106,7 +108,7 @@ def held_of(event: Reviewed, blobs: Mapping[Hash, bytes], decode: Decode) -> Hel
         review = compare(base.lines, text.lines, marks)
     return Held(
         event.root, event.path, base, text, review, event.origins, event.comments,
-        event.moved_from, event.proposed,
+        event.moved_from, event.removed, event.proposed,
     )  # fmt: skip
 
 
@@ -131,6 +133,8 @@ def changed(held: Held, now: Side, origin: Origin) -> Held:
     """An agent made it so."""
     if not held.pending:
         held = replace(held, origins=(), comments=())
+    if held.text.exists and not now.exists:
+        held = replace(held, removed=held.text.version.hash)
     if origin in held.origins:
         number = held.origins.index(origin)
     else:
@@ -253,6 +257,7 @@ def stored(
         origins=tuple(held.origins[old] for old in numbers if old < len(held.origins)),
         comments=held.comments if held.pending else (),
         moved_from=held.moved_from,
+        removed=held.removed,
         proposed=held.proposed,
         changed=by,
         decision=decision,

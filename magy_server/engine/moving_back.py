@@ -57,8 +57,9 @@ async def planned(desk: Desk, now: Now, made: Made) -> Back:
 
 async def _back(desk: Desk, now: Now, made: Made) -> Back:
     held = now.held
-    there = await look(desk.files, desk.world.store, held.root, held.moved_from, True)
     file = desk.made(made.held.text)
+    comes_back = (file.version.hash, held.removed)
+    there = await look(desk.files, held.root, held.moved_from, comes_back, ())
     version = file.version.model_copy(update={"mode": now.live.version.mode})
     return Back(made, now.found, there, replace(file, version=version))
 

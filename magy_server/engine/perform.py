@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os.path import relpath
 
 from magy_server.core.compact import due
 from magy_server.core.errors import Conflict, ToolError
@@ -13,8 +15,10 @@ from magy_server.core.events import (
     CancelAsked,
     Ended,
     Event,
+    Evidence,
     Finished,
     Hash,
+    Noted,
     Prompted,
     Replied,
     Text,
@@ -35,6 +39,7 @@ from magy_server.engine.session import Partial, Session, Write
 from magy_server.engine.world import World
 
 REFUSED = "The user refused this call."
+LATE = "The editor made the edit all the same, after that"
 
 
 class Performer:
@@ -196,25 +201,39 @@ class Performer:
         """What was changed comes under review in the same append."""
         finished, blobs = outcome
         events = [_timed(finished, duration), *more]
-        others = await self._reviewed(finished, blobs)
+        write = Write(events, blobs)
+        await self._write(None, write, finished, lambda now: _is_open(now, finished.call))
+
+    async def _write(
+        self,
+        state: State | None,
+        write: Write,
+        finished: Finished,
+        wanted: Callable[[State], bool] = lambda now: True,
+    ) -> None:
+        """`state`: in which the call ran; None: as it is now."""
+        others = await self._reviewed(state, finished, write.blobs)
 
         def close(now: State) -> Write | None:
-            return Write(events, blobs, others) if _is_open(now, finished.call) else None
+            return replace(write, others=others) if wanted(now) else None
 
         while True:
             try:
                 done = await self._session.append(close)
                 break
             except Conflict:  # somebody decided about one of the files just now, or: not ours
-                before, others = others, await self._reviewed(finished, blobs)
+                before, others = others, await self._reviewed(state, finished, write.blobs)
                 if same(before, others):
                     raise
         if self._world.reviews and done:
             self._world.reviews.said(others)
 
-    async def _reviewed(self, finished: Finished, blobs: Mapping[Hash, bytes]) -> list[Batch]:
+    async def _reviewed(
+        self, state: State | None, finished: Finished, blobs: Mapping[Hash, bytes]
+    ) -> list[Batch]:
         reviews = self._world.reviews
-        return await reviews.batches(self._session.state, finished, blobs) if reviews else []
+        state = state or self._session.state
+        return await reviews.batches(state, finished, blobs) if reviews else []
 
     def _open(self, call_id: str) -> CallState | None:
         turn = self._session.state.turn
@@ -228,7 +247,7 @@ class Performer:
         valid conversation."""
         self.early.discard()
         partials = dict(self._session.partials)
-        await self._close_changed(partials)
+        before, late = self._session.state, await self._close_changed(partials)
         await self._settle()
         asked, self._asked = self._asked, ""
 
@@ -243,19 +262,49 @@ class Performer:
             return Write(events)
 
         await self._session.append(decide)
+        for call in late:
+            self._session.later(self._made_late(before, call))
 
-    async def _close_changed(self, partials: Mapping[tuple[str, str], Partial]) -> None:
-        """A call that was stopped may have changed files all the same: they are under review."""
+    async def _close_changed(
+        self, partials: Mapping[tuple[str, str], Partial]
+    ) -> Sequence[CallState]:
+        """A call that was stopped may have changed files all the same: they are under review. The
+        answer: what of it the editor may still do."""
         turn, opened, files = (
             self._session.state.turn, self._session.state.opened, self._world.files
         )  # fmt: skip
         if turn is None or opened is None or files is None:
-            return
+            return []
+        late = []
         for call in turn.open_calls:
-            if changes := await happened(files, opened.root or opened.cwd, call):
+            changes = await happened(files, opened.root or opened.cwd, call)
+            begun = call.started.changes if call.started else ()
+            left = tuple(one for one in begun if one.via == "editor" and one not in changes)
+            if left:
+                late.append(replace(call, started=Evidence(changes=left)))
+            if changes:
                 partial = partials.get(("output", call.call.id))
                 ended = closed(call, partial.since(0) if partial else "", changes)
                 await self._append((ended, {}), 0.0, ())
+        return late
+
+    async def _made_late(self, before: State, call: CallState) -> None:
+        """The editor asked the person, who said yes when the turn had been stopped: it is that
+        turn's all the same. `before`: the session in that turn."""
+        opened, editor, files = before.opened, self._world.editor, self._world.files
+        paths = [change.path for change in call.started.changes] if call.started else []
+        if opened is None or editor is None or files is None:
+            return
+        if not any([await editor.late(path) for path in paths]):
+            return
+        root = opened.root or opened.cwd
+        if changes := await happened(files, root, call):
+            names = ", ".join(relpath(change.path, root) for change in changes)
+            text = f"{LATE}: {names}"
+            id = call.call.id
+            made = Finished(call=id, status="cancelled", for_model=text, changes=changes)
+            note = Noted(id=f"late/{id}", text=f"Your call {call.call.name} was stopped. {text}")
+            await self._write(before, Write([made, note]), made)
 
     async def _settle(self) -> None:
         opened, reviews = self._session.state.opened, self._world.reviews

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
-from magy_server.core.errors import EditorError, EditRefused, NotFound, ToolError
+from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import NOTHING, Files, Found, Store
 from magy_server.core.takeback import Contents, Run, Taken, There, paths, take_back
@@ -71,50 +71,73 @@ class Restorer:
     def __init__(self, files: Files, store: Store, root: str) -> None:
         self._files = files
         self._store = store
+        self._removed: Mapping[str, Collection[Hash | None]] = {}
         self.root = root
 
     def name(self, path: str) -> str:
         """Below the root, for people and models."""
         return os.path.relpath(path, self.root)
 
-    async def plan(self, runs: Sequence[Run]) -> Plan:
-        """What taking these changes back would do now."""
+    async def plan(self, runs: Sequence[Run], moves: Run = ()) -> Plan:
+        """What taking these changes back would do now. `moves`: as `take_back` wants them."""
+        self._removed = _removed(runs)
+        contents = await self.contents(change for run in runs for change in run)
+        without = _below(paths(runs))
+        while True:
+            live, problems = await self._all(paths(runs), without)
+            there = {path: _there(found) for path, found in live.items()}
+            taken = await asyncio.to_thread(take_back, runs, there, contents, moves)
+            gone = {one.path for one in taken if one.now.version == NOTHING}
+            if without <= gone:
+                return Plan(live, taken, problems, contents)
+            without &= gone  # what stays leaves no room for a file
+
+    async def _all(
+        self, paths: Sequence[str], without: Collection[str]
+    ) -> tuple[dict[str, Found], dict[str, str]]:
+        """What is there, and why it cannot be said."""
         live: dict[str, Found] = {}
         problems: dict[str, str] = {}
-        gone = {path for run in runs for path in _gone(run)}
-        for path in paths(runs):
+        for path in paths:
             try:
-                live[path] = await self._look(path, path in gone)
+                held = self._removed.get(path)
+                live[path] = await self._look(path, held or (), None if held is None else without)
             except ToolError as error:
                 problems[path] = error.message
-        contents = await self.contents(change for run in runs for change in run)
-        there = {path: _there(found) for path, found in live.items()}
-        taken = await asyncio.to_thread(take_back, runs, there, contents)
-        return Plan(live, taken, problems, contents)
+        return live, problems
 
     async def perform(self, planned: Sequence[FileChange], label: str) -> Performed:
-        """Makes the changes of a plan; those already made are found so. New files come first, so
-        that what is moved is never nowhere; of a move both ends are made, or neither."""
+        """Makes the changes of a plan; those already made are found so. Of a move both ends are
+        made, or neither."""
         done = Performed()
         contents = await self.contents(planned)
-        sources = {change.path: change for change in planned if change.after is None}
-        for change in sorted(planned, key=lambda change: change.after is None):
-            if change.moved_from in sources and change.path not in sources:
-                source = sources.pop(change.moved_from)
-                await self._move(change, source, contents, label, done)
-            elif change.after is not None or change.path in sources:
+        left = {change.path: change for change in planned}
+        ends = _ends(planned)
+        order = turns({change.path: change.after is None for change in planned})
+        for path in sorted(left, key=order.__getitem__):
+            change = left.pop(path, None)
+            if change is None:
+                continue  # made with the other end of its move
+            other = left.pop(ends.get(path, ""), None)
+            if other is None:
                 await self._make(change, contents, label, done)
+            elif other.after is None:
+                await self._move(change, other, contents, label, done)
+            else:
+                await self._move(other, change, contents, label, done)
         return done
 
     async def _move(
         self, to: FileChange, source: FileChange, contents: Contents, label: str, done: Performed
     ) -> None:
         problem = await self._stuck(source, contents)
-        if not problem and not await self._make(to, contents, label, done):
-            problem = done.failures[to.path]
-        elif not problem and not await self._make(source, contents, label, done):
-            problem = done.failures[source.path]
-            if await self._make(_reverse(to), contents, label, done):
+        nested = _below([to.path, source.path])
+        first, last = (source, to) if nested else (to, source)  # never nowhere, if it can be
+        if not problem and not await self._make(first, contents, label, done):
+            problem = done.failures[first.path]
+        elif not problem and not await self._make(last, contents, label, done):
+            problem = done.failures[last.path]
+            if await self._make(_reverse(first), contents, label, done):
                 del done.changes[-2:]
         if problem:
             done.failures |= {to.path: problem, source.path: problem}
@@ -142,14 +165,20 @@ class Restorer:
                 return True
         return False
 
-    async def _look(self, path: str, gone: bool = False) -> Found:
-        return await look(self._files, self._store, self.root, path, gone)
+    async def _look(
+        self,
+        path: str,
+        held: Collection[Hash | None] = (),
+        without: Collection[str] | None = None,
+    ) -> Found:
+        return await look(self._files, self.root, path, held, without)
 
     async def _once(
         self, change: FileChange, contents: Contents, label: str, blobs: dict[Hash, bytes]
     ) -> FileChange:
         """Raises ToolError, EditorError: why it is not made."""
-        was = await self._look(change.path, change.before is None)
+        held = {change.after, *self._removed.get(change.path, ())} if not change.before else ()
+        was = await self._look(change.path, held, None if change.before else ())
         wanted = _still(change, was, contents)
         if wanted.problem:
             raise ToolError(wanted.problem)
@@ -176,22 +205,67 @@ class Restorer:
         return Contents(self._files.text, self._files.encode, _digest, blobs)
 
 
-async def look(files: Files, store: Store, root: str, path: str, gone: bool) -> Found:
-    """`gone`: the file was removed. An open buffer that has no file any more, and shows what is on
-    record, then has nothing in it of the person's: there is no file. Raises ToolError."""
-    found = await files.look(root, path)
-    if not gone or found.version.hash is None or found.disk != NOTHING:
-        return found
-    with suppress(NotFound):
-        await store.blob(found.version.hash)
+async def look(
+    files: Files,
+    root: str,
+    path: str,
+    held: Collection[Hash | None],
+    without: Collection[str] | None = None,
+) -> Found:
+    """`held`: what a file that was removed held then, and what is to come back. An open buffer that
+    has no file any more and shows just that has nothing in it of the person's: there is no file.
+    That a text is on record says nothing: what somebody reads is, too. `without`: as
+    `Files.look` wants it. Raises ToolError."""
+    found = await files.look(root, path, without)
+    if adrift(found) and found.version.hash in held:
         return replace(found, version=NOTHING, data=b"", text=None, disk=None)
     return found
 
 
-def _gone(run: Run) -> set[str]:
-    """The paths at which it left nothing."""
-    last = {change.path: change.after for change in run}
-    return {path for path, after in last.items() if after is None}
+def turns(goes: Mapping[str, bool]) -> dict[str, int]:
+    """In what order several files are put, of which some go. New files come first, so that what is
+    moved is never nowhere; but where one path lies below another, what goes makes way."""
+    new = {path for path, gone in goes.items() if not gone}
+    above = {up for path in new for up in _above(path)}
+    way = {path for path in goes if path in above or not new.isdisjoint(_above(path))}
+    return {path: 1 if path in new else 0 if path in way else 2 for path in goes}
+
+
+def _ends(planned: Iterable[FileChange]) -> dict[str, str]:
+    """Of moves, the other end of each end."""
+    planned = tuple(planned)
+    gone = {change.path for change in planned if change.after is None}
+    found: dict[str, str] = {}
+    for change in planned:
+        if change.after is not None and change.moved_from in gone:
+            found |= {change.path: change.moved_from, change.moved_from: change.path}
+    return found
+
+
+def _below(paths: Collection[str]) -> set[str]:
+    """Those that lie below another of them."""
+    all = set(paths)
+    return {path for path in all if not all.isdisjoint(_above(path))}
+
+
+def _above(path: str) -> list[str]:
+    return [str(up) for up in PurePath(path).parents]
+
+
+def adrift(found: Found) -> bool:
+    """It is in an open buffer alone: no file is there."""
+    return found.version.hash is not None and found.disk == NOTHING
+
+
+def _removed(runs: Sequence[Run]) -> Mapping[str, Collection[Hash | None]]:
+    """By path at which a run left nothing: what was there last, and what was there at first."""
+    first = {change.path: change.before for run in reversed(runs) for change in reversed(run)}
+    found: dict[str, set[Hash | None]] = {}
+    for run in runs:
+        for path, last in {change.path: change for change in run}.items():
+            if last.after is None:
+                found.setdefault(path, {first[path]}).add(last.before)
+    return found
 
 
 def _there(found: Found) -> There:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from magy_server.core.errors import ToolError
@@ -42,6 +42,19 @@ async def batches(
             await made.move(change, gone.get(change.moved_from), origin)
         elif change.path not in gone or change.via == "proposed":
             await made.add(change, origin)
+    return await asyncio.to_thread(made.batches)
+
+
+async def carried(
+    desk: Desk, root: str, changes: Sequence[FileChange], blobs: Mapping[Hash, bytes]
+) -> list[Batch]:
+    """What is still to decide about files goes with them when a person has turns undone, or done
+    again, that had moved them."""
+    made = _Changes(desk, root, blobs)
+    gone = {change.path: change for change in changes if change.after is None}
+    for change in changes:
+        if _moves(change) and change.moved_from in gone:
+            await made.carry(change, gone[change.moved_from])
     return await asyncio.to_thread(made.batches)
 
 
@@ -101,12 +114,29 @@ class _Changes:
         new = await self._enter(change.path, False, Side())
         source = self._held[old]
         from_ = (source.moved_from or change.moved_from) if source.base.exists else ""
+        removed = source.removed if source.moved_from else before.version.hash
         held = replace(source, path=change.path, moved_from="" if from_ == change.path else from_)
+        held = replace(held, removed=removed)
         self._held[new] = await asyncio.to_thread(changed, held, after, origin)
         self._held[old] = begun(self._root, change.moved_from, Side())
         self._by[new] = origin
         if self._at[old].event is None:
             del self._held[old]  # it never was under review
+
+    async def carry(self, change: FileChange, gone: FileChange) -> None:
+        """As `move`, of a person: what is otherwise than before is theirs."""
+        old = log.stream_of(change.moved_from, False)
+        at = await log.standing(self._desk.world.store, old)
+        if not at.pending:
+            return
+        before = await self._side(gone.before, gone.was, gone.mode)
+        after = await self._side(change.after, change.now)
+        source = self._held[await self._enter(change.moved_from, False, before)]
+        new = await self._enter(change.path, False, Side())
+        from_ = "" if source.moved_from == change.path else source.moved_from
+        held = replace(source, path=change.path, moved_from=from_)
+        self._held[new] = await asyncio.to_thread(typed, held, after)
+        self._held[old] = begun(self._root, change.moved_from, Side())
 
     async def _enter(self, path: str, proposed: bool, before: Side) -> str:
         """The key under which the review of a file is here, brought to what the file then was."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -12,11 +13,12 @@ from magy_server.core.errors import NotFound, ToolError
 from magy_server.core.events import Noted
 from magy_server.core.ports import Batch, Files, Found
 from magy_server.core.reviews import Reviewed
+from magy_server.core.takeback import UNSAVED
 from magy_server.core.values import Hash
 from magy_server.engine import review_hunks
 from magy_server.engine import review_log as log
 from magy_server.engine.held import Held, Side, Stored, made, side
-from magy_server.engine.restoring import look
+from magy_server.engine.restoring import adrift, look
 from magy_server.engine.review_hunks import Now
 from magy_server.engine.review_log import Standing
 from magy_server.engine.session import Session, Write
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 TOPIC = "reviews"
 KEPT = 16
 """Reviews in memory."""
+SLICE = 0.05
+"""Seconds for which a lock is waited for before it is looked at again who has it."""
 Changed = Callable[[Sequence[str]], None]
 """(paths)"""
 
@@ -71,9 +75,13 @@ class Desk:
         stored = await self._stored(at)
         try:
             gone = at.event.agent.hash is None and not at.event.proposed
-            found = await look(self.files, self.world.store, at.event.root, at.event.path, gone)
+            held = (at.event.base.hash, at.event.removed) if gone else ()
+            found = await look(self.files, at.event.root, at.event.path, held, () if gone else None)
         except ToolError as error:
             return review_hunks.blind(at.seq, stored, at.event, error.message)
+        if gone and at.pending and adrift(found):  # that it was removed is still to be decided
+            shown = await self.shown(at.seq, stored, at.event, Found(found.path))
+            return replace(shown, unreadable=f"{shown.held.name} was removed. {UNSAVED}")
         return await self.shown(at.seq, stored, at.event, found)
 
     async def _stored(self, at: Standing) -> Held:
@@ -171,3 +179,12 @@ class Desk:
             self.note(path, bool(message["proposed"]), pending)
         for watcher in tuple(self._watchers):
             watcher(list(paths))
+
+
+async def acquired(lock: asyncio.Lock) -> bool:
+    """Waits for it a little; False: somebody has it still."""
+    try:
+        async with asyncio.timeout(SLICE):
+            return await lock.acquire()
+    except TimeoutError:
+        return False

@@ -33,7 +33,7 @@ class Now:
     places: tuple[Place, ...] = ()
     """Of a proposal: of each part in the live text."""
     unreadable: str = ""
-    """Why the file cannot be looked into; "": it can."""
+    """Why the file cannot be looked into, or put back; "": it can."""
 
     @property
     def revision(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
-from magy_server.core.events import Finished, Hash, Noted
+from magy_server.core.events import FileChange, Finished, Hash, Noted
 from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
 from magy_server.core.state import State
@@ -69,6 +69,12 @@ class Reviews:
     ) -> list[Batch]:
         """What to append together with `finished`; made anew on Conflict. Then call `said`."""
         return await review_changes.batches(self._desk, state, finished, blobs)
+
+    async def carried(
+        self, root: str, changes: Sequence[FileChange], blobs: Mapping[Hash, bytes]
+    ) -> list[Batch]:
+        """The same for a restore, which may move files."""
+        return await review_changes.carried(self._desk, root, changes, blobs)
 
     def said(self, batches: Sequence[Batch]) -> None:
         """These were appended: who watches is told."""

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -243,7 +243,7 @@ class Session:
             if not self.loaded:
                 self.wake()
             elif message["head"] > self.state.seq:
-                self._later(self.refresh())
+                self.later(self.refresh())
         elif "want" in message:
             if self.lease:
                 for partial in self.partials.values():
@@ -287,7 +287,8 @@ class Session:
             self.wake()
         return None
 
-    def _later(self, work: Any) -> None:
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does it besides everything else, for as long as the session is held here."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)

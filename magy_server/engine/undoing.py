@@ -21,8 +21,8 @@ FIRST_WORDS = 80
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where it goes. `runs` are to be taken back; `why`: why the conversation
-    cannot go there, although that was asked."""
+    """Where it goes. `runs` are to be taken back; `moves` are what they themselves had taken back;
+    `why`: why the conversation cannot go there, although that was asked."""
 
     turn: str
     undoes: str
@@ -32,6 +32,7 @@ class Aim:
     why: str = ""
     redid: bool = False
     """Changes are made again, not undone."""
+    moves: Run = ()
 
     @property
     def nothing(self) -> bool:
@@ -92,6 +93,7 @@ def _again(history: History, state: State, undoes: str, *, files: bool, conversa
         conversation=bool(talked) and not why,
         why=why,
         redid=not former.redid,
+        moves=tuple(history.steps[number].change for number in steps),
     )
 
 

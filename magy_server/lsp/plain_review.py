@@ -16,6 +16,9 @@ from magy_server.lsp.transport import Handler
 from magy_server.lsp.wire import parsed
 
 COMMANDS = "workspace/executeCommand"
+PATIENCE = 2.0
+"""Seconds after which a command is answered while what it asked for goes on: some clients answer
+nothing, an edit neither, before they have the answer to their own request."""
 
 Command = Callable[[list[Any]], Awaitable[Any]]
 Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
@@ -117,11 +120,13 @@ class PlainReview:
         deciding = self._spawn(self._decided(params))
         unseen = asyncio.ensure_future(self._window.unseen())
         try:
-            await asyncio.wait({deciding, unseen}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({deciding, unseen}, timeout=PATIENCE,
+                               return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
         finally:
             unseen.cancel()
         if not deciding.done():
-            # Some clients show an edit only when their command is answered (Eglot).
+            # Some clients show an edit only when their command is answered (Eglot); some ask the
+            # person first, who decides when.
             deciding.add_done_callback(self._show_error)
             return None
         found = deciding.result()

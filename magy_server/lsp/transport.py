@@ -126,13 +126,7 @@ class Connection:
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Any:
         """The client's result. Raises ClientError for its error, NotAnswered after `timeout`
         seconds or when it goes away. A request that is given up is cancelled at the client."""
-        if self.ended.done():
-            raise self._disconnected(method)
-        id = f"magy-{next(self._ids)}"
-        answer = self._loop.create_future()
-        self._asked[id] = (method, answer)
-        message = {"jsonrpc": "2.0", "id": id, "method": method}
-        self.outbox.send(message if params is None else message | {"params": params})
+        id, answer = self.ask(method, params)
         try:
             async with asyncio.timeout(timeout):
                 return await answer
@@ -141,9 +135,25 @@ class Connection:
                 f"The editor did not answer {method} within {timeout:g} seconds.", reason="timeout"
             ) from None
         finally:
-            del self._asked[id]
             if answer.cancelled():
-                self.notify("$/cancelRequest", {"id": id})
+                self.withdraw(id)
+
+    def ask(self, method: str, params: Any) -> tuple[str, asyncio.Future[Any]]:
+        """Sends a request: its id, and what will be its result. Who does not want that any more
+        cancels the future. Raises NotAnswered."""
+        if self.ended.done():
+            raise self._disconnected(method)
+        id = f"magy-{next(self._ids)}"
+        answer = self._loop.create_future()
+        self._asked[id] = (method, answer)
+        answer.add_done_callback(lambda _: self._asked.pop(id, None))
+        message = {"jsonrpc": "2.0", "id": id, "method": method}
+        self.outbox.send(message if params is None else message | {"params": params})
+        return id, answer
+
+    def withdraw(self, id: str) -> None:
+        """Tells the client that a request need not be carried out. It may answer all the same."""
+        self.notify("$/cancelRequest", {"id": id})
 
     # --- from the client ------------------------------------------------------------------------
 

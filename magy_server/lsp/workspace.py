@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
 from magy_server.core.ports import Buffer
@@ -18,6 +19,8 @@ from magy_server.lsp.verify import Verdict
 
 SAVE = 60.0
 """Seconds in which an editor saves a file, or has not."""
+SOON = 1.0
+"""Seconds for the answer to an edit of which it is seen already what came of it."""
 MENDINGS = 8
 """Edits that are sent to undo what an editor made of one at the wrong place."""
 
@@ -25,8 +28,8 @@ MENDINGS = 8
 class LiveEditor:
     """One connection's editor. `offers` are the `magy/editor/*` methods that the client announced,
     `verify` is how many seconds it may take to show an edit that it said it made: some editors send
-    nothing while they wait for another answer. To answer, an editor may take as long as it likes,
-    since some ask the person; after `patience` seconds they are shown what is waited for."""
+    nothing while they wait for another answer. To answer it may take `answer` seconds, which are
+    many, since some ask the person; after `patience` seconds they are shown what is waited for."""
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class LiveEditor:
         offers: Collection[str] = (),
         *,
         patience: float = 20.0,
+        answer: float = 600.0,
         verify: float = 15.0,
     ) -> None:
         self._connection = connection
@@ -45,9 +49,11 @@ class LiveEditor:
         self._offers = frozenset(offers)
         self._show = show
         self._patience = patience
+        self._answer = answer
         self._verify = verify
-        self._lock = asyncio.Lock()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._unseen = asyncio.Event()
+        self._late: dict[str, asyncio.Task[bool]] = {}
 
     def buffer(self, path: str) -> Buffer | None:
         document = self._workspace.document(path)
@@ -60,11 +66,20 @@ class LiveEditor:
         """The answer may hold more than the edit: what the person typed while it was on its way,
         which is kept."""
         ordered = _checked(buffer, changes)
-        async with self._lock:  # one question at a time, where the editor asks the person
+        async with self._locks.setdefault(buffer.uri, asyncio.Lock()):
             self._current(buffer)
             if apply(buffer.text, ordered) == buffer.text:
                 return buffer
+            if late := self._late.pop(buffer.path, None):
+                late.cancel()  # whose text it then is could not be told
             return await self._apply(buffer, ordered, label)
+
+    async def late(self, path: str) -> bool:
+        late = self._late.get(path)
+        if late is None:
+            return False
+        await asyncio.wait({late})
+        return not late.cancelled() and late.result()
 
     async def unseen(self) -> None:
         """Until the editor has said that it made an edit, and has not shown it yet."""
@@ -149,12 +164,34 @@ class LiveEditor:
     @contextmanager
     def _watched(self, buffer: Buffer, verdict: Verdict) -> Iterator[_Watch]:
         watch = _Watch(buffer.path, verdict)
-        stop = self._workspace.watch(buffer.uri, watch)
+        watch.stop = self._workspace.watch(buffer.uri, watch)
         try:
             yield watch
+        except asyncio.CancelledError:
+            self._give_up(buffer.path, watch)
+            raise
         finally:
-            stop()
-            watch.close()
+            if watch.late is None:
+                watch.close()
+
+    def _give_up(self, path: str, watch: _Watch) -> None:
+        """The editor may make the edit all the same: a person may have said yes already."""
+        waiting = watch.answer is not None and not watch.seen.done()
+        if waiting and not self._connection.ended.done():
+            late = watch.late = self._connection.spawn(self._given_up(watch))
+            self._late[path] = late
+            late.add_done_callback(lambda _: watch.close())
+
+    async def _given_up(self, watch: _Watch) -> bool:
+        """Whether it was made."""
+        assert watch.answer is not None
+        await asyncio.wait(
+            {watch.answer, watch.seen}, timeout=self._answer, return_when=asyncio.FIRST_COMPLETED
+        )
+        with suppress(ClientError, NotAnswered):
+            if watch.answer.done() and _applied(watch.answer.result()):
+                await asyncio.wait({watch.seen}, timeout=self._verify)
+        return watch.seen.done() and watch.seen.exception() is None
 
     async def _attempt(
         self, buffer: Buffer, changes: Sequence[TextChange], label: str, watch: _Watch
@@ -163,30 +200,31 @@ class LiveEditor:
         # The didChange may come before the answer, and the person may type right after it, so the
         # text is looked at after every change from here on and not only at the end.
         params = {"label": label, "edit": self._edit(buffer, changes)}
-        error = await self._ask(buffer, params)
+        error = await self._ask(buffer, params, watch)
         if watch.seen.done() and watch.seen.exception() is None:
             return watch.seen.result()
         if error is not None:
             raise error
         self._unseen.set()
         self._unseen.clear()  # those who wait now are woken all the same
-        try:
-            async with asyncio.timeout(self._verify):
-                return await watch.seen
-        except TimeoutError:
-            shown = "another text" if watch.verdict.texts else "no change"
-            raise EditUnverified(
-                f"The editor said it applied the edit to {buffer.path}, but within "
-                f"{self._verify:g} seconds it showed {shown}. Someone may have typed there, or a "
-                "hook may have reformatted it. Read the file again before editing it."
-            ) from None
+        await asyncio.wait({watch.seen}, timeout=self._verify)
+        if watch.seen.done():
+            return watch.seen.result()
+        shown = "another text" if watch.verdict.texts else "no change"
+        raise EditUnverified(
+            f"The editor said it applied the edit to {buffer.path}, but within "
+            f"{self._verify:g} seconds it showed {shown}. Someone may have typed there, or a "
+            "hook may have reformatted it. Read the file again before editing it."
+        )
 
-    async def _ask(self, buffer: Buffer, params: dict[str, Any]) -> EditorError | None:
+    async def _ask(
+        self, buffer: Buffer, params: dict[str, Any], watch: _Watch
+    ) -> EditorError | None:
         """What to raise, unless the edit shows all the same. None: it said that it applied it."""
         text = f"Magy waits: the editor has not answered yet to an edit of {buffer.path}."
         late = asyncio.get_running_loop().call_later(self._patience, self._show, text)
         try:
-            answer = await self._connection.request("workspace/applyEdit", params)
+            answer = await self._answered(params, watch)
         except ClientError as error:
             return self._refused(buffer, error.message)
         except NotAnswered as error:
@@ -195,10 +233,30 @@ class LiveEditor:
             )
         finally:
             late.cancel()
-        fields = answer if type(answer) is dict else {}
-        if fields.get("applied") is True:
+        if _applied(answer):
             return None
+        fields = answer if type(answer) is dict else {}
         return self._refused(buffer, str(fields.get("failureReason") or "it gave no reason."))
+
+    async def _answered(self, params: dict[str, Any], watch: _Watch) -> Any:
+        """Not waited for when the document is closed, or shows the edit: an answer can get lost.
+        Raises ClientError, NotAnswered."""
+        method = "workspace/applyEdit"
+        id, answer = self._connection.ask(method, params)
+        watch.answer = answer
+        try:
+            await asyncio.wait(
+                {answer, watch.seen}, timeout=self._answer, return_when=asyncio.FIRST_COMPLETED
+            )
+            await asyncio.wait({answer}, timeout=SOON if watch.seen.done() else 0)
+            if answer.done():
+                return answer.result()
+        finally:
+            if not answer.done():
+                self._connection.withdraw(id)
+        raise NotAnswered(
+            f"The editor did not answer {method} within {self._answer:g} seconds.", reason="timeout"
+        )
 
     def _refused(self, buffer: Buffer, why: str) -> EditRefused:
         document = self._workspace.open_document(buffer.uri)
@@ -215,6 +273,10 @@ class _Watch:
     def __init__(self, path: str, verdict: Verdict) -> None:
         self.verdict = verdict
         self.seen: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Any] | None = None
+        self.late: asyncio.Task[bool] | None = None
+        """Goes on watching."""
+        self.stop: Callable[[], None] = lambda: None
         self._path = path
 
     def __call__(self, document: LiveDocument | None) -> None:
@@ -232,9 +294,16 @@ class _Watch:
             self.seen.set_result(_buffer(self._path, document))
 
     def close(self) -> None:
+        self.stop()
+        if self.answer is not None:
+            self.answer.cancel()
         if self.seen.done() and not self.seen.cancelled():
             self.seen.exception()
         self.seen.cancel()
+
+
+def _applied(answer: Any) -> bool:
+    return type(answer) is dict and answer.get("applied") is True
 
 
 def _buffer(path: str, document: LiveDocument) -> Buffer:

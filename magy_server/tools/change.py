@@ -24,7 +24,7 @@ from magy_server.edits.diff import apply, counts, unified
 from magy_server.edits.model import TextChange
 from magy_server.edits.text import plain
 from magy_server.tools import disk, versions
-from magy_server.tools.live import Base, load, refill
+from magy_server.tools.live import Base, load, refilled
 from magy_server.tools.paths import Place
 from magy_server.tools.patience import to_end
 from magy_server.tools.text import decode, digest
@@ -202,10 +202,8 @@ async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Do
         if one.idle:
             return Done(one.want.place)
         place, base = one.base.place, one.base
-        if base.gone and base.buffer and ctx.editor and one.data is not None:
-            await _refilled(ctx.editor, base.buffer, one, label)
         if not (base.edited and ctx.editor) or base.buffer is None or one.data is None:
-            await to_end(asyncio.to_thread(_on_disk, one))
+            await _written(ctx.editor, one, label)
             return await asyncio.to_thread(_done, one, one.change)
         try:
             now = await ctx.editor.apply(base.buffer, one.planned.changes or (), label)
@@ -223,12 +221,16 @@ async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Do
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _refilled(editor: Editor, buffer: Buffer, one: _Ready, label: str) -> None:
+async def _written(editor: Editor | None, one: _Ready, label: str) -> None:
+    """On disk; the buffer of a file that was gone follows."""
+    place, buffer = one.base.place, one.base.buffer
+    if not (one.base.gone and buffer and editor) or one.data is None:
+        return await to_end(asyncio.to_thread(_on_disk, one))
     try:
-        await refill(editor, buffer, plain(one.after), label)
+        async with refilled(editor, place, buffer, plain(one.after), label):
+            await to_end(asyncio.to_thread(_on_disk, one))
     except EditorError as error:
-        name = one.base.place.name
-        raise ToolError(f"{name} was not written. {error.message}") from error
+        raise ToolError(f"{place.name} was not written. {error.message}") from error
 
 
 async def _begin(ctx: ToolContext, ready: Sequence[_Ready]) -> None:

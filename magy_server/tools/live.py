@@ -7,8 +7,11 @@ file at all, the disk says.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
+from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.events import Hash
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import Proposal
@@ -104,8 +107,24 @@ def _opened(base: Base, buffer: Buffer) -> Base:
     return base
 
 
-async def refill(editor: Editor, buffer: Buffer, text: str, label: str) -> None:
-    """The buffer of a file that was gone shows `text` (plain), which will be on disk again. Raises
-    EditorError."""
+@asynccontextmanager
+async def refilled(
+    editor: Editor, place: Place, buffer: Buffer, text: str, label: str
+) -> AsyncIterator[None]:
+    """The buffer of a file that was gone shows `text` (plain), which the body writes to disk. If
+    that fails, it shows what it did before. Raises EditorError."""
+    before = plain(buffer.text)
+    await _show(editor, buffer, text, label)
+    try:
+        yield
+    except (ToolError, EditorError):
+        now = editor.buffer(place.path)
+        if now is not None and plain(now.text) == text:  # else the person typed right away
+            with suppress(EditorError):
+                await _show(editor, now, before, label)
+        raise
+
+
+async def _show(editor: Editor, buffer: Buffer, text: str, label: str) -> None:
     if plain(buffer.text) != text:
         await editor.apply(buffer, changes(buffer.text, text, 0, len(buffer.text)), label)

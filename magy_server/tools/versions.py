@@ -11,7 +11,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -31,15 +31,18 @@ class _There:
     data: bytes = b""
 
 
-def look(root: str, path: str) -> tuple[Version, bytes]:
+def look(root: str, path: str, without: Collection[str] | None = None) -> tuple[Version, bytes]:
     """What is at `path` (canonical but for a last part that may be a link) below `root`, and its
-    bytes; of a link, its target. Raises ToolError: a directory, fifo, device or socket, larger
-    than `disk.EDIT_LIMIT`, not readable, or behind a link."""
+    bytes; of a link, its target. With `without`, a directory that has no files but these is
+    nothing. Raises ToolError: a directory, fifo, device or socket, larger than `disk.EDIT_LIMIT`,
+    not readable, or behind a link."""
     place = _place(root, path)
     if not _exists(place):
         return NOTHING, b""
     try:
         with _folder(place) as (fd, name):
+            if without is not None and _hollow(fd, name, place, without):
+                return NOTHING, b""
             there = _look(fd, name, place)
     except FileNotFoundError:  # gone at this moment
         return NOTHING, b""
@@ -54,7 +57,8 @@ def put(
 
     Mode, owner and extended attributes of a file are kept, but for the executable bits when `now`
     is of another kind; a new file has the mode of `now`, where that is known. Missing directories
-    are made. With `prune`, those that a removal leaves empty are removed.
+    are made; a directory without files makes way for a new one. With `prune`, those that a removal
+    leaves empty are removed.
     """
     place = _place(root, path)
     if now.hash is None:
@@ -72,6 +76,8 @@ def put(
         disk.check_writable(place)
     try:
         with _folder(place, create=expected.hash is None) as (fd, name):
+            if expected.hash is None and _hollow(fd, name, place):
+                _make_way(fd, name)
             _replace(fd, name, place, expected, now, data)
     except FileNotFoundError:
         raise _refusal(place, expected, NOTHING) from None
@@ -139,6 +145,37 @@ def _look(fd: int, name: str, place: Place) -> _There:
         )
     kind, mode = kind_of(found.st_mode) or "file", stat.S_IMODE(found.st_mode)
     return _There(Version(hash=digest(data), kind=kind, mode=mode), data)
+
+
+def _hollow(fd: int, name: str, place: Place, without: Collection[str] = ()) -> bool:
+    """It is a directory, and no files are in it but these."""
+    if not _is(stat.S_ISDIR, fd, name):
+        return False
+    parent = os.path.dirname(place.path)
+    return all(
+        os.path.join(parent, at, entry) in without
+        for at, folders, files, here in os.fwalk(name, dir_fd=fd, onerror=_raise)
+        for entry in (*files, *(one for one in folders if _is(stat.S_ISLNK, here, one)))
+    )
+
+
+def _is(kind: Callable[[int], bool], fd: int, name: str) -> bool:
+    try:
+        return kind(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _make_way(fd: int, name: str) -> None:
+    """Only empty directories can be removed so, whatever came into them meanwhile."""
+    for _, folders, _, here in os.fwalk(name, topdown=False, dir_fd=fd, onerror=_raise):
+        for folder in folders:
+            os.rmdir(folder, dir_fd=here)
+    os.rmdir(name, dir_fd=fd)
 
 
 def _now(fd: int, name: str, place: Place) -> _There:

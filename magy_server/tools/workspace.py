@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Collection
+from dataclasses import replace
 
 from magy_server.core.errors import EditRefused, ToolError
 from magy_server.core.ports import Editor, Found
@@ -13,7 +16,7 @@ from magy_server.edits.text import plain
 from magy_server.tools import disk, versions
 from magy_server.tools.change import busy
 from magy_server.tools.commits import Commits
-from magy_server.tools.live import Base, load, refill
+from magy_server.tools.live import Base, load, refilled
 from magy_server.tools.paths import Place, below
 from magy_server.tools.patience import to_end
 from magy_server.tools.text import decode, digest, encode
@@ -39,12 +42,12 @@ class WorkspaceFiles:
             return text.encode()
         return encode(text, encoding, "the file")
 
-    async def look(self, root: str, path: str) -> Found:
+    async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
         place = _place(root, path)
         base = await self._base(place)
         if base is not None and base.before is None:
             return Found(path, buffer=base.buffer)
-        there, data = await asyncio.to_thread(versions.look, root, path)
+        there, data = await asyncio.to_thread(versions.look, root, path, without)
         if base is None or base.before is None:
             text = self.text(data) if there.hash and there.kind != "link" else None
             return Found(path, there, data, text)
@@ -56,9 +59,9 @@ class WorkspaceFiles:
     async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Found:
         place = _place(root, was.path)
         async with busy(place.path):
-            found = await self.look(root, was.path)
+            found = await self.look(root, was.path, () if was.version.hash is None else None)
             if _left(was, found):
-                found = was
+                found = replace(was, buffer=found.buffer)
             if found.version != was.version:
                 raise EditRefused(f"{place.name} has changed meanwhile.", reason="stale")
             if now != found.version:
@@ -71,9 +74,10 @@ class WorkspaceFiles:
             return await _on_disk(place, found.version, now, data)
         if found.version.hash is None:  # the buffer follows, but what is there is what is on disk
             text = self.text(data) if now.kind != "link" else None
-            if text is not None:
-                await refill(self._editor, base.buffer, plain(text), label)
-            return await _on_disk(place, found.version, now, data)
+            if text is None or found.buffer is None:
+                return await _on_disk(place, found.version, now, data)
+            async with refilled(self._editor, place, found.buffer, plain(text), label):
+                return await _on_disk(place, found.version, now, data)
         if now.hash is None or now.kind == "link":
             if base.unsaved:
                 raise ToolError(
@@ -99,8 +103,10 @@ class WorkspaceFiles:
             await editor.save(base.place.path)
 
     async def _base(self, place: Place) -> Base | None:
-        """None when the file is not open."""
+        """None when the file is not open, or a directory is in its place."""
         if self._editor is None or self._editor.buffer(place.path) is None:
+            return None
+        if await asyncio.to_thread(os.path.isdir, place.path):
             return None
         return await load(self._editor, place)
 

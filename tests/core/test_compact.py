@@ -180,7 +180,7 @@ def test_what_is_left_is_always_a_valid_conversation(
     called = 0
     for number, (kind, calls, size) in enumerate(shape):
         if kind == "p":
-            log.begin("p" * size, id=f"p{number}")
+            log.begin("p" * (size + 1), id=f"p{number}")  # an empty one is refused at the door
             called = 1
             continue
         if not called:  # a reply without calls was the end of that turn

@@ -133,3 +133,50 @@ async def test_undo_after_a_restart(root: Path, state: Path) -> None:
         assert (point["state"], point["restoreId"]) == ("undone", "r1")
         await one.request("checkpoint/restore", undoes="r1", requestKey="r2")
         assert "good day" in (root / "app.py").read_text()
+
+
+def patches(*turns: tuple[str, ...]) -> str:
+    calls = []
+    for number, lines in enumerate(turns, 1):
+        text = "\n".join(["*** Begin Patch", *lines, "*** End Patch", ""])
+        calls.append(f"prompt: turn {number}\ncall: apply_patch {json.dumps({'patch': text})}\n")
+    return "---\ntext: Done.\n".join([*calls, ""])
+
+
+EDIT = ("*** Update File: a.txt", "@@", "-two", "+TWO")
+MOVE = ("*** Update File: a.txt", "*** Move to: b.txt", "@@", "-three", "+THREE")
+PATCHES = {"edits": {"style": "patch"}}
+
+
+async def test_a_review_goes_where_an_undo_moves_the_file(root: Path, state: Path) -> None:
+    """What an earlier turn did to it is still to be decided, and is still of that turn."""
+    file = root / "a.txt"
+    file.write_text("one\ntwo\n\n\n\nthree\n")
+    async with person(root, state, patches(EDIT, MOVE), settings=PATCHES) as one:
+        await begin(one)
+        await one.turn("turn 1", "p1")
+        await one.turn("turn 2", "p2")
+        for at, undo in ((file, {"turnId": "p2"}), (root / "b.txt", {"undoes": "r0"})):
+            number = 1 if "undoes" in undo else 0
+            await one.request(
+                "checkpoint/restore", requestKey=f"r{number}", conversation=False, **undo
+            )
+            (listed,) = (await one.client.request("magy/review/list", {}))["files"]
+            assert listed["uri"] == at.as_uri() and at.exists()
+            review = (await one.client.request("magy/review/get", {"uri": at.as_uri()}))["file"]
+            (hunk,) = [hunk for hunk in review["hunks"] if hunk["newText"] == "TWO\n"]
+            assert [origin["turnId"] for origin in hunk["origins"]] == ["p1"]
+
+
+async def test_why_a_rejected_rename_stays_rejected(root: Path, state: Path) -> None:
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    async with person(root, state, patches(MOVE), settings=PATCHES) as one:
+        await begin(one)
+        await one.turn("turn 1", "p1")
+        about = {"uri": (root / "b.txt").as_uri()}
+        decided = {**about, "decision": "reject", "all": True, "requestKey": "k"}
+        assert (await one.client.request("magy/review/resolve", decided))["applied"]
+        wish = {**about, "decisionId": "k", "requestKey": "k2"}
+        undone = await one.client.request("magy/review/undo", wish)
+        assert not undone["applied"] and "rename that was rejected" in undone["message"]
+        assert (root / "a.txt").exists() and not (root / "b.txt").exists()

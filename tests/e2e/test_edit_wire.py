@@ -278,3 +278,25 @@ async def test_a_copy_says_which_turns_it_inherited(root: Path, state: Path, pat
         (own,) = (await one.request("checkpoint/list"))["checkpoints"]
         (theirs,) = (await one.request("checkpoint/list", sessionId=copy))["checkpoints"]
         assert (own["inherited"], theirs["inherited"]) == (False, True)
+
+
+async def test_a_file_and_a_directory_change_places(root: Path, state: Path) -> None:
+    """The removal comes first, and each of the two is rejected when there is room for it."""
+    (root / "e").write_text("one\n")
+    text = patch("*** Add File: e/y", "+y", "*** Delete File: e")
+    async with person(root, state) as one:
+        done = await edit(one, "apply", text=text)
+        assert done["applied"] is True, done
+        assert (root / "e/y").read_text() == "y\n"
+        with pytest.raises(RpcError, match="is a directory"):
+            await reject(one, root / "e")
+        await reject(one, root / "e/y")
+        assert (root / "e").is_dir()
+        await reject(one, root / "e")
+        assert (root / "e").read_text() == "one\n"
+        assert (await review(one, "list"))["files"] == []
+
+
+async def reject(one: Person, path: Path) -> Any:
+    uri = path.as_uri()
+    return await review(one, "resolve", uri=uri, decision="reject", all=True, requestKey=uri)

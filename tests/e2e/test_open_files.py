@@ -29,6 +29,7 @@ def patch(*lines: str) -> str:
 
 MOVE = patch("*** Update File: a.txt", "*** Move to: b.txt", "@@", " one", "-two", "+TWO") + END
 DELETE = patch("*** Delete File: a.txt") + END
+READ = f"call: read_file {json.dumps({'path': 'a.txt'})}\n"
 CREATE = patch("*** Add File: n.txt", "+x", "+y") + END
 
 
@@ -155,6 +156,127 @@ async def test_what_was_typed_into_a_removed_file_stays(root: Path, state: Path)
         one.editor.close(a)
         await restore(one, "r2", turnId="p1")
         assert tree(root) == {"a.txt": TEXT}
+
+
+async def undo_again(one: Person, root: Path, name: str) -> None:
+    for key in ("r1", "r2"):  # what is refused puts what it found on record
+        action, conflict = (await restore(one, key, turnId="p1"))["a.txt"]
+        assert action == "nothing" and conflict
+
+
+async def refuse_to_reject(one: Person, root: Path, name: str) -> None:
+    await restore(one, "r1", turnId="p1")
+    with pytest.raises(RpcError, match=r"not saved|something else"):
+        await reject(one, root / name)
+
+
+TAKING_BACK = pytest.mark.parametrize("taken_back", [undo_again, refuse_to_reject])
+Way = Callable[[Person, Path, str], Any]
+
+
+@TAKING_BACK
+async def test_what_was_typed_where_a_file_was_is_never_overwritten(
+    root: Path, state: Path, taken_back: Way
+) -> None:
+    """Also when the agent has read it: that a text is on record does not make it the file's."""
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    script = f"prompt: Go\n{DELETE}prompt: Read\n{READ}{END}"
+    async with person(root, state, script, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        one.editor.type(a, 0, 0, "mine\n")
+        assert await listed(one) == {"a.txt": "deleted"}
+        await one.turn("Read", "p2")
+        assert await listed(one) == {"a.txt": "deleted"}
+        await taken_back(one, root, "a.txt")
+        assert one.editor.text(a) == f"mine\n{TEXT}" and tree(root) == {}
+        await review(one, "resolve", uri=a.as_uri(), decision="accept", all=True, requestKey="a")
+        assert await listed(one) == {} and one.editor.text(a) == f"mine\n{TEXT}"
+
+
+@TAKING_BACK
+async def test_what_was_not_saved_when_a_command_removed_the_file_stays(
+    root: Path, state: Path, taken_back: Way
+) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    git(root)
+    script = f"{READ}---\ncall: bash {json.dumps({'command': 'rm a.txt'})}\n{END}"
+    async with person(root, state, script, settings=PATCHES) as one:
+        one.editor.open(a)
+        one.editor.type(a, 0, 0, "mine\n")
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.turn("Go")
+        assert await listed(one) == {"a.txt": "deleted"}
+        await taken_back(one, root, "a.txt")
+        assert one.editor.text(a) == f"mine\n{TEXT}" and tree(root) == {}
+
+
+@TAKING_BACK
+async def test_what_was_typed_where_a_file_was_moved_away_stays(
+    root: Path, state: Path, taken_back: Way
+) -> None:
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    async with person(root, state, MOVE, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        one.editor.type(a, 0, 0, "mine\n")
+        await taken_back(one, root, "b.txt")
+        assert one.editor.text(a) == f"mine\n{TEXT}" and tree(root) == {"b.txt": NEW}
+
+
+@pytest.mark.parametrize("way", ["undo", "reject"])
+@pytest.mark.parametrize("gone", [("*** Delete File: a.txt",), ("*** Move to: b.txt",)])
+async def test_a_file_edited_and_then_removed_comes_back_after_a_restart(
+    root: Path, state: Path, way: str, gone: tuple[str, ...]
+) -> None:
+    """The editor shows what it held last, which is neither what is accepted nor what comes back."""
+    a = root / "a.txt"
+    a.write_text(TEXT)
+    update = "*** Update File: a.txt"
+    moved = "Move" in gone[0]
+    more = (update, *gone, "@@", "-three", "+THREE") if moved else gone
+    script = patch(update, "@@", "-two", "+TWO") + "---\n" + patch(*more) + END
+    async with person(root, state, script, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        assert one.editor.text(a) == NEW and not a.exists()
+    async with person(root, state, settings=PATCHES) as one:
+        one.editor.open(a, NEW)
+        await one.request("session/resume")
+        name = "b.txt" if moved else "a.txt"
+        assert await listed(one) == {name: "renamed" if moved else "deleted"}
+        if way == "undo":
+            await restore(one, "r1", turnId="p1")
+        else:
+            await reject(one, root / name)
+        assert tree(root) == {"a.txt": TEXT} and one.editor.text(a) == TEXT
+
+
+async def test_a_buffer_is_left_as_it_was_when_the_disk_refuses(root: Path, state: Path) -> None:
+    a = root / "d" / "a.txt"
+    a.parent.mkdir()
+    a.write_text(TEXT)
+    write = f"call: write_file {json.dumps({'path': 'd/a.txt', 'content': NEW})}\n" + END
+    script = f"prompt: Go\n{patch('*** Delete File: d/a.txt')}{END}prompt: Write\n{write}"
+    async with person(root, state, script, settings=PATCHES) as one:
+        one.editor.open(a)
+        await one.new()
+        await one.turn("Go")
+        a.parent.rmdir()
+        a.parent.write_text("now a file")
+        await one.turn("Write", "p2")
+        assert one.editor.text(a) == TEXT
+        with pytest.raises(RpcError):
+            await reject(one, a)
+        assert (await restore(one, "r1", turnId="p1"))["a.txt"][0] == "nothing"
+        assert one.editor.text(a) == TEXT and await listed(one) == {"a.txt": "deleted"}
 
 
 async def test_a_new_file_that_is_open_is_undone_and_redone(root: Path, state: Path) -> None:

@@ -168,6 +168,31 @@ async def test_an_editor_that_shows_its_edits_only_after_the_answer(
         await one.update("notice", lambda u: "Keep it small" in str(u))
 
 
+@pytest.mark.req("G001")
+async def test_an_editor_that_answers_nothing_before_it_is_answered(
+    root: Path, state: Path, path: Path
+) -> None:
+    """The decision goes on when the command is answered; what came of it is then seen."""
+    async with plain_person(root, state) as one:
+        editor = Plain(one)
+        one.editor.open(path)
+        await worked(one)
+        apply = one.client.handlers["workspace/applyEdit"]
+
+        async def later(params: Any) -> Any:
+            idle = asyncio.Event()
+            one.client.when_idle(idle.set)
+            await idle.wait()
+            return await apply(params)
+
+        one.client.handlers["workspace/applyEdit"] = later
+        reject = {"command": "magy.file.rejectAll", "arguments": [{"uri": path.as_uri()}]}
+        assert await editor.run(reject) is None
+        await one.client.wait_until(lambda: one.editor.text(path) == TEXT)
+        while await editor.titles(path):
+            await asyncio.sleep(0.02)
+
+
 async def test_all_of_a_file_at_once(root: Path, state: Path, path: Path) -> None:
     async with plain_person(root, state) as one:
         editor = Plain(one)

@@ -498,3 +498,59 @@ async def test_another_process_sees_it_and_cannot_interfere(
         await agent.session.refresh()
         assert agent.session.state.conversation == twin.session.state.conversation
         assert here.files() == {"a.py": "1\n"}
+
+
+@pytest.mark.parametrize("below", ["e/y", "e/a/b/y"])
+async def test_a_file_gets_its_place_back_from_a_directory(here: Place, below: str) -> None:
+    here.write("e", "1\n")
+    agent = await here.session()
+    turn = await agent.begin()
+    await agent.call("e", None)
+    await agent.call(below, "y\n")
+    await agent.end(turn)
+    before = await here.checkpoints.preview(agent.session, conversation=False)
+    assert [file.conflict for file in before.files] == ["", ""]
+    await here.checkpoints.restore(agent.session, "r1", conversation=False)
+    assert here.files() == {"e": "1\n"} and (here.root / "e").is_file()
+    await here.checkpoints.restore(agent.session, "r2", undoes="r1", conversation=False)
+    assert here.files() == {below: "y\n"}
+
+
+async def test_a_directory_in_which_others_have_files_stays(here: Place) -> None:
+    here.write("e", "1\n")
+    agent = await here.session()
+    turn = await agent.begin()
+    await agent.call("e", None)
+    await agent.call("e/y", "y\n")
+    await agent.call("e/z", "z\n")
+    await agent.end(turn)
+    here.write("e/z", "mine\n")
+    before = await here.checkpoints.preview(agent.session, conversation=False)
+    done = await here.checkpoints.restore(agent.session, "r1", conversation=False)
+    assert here.files() == {"e/z": "mine\n"}
+    for files in (before.files, done.files):
+        conflicts = {os.path.basename(file.path): file.conflict for file in files}
+        assert conflicts["y"] == "" and conflicts["z"] and "is a directory" in conflicts["e"]
+    (here.root / "e/z").unlink()
+    (here.root / "e/link").symlink_to(here.root)
+    again = await here.checkpoints.restore(agent.session, "r2", "p1", conversation=False)
+    assert any("is a directory" in file.conflict for file in again.files)
+    (here.root / "e/link").unlink()
+    (here.root / "e/empty").mkdir()
+    await here.checkpoints.restore(agent.session, "r3", "p1", conversation=False)
+    assert here.files() == {"e": "1\n"}
+
+
+async def test_a_file_goes_back_from_below_its_own_place(here: Place) -> None:
+    """By way of another one: a move in which a path lies below the other."""
+    here.write("e", "1\n")
+    agent = await here.session()
+    turn = await agent.begin()
+    await agent.move("e", "b")
+    await agent.move("b", "e/y")
+    await agent.end(turn)
+    here.write("e/y", "mine\n1\n")
+    await here.checkpoints.restore(agent.session, "r1", conversation=False)
+    assert here.files() == {"e": "mine\n1\n"}
+    await here.checkpoints.restore(agent.session, "r2", undoes="r1", conversation=False)
+    assert here.files() == {"e/y": "mine\n1\n"}

@@ -18,10 +18,13 @@ import itertools
 import json
 import os
 import re
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
+
+from tests.nursery import Born, born
 
 TIMEOUT = 40.0
 """Seconds that anything may take before a test fails."""
@@ -55,7 +58,7 @@ class Client:
     header = rb"Content-Length: (\d+)\r\n\r\n"
     """What every frame must begin with, and exactly that."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | Born) -> None:
         self.process = process
         self.received: list[dict[str, Any]] = []
         self.stderr = bytearray()
@@ -80,16 +83,22 @@ class Client:
         env: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Client]:
         """Starts the server; `env` is added to the environment. At the end it is shut down in
-        order if it still runs, and killed if it does not go."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            limit=64 * 1024,
-        )
+        order if it still runs, and killed if it does not go. Modules of ours come from the
+        nursery, any other command is started anew."""
+        process: asyncio.subprocess.Process | Born
+        environment = {**os.environ, **(env or {})}
+        if tuple(command[:2]) == (sys.executable, "-m"):
+            process = await born(command, os.fspath(cwd or os.getcwd()), environment)
+        else:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=cwd,
+                env=environment,
+                limit=64 * 1024,
+            )
         client = cls(process)
         async with asyncio.TaskGroup() as group:
             jobs = [group.create_task(client._read()), group.create_task(client._drain())]

@@ -192,7 +192,8 @@ class Toy:
         return await self.editor.save(params["path"])
 
     async def on_edit(self, params: dict[str, Any]) -> Any:
-        """Changes are [start, end, text]; `version` pretends to an older buffer."""
+        """Changes are [start, end, text]; `version` pretends to an older buffer; `answer`: seconds
+        that an answer of the editor may take from now on."""
         from dataclasses import replace
 
         from magy_server.edits.model import TextChange
@@ -205,6 +206,7 @@ class Toy:
         if params.get("wait"):
             await asyncio.sleep(params["wait"])
         changes = [TextChange(*change) for change in params["changes"]]
+        self.editor._answer = params.get("answer", self.editor._answer)
         after = await self.editor.apply(found, changes, params.get("label", "Magy"))
         return {"version": after.version, "text": after.text}
 

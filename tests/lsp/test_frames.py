@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from magy_server.lsp.frames import FrameDecoder, Malformed, decode, encode
 from tests.lsp.client import Client, RpcError, frame
+from tests.nursery import Born
 
 TOP = Path(__file__).parents[2]
 ECHO = [sys.executable, "-m", "tests.lsp.echo_server"]
@@ -295,8 +296,8 @@ async def test_input_that_ends_right_after_a_request_is_still_answered(echo: Cli
 async def test_an_editor_that_closes_both_pipes_is_noticed(echo: Client) -> None:
     echo.start("magy/stream", {"count": 10**9, "size": 100})
     await echo.wait_for("magy/chunk")
-    transport = echo.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
-    transport.close()
+    assert isinstance(echo.process, Born)
+    echo.process.close_output()
     assert await echo.exit_code() == 1
     assert "went away" in echo.log
     assert "Traceback" not in echo.log

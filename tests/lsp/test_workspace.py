@@ -242,6 +242,57 @@ async def test_an_editor_that_asks_the_person_first(
     assert (await waiting)["text"] == "off disk\n" == editor.text(path)
 
 
+async def test_a_document_that_is_closed_ends_the_waiting(
+    client: Client, editor: SimulatedEditor, path: Path
+) -> None:
+    editor.open(path)
+    editor.never_answer = True
+    waiting = asyncio.ensure_future(refused(client, path, [0, 2, "off"]))
+    await client.wait_until(lambda: editor.edits)
+    editor.close(path)
+    error = await waiting
+    assert error.reason == "edit_unverified" and "closed" in error.message
+
+
+async def test_an_edit_that_shows_was_made_whether_or_not_it_is_answered(
+    client: Client, editor: SimulatedEditor, path: Path
+) -> None:
+    editor.open(path)
+    editor.never_answer = True
+    waiting = asyncio.ensure_future(edit(client, path, [0, 2, "off"]))
+    await client.wait_until(lambda: editor.edits)
+    editor.type(path, 0, 2, "off")
+    assert (await waiting)["text"] == "off disk\n"
+
+
+async def test_an_answer_that_does_not_come(
+    client: Client, editor: SimulatedEditor, path: Path
+) -> None:
+    """It is lost, and the next edit is made."""
+    editor.open(path)
+    editor.never_answer = True
+    error = await refused(client, path, [0, 2, "off"], answer=0.5)
+    assert error.reason == "edit_unverified" and "within 0.5 seconds" in error.message
+    editor.never_answer = False
+    assert (await edit(client, path, [0, 2, "off"]))["text"] == "off disk\n"
+
+
+async def test_documents_do_not_wait_for_each_other(
+    client: Client, editor: SimulatedEditor, path: Path
+) -> None:
+    other = path.with_name("other.py")
+    editor.open(path)
+    editor.open(other, "other\n")
+    editor.never_answer = True
+    waiting = asyncio.ensure_future(refused(client, path, [0, 2, "off"]))
+    await client.wait_until(lambda: editor.edits)
+    editor.never_answer = False
+    assert (await edit(client, other, [0, 0, "an"]))["text"] == "another\n"
+    assert not waiting.done()
+    editor.close(path)
+    await waiting
+
+
 async def test_an_edit_that_is_given_up_before_the_editor_answers(
     client: Client, editor: SimulatedEditor, path: Path
 ) -> None:

@@ -77,6 +77,9 @@ class FakeEditor:
         self.applied.append(list(changes))
         return self.buffers[buffer.path]
 
+    async def late(self, path: str) -> bool:
+        return False
+
     async def save(self, path: str) -> bool:
         if not self.can_save:
             return False

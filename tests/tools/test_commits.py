@@ -276,7 +276,7 @@ def test_directories_that_become_empty(workspace: Workspace) -> None:
 
 def test_what_has_no_version(workspace: Workspace) -> None:
     root = str(workspace.root)
-    (workspace.root / "folder").mkdir()
+    workspace.file("folder/file", b"")
     os.mkfifo(workspace.root / "fifo")
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(workspace.root / "socket"))

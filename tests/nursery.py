@@ -1,0 +1,249 @@
+"""Servers that are born with everything imported: importing is most of what a short test costs.
+
+A process for each test worker imports what a server imports, and forks for each server that a test
+starts. What is born is a process of its own with its own standard streams, directory and
+environment, which runs `python -m MODULE` as ever; only its imports are done. Tests about starting
+up, dying and what is imported when start a fresh interpreter instead.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+TOP = Path(__file__).parent.parent
+MODULES = (
+    "lsprotocol.types", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
+    "magy_server.lsp.server", "magy_server.lsp.front", "magy_server.lsp.announce",
+    "magy_server.lsp.door", "magy_server.lsp.surface", "magy_server.lsp.workspace",
+    "magy_server.llm.scripted",
+)  # fmt: skip
+
+
+class Born:
+    """What `asyncio.create_subprocess_exec` gives, as far as tests use it."""
+
+    def __init__(
+        self,
+        pid: int,
+        stdin: asyncio.StreamWriter,
+        stdout: asyncio.StreamReader,
+        stderr: asyncio.StreamReader,
+        control: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        close_output: Callable[[], None],
+    ) -> None:
+        self.pid = pid
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.returncode: int | None = None
+        self.close_output = close_output
+        self._control = control
+        self._ended = asyncio.ensure_future(self._watch())
+
+    async def _watch(self) -> int:
+        reader, writer = self._control
+        line = await reader.readline()
+        self.returncode = int(line) if line else -signal.SIGKILL
+        writer.close()
+        self.stdin.close()
+        with contextlib.suppress(OSError):
+            await self.stdin.wait_closed()
+        return self.returncode
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._ended)
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class Writing(asyncio.streams.FlowControlMixin):
+    """The writer's side of a pipe, whose end can be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gone = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self._gone.done():
+            self._gone.set_result(None)
+
+    def _get_close_waiter(self, stream: asyncio.StreamWriter) -> asyncio.Future[None]:
+        return self._gone
+
+
+async def born(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Born:
+    """`command` is the interpreter, -m, a module and its arguments; `env` is all of it."""
+    loop = asyncio.get_running_loop()
+    pipes = [os.pipe() for _ in range(3)]
+    ours, theirs = socket.socketpair()
+    ends = [pipes[0][0], pipes[1][1], pipes[2][1], theirs.fileno()]
+    try:
+        _send(_nursery(), {"words": command[2:], "cwd": cwd, "env": dict(env)}, ends)
+    finally:
+        for end in ends[:3]:
+            os.close(end)
+        theirs.close()
+    stdout, closing = await _reader(loop, pipes[1][0])
+    stderr, _ = await _reader(loop, pipes[2][0])
+    transport, protocol = await loop.connect_write_pipe(Writing, os.fdopen(pipes[0][1], "wb", 0))
+    stdin = asyncio.StreamWriter(transport, protocol, None, loop)
+    control = await asyncio.open_connection(sock=ours)
+    pid = int(await control[0].readline())
+    return Born(pid, stdin, stdout, stderr, control, closing.close)
+
+
+async def _reader(
+    loop: asyncio.AbstractEventLoop, end: int
+) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader(64 * 1024)
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(end, "rb", 0)
+    )
+    return reader, transport
+
+
+@functools.cache
+def _nursery() -> socket.socket:
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-m", "tests.nursery", str(theirs.fileno())]
+    subprocess.run(
+        command, cwd=TOP, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, check=True
+    )
+    theirs.close()
+    atexit.register(ours.close)  # at its end of input the nursery goes
+    return ours
+
+
+def _send(to: socket.socket, message: object, ends: Sequence[int]) -> None:
+    body = json.dumps(message).encode("utf-8", "surrogateescape")
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))]
+    to.sendmsg([len(body).to_bytes(8, "big")], rights)
+    to.sendall(body)
+
+
+# --- in the nursery -------------------------------------------------------------------------------
+
+
+def serve(requests: socket.socket) -> None:
+    for module in MODULES:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    waking, woken = socket.socketpair()
+    waking.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(waking.fileno())
+    selector = selectors.DefaultSelector()
+    selector.register(requests, selectors.EVENT_READ)
+    selector.register(woken, selectors.EVENT_READ)
+    alive: dict[int, socket.socket] = {}
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is woken:
+                woken.recv(4096)
+                _bury(alive)
+            elif (asked := _received(requests)) is None:
+                return
+            else:
+                message, ends = asked
+                _give_birth(message, ends, alive)
+
+
+def _received(requests: socket.socket) -> tuple[dict[str, object], list[int]] | None:
+    header, ends, _, _ = socket.recv_fds(requests, 8, 4)
+    if not header:
+        return None
+    body, left = b"", int.from_bytes(header, "big")
+    while len(body) < left:
+        body += requests.recv(left - len(body))
+    return json.loads(body), ends
+
+
+def _give_birth(
+    message: dict[str, object], ends: list[int], alive: dict[int, socket.socket]
+) -> None:
+    pid = os.fork()
+    if pid == 0:
+        _live(message, ends)
+    for end in ends[:3]:
+        os.close(end)
+    control = alive[pid] = socket.socket(fileno=ends[3])
+    _tell(control, pid)
+
+
+def _bury(alive: dict[int, socket.socket]) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        with alive.pop(pid) as control:
+            _tell(control, os.waitstatus_to_exitcode(status))
+
+
+def _tell(control: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # the test may have ended
+        control.sendall(b"%d\n" % number)
+
+
+def _live(message: dict[str, object], ends: list[int]) -> NoReturn:
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for target, end in enumerate(ends[:3]):
+            os.dup2(end, target)
+        os.closerange(3, 1024)
+        cwd, env, words = message["cwd"], message["env"], message["words"]
+        assert isinstance(cwd, str) and isinstance(env, dict) and isinstance(words, list)
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(env)
+        sys.argv = words
+        sys.path[0] = cwd
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    if os.fork():
+        os._exit(0)  # no child of a test's process: some look at all that it has
+    serve(socket.socket(fileno=int(sys.argv[1])))
