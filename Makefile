@@ -6,7 +6,7 @@ stamp = .venv/.setup
 workers = auto
 
 .DEFAULT_GOAL = help
-.PHONY: help setup demo check test bench docs requirements clean
+.PHONY: help setup demo check test bench docs screenshots requirements clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -25,6 +25,7 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	$(python) -m pytest tests/test_architecture.py tests/test_docs.py
+	$(python) -m pytest tests/clients/test_emacs.py -k "compiles or checkdoc or lint or short"
 
 test: setup ## all tests; those left out for want of an editor are named
 	$(python) -m pytest -n $(workers) --dist worksteal
@@ -35,6 +36,9 @@ bench: setup ## how fast it is
 docs: setup ## renew the generated pages
 	$(python) scripts/generate_docs.py
 	$(python) -m tests.llm.matrix --write
+
+screenshots: setup ## take the pictures of the Emacs guide again
+	$(python) scripts/screenshots.py
 
 requirements: setup ## which requirement ids have passing tests
 	$(python) scripts/requirements.py

@@ -8,7 +8,18 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bench import documents, early, edits, prompts, search, start, storage, transport, turns
+from bench import (
+    documents,
+    early,
+    edits,
+    emacs,
+    prompts,
+    search,
+    start,
+    storage,
+    transport,
+    turns,
+)
 from bench.measure import Failed, Row, Run, table, workplace
 
 TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
@@ -21,6 +32,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "prompts": prompts.ROWS,
     "search": search.ROWS,
     "early": early.ROWS,
+    "emacs": emacs.ROWS,
 }
 
 

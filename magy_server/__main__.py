@@ -12,6 +12,7 @@ from magy_server.cli.parser import build
 
 if TYPE_CHECKING:
     from magy_server.cli.door import Composition
+    from magy_server.lsp.doctor import Examine
 
 BY_HAND = """\
 magy is a backend for editors, which start `magy lsp` and talk to it. In a terminal:
@@ -89,7 +90,12 @@ def _lsp() -> int:
 
         return scratch()
 
-    return run(Front(composition, scratch))
+    def examine() -> Examine:
+        from magy_server.doctor.issue import examination
+
+        return examination
+
+    return run(Front(composition, scratch, examine))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from magy_server import config
+from magy_server.core.actions import ActionSpec, parse_actions, skill_actions
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
@@ -21,6 +22,8 @@ from magy_server.resources import resource
 
 COMMON = "common.yaml"
 """Rules that hold for every agent. The user's file of this name replaces the shipped one."""
+ACTIONS = "actions.yaml"
+"""Beside the agents: what editors offer. Action by action the nearest file counts."""
 PROJECT = ((".magent", "agent"), (".magy", "agent"))
 """Where a project has its agents; the last counts most."""
 MOST_FILES = 200
@@ -49,6 +52,16 @@ def _shipped() -> Mapping[str, AgentSpec]:
     return agents
 
 
+@cache
+def _shipped_actions() -> Mapping[str, ActionSpec | None]:
+    file = resource("agents", ACTIONS)
+    found = parse_actions(file.read_text("utf-8"), str(file))
+    for skill in sorted(resource("skills").glob("*/SKILL.md")):
+        actions = skill_actions(skill.parent.name, skill.read_text("utf-8"), str(skill))
+        found |= {action.id: action for action in actions}
+    return found
+
+
 def common_rules() -> Ruleset:
     """Raises InvalidConfig: without these rules nothing should run."""
     own = user_directory() / COMMON
@@ -60,17 +73,21 @@ def common_rules() -> Ruleset:
 def find_agents(root: str | None, *, trusted: bool, custom: bool = True) -> Agents:
     """The agents of a workspace root; without `custom` only those that Magy ships."""
     shipped = built_in_agents()
-    if not custom:
-        return Agents(shipped)
     found = _Found(shipped)
-    found.read(user_directory())
     untrusted: dict[str, str] = {}
-    for directory in project_directories(root) if root else ():
-        if trusted:
-            found.read(directory)
-        else:
-            untrusted |= {Path(path).stem: path for path in _listed(directory)[0]}
-    return Agents(found.specs, found.broken, untrusted, tuple(found.problems))
+    unused: list[str] = []
+    if custom:
+        found.read(user_directory())
+        for directory in project_directories(root) if root else ():
+            if trusted:
+                found.read(directory)
+            else:
+                untrusted |= {Path(path).stem: path for path in _listed(directory)[0]}
+                unused += filter(os.path.lexists, [str(directory / ACTIONS)])
+    actions = {id: action for id, action in found.actions.items() if action}
+    return Agents(
+        found.specs, found.broken, untrusted, tuple(found.problems), actions, tuple(unused)
+    )
 
 
 class _Found:
@@ -79,6 +96,7 @@ class _Found:
     def __init__(self, shipped: Mapping[str, AgentSpec]) -> None:
         self._shipped = shipped
         self.specs = dict(shipped)
+        self.actions = dict(_shipped_actions())
         self.broken: dict[str, str] = {}
         self.problems: list[str] = []
 
@@ -96,6 +114,15 @@ class _Found:
                 self.specs.pop(name, None)
                 self.broken[name] = error.message
                 self.problems.append(error.message)
+        self._read_actions(directory)
+
+    def _read_actions(self, directory: Path) -> None:
+        file = str(directory / ACTIONS)
+        if os.path.lexists(file):
+            try:
+                self.actions |= parse_actions(_text(file, within=directory), file)
+            except InvalidConfig as error:
+                self.problems.append(error.message)
 
 
 def _at_home(spec: AgentSpec) -> AgentSpec:
@@ -104,7 +131,7 @@ def _at_home(spec: AgentSpec) -> AgentSpec:
 
 def agent_files(directory: Path) -> list[str]:
     """What is read of a directory of agents, for finding out whether it changed."""
-    return [*_listed(directory)[0], str(directory / COMMON)]
+    return [*_listed(directory)[0], str(directory / COMMON), str(directory / ACTIONS)]
 
 
 def _listed(directory: Path) -> tuple[list[str], str | None]:

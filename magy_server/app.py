@@ -92,7 +92,8 @@ def _audit(
 ) -> Sequence[Listener]:
     if not settings.enabled:
         return ()
-    audit = Audit(str(state / "audit"), settings.preview_length)
+    directory = Path(settings.directory).expanduser() if settings.directory else state / "audit"
+    audit = Audit(str(directory), settings.preview_length)
     closing.callback(audit.close)
     return (audit,)
 

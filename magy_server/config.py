@@ -159,6 +159,7 @@ class EditSettings(Part):
 
 class AuditSettings(Part):
     enabled: bool = Field(default=True, description="Write the audit files.")
+    directory: str = Field(default="", description="Where; empty: `audit`, beside the sessions.")
     preview_length: Annotated[int, Field(ge=0, le=10_000)] = Field(
         default=120, description="Characters of a command or path that the audit keeps."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -36,31 +37,41 @@ class Projects:
     """`options` are the editor's settings. Implements `engine.trust.Trust`.
 
     Files are read again when they have changed, and a project that changed is no longer trusted:
-    then the methods may raise InvalidConfig naming file and key."""
+    then the methods may raise InvalidConfig naming file and key. What holds may be asked for in
+    any thread; trust is given and taken on the loop."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.engine: Engine | None = None
         self._options = options
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
+        self._keeping = threading.Lock()
         self.of(None)
 
     def add(self, root: str, trusted_hash: str | None) -> None:
         """Reads a root's configuration; it is trusted if its Magy files have this hash. Raises
         InvalidConfig naming file and key."""
         self._hashes[root] = trusted_hash
-        self._known[root] = self._read(root, _signature(root))
+        made = self._read(root, _signature(root))
+        with self._keeping:
+            self._known[root] = made
 
     def of(self, root: str | None) -> Project:
         signature = _signature(root)
         known = self._known.get(root)
+        if known is not None and known.signature == signature:
+            return known
+        vouched = self._hashes.get(root)
         if known is None and root is None:
-            known = self._known[root] = self._read(root, signature)
-        elif known is None:
-            known = self._known[root] = self._read_again(root, self.of(None), signature)
-        elif known.signature != signature:
-            known = self._known[root] = self._read_again(root, known, signature)
-        return known
+            made = self._read(root, signature)
+        else:
+            made = self._read_again(root, known or self.of(None), signature)
+        with self._keeping:
+            now = self._known.get(root)
+            if now is known and self._hashes.get(root) == vouched:
+                self._known[root] = made
+                return made
+        return now or self.of(root)  # meanwhile somebody else has read it, or it is trusted or not
 
     def _read(self, root: str | None, signature: Signature) -> Project:
         trusted = self._vouched(root)
@@ -112,7 +123,8 @@ class Projects:
 
     def ignored(self, root: str) -> Sequence[str]:
         known = self.of(root)
-        return (*known.loaded.ignored, *known.agents.untrusted.values())
+        agents = known.agents
+        return (*known.loaded.ignored, *agents.untrusted.values(), *agents.unused)
 
     async def set(self, root: str, trusted: bool) -> None:
         """Remembers the person's word, for the root's Magy files as they are now."""

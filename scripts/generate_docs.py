@@ -23,7 +23,8 @@ NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
 
 def protocol() -> Iterator[str]:
     from magy_server.lsp import methods, wire
-    from magy_server.lsp.wire_docs import describe
+    from magy_server.lsp.command_wire import COMMANDS
+    from magy_server.lsp.wire_docs import commands, describe
 
     yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
     yield (
@@ -35,9 +36,16 @@ def protocol() -> Iterator[str]:
     yield from describe(methods.CLIENT_TO_SERVER)
     yield "## From the server\n"
     yield from describe(methods.SERVER_TO_CLIENT)
+    yield (
+        "## Commands\n\n"
+        "Of `workspace/executeCommand`, for any client; each takes one object as its argument.\n"
+        "Those of a review: [in an editor without Magy code]"
+        "(howto/review.md#in-an-editor-without-magy-code).\n"
+    )
+    yield from commands(COMMANDS)
     yield "## Types\n"
     shared: dict[str, Any] = {}
-    for method in (*methods.CLIENT_TO_SERVER, *methods.SERVER_TO_CLIENT):
+    for method in (*methods.CLIENT_TO_SERVER, *methods.SERVER_TO_CLIENT, *COMMANDS):
         for model in filter(None, (method.params, method.result)):
             shared |= model.model_json_schema(by_alias=True).get("$defs", {})
     for name, schema in sorted(shared.items()):

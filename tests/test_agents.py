@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from magy_server.core.permit import decide, withholds
 from magy_server.core.specs import Agents
 from magy_server.core.values import Facts, Resource
 from magy_server.engine.trust import files_hash
-from magy_server.projects import Projects
+from magy_server.projects import Project, Projects, Signature
 from magy_server.tools.kit import make_tools
 from magy_server.tools.process import Processes
 
-BUILT_IN = ["build", "compaction", "explore", "general", "plan", "summary", "title"]
+BUILT_IN = ["build", "compaction", "explore", "general", "plan", "rewrite", "summary", "title"]
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_the_nearer_file_counts(home: Path, root: Path) -> None:
     assert [described(found, name) for name in ("one", "two", "three")] == [
         "magy", "magent", "user"]  # fmt: skip
     assert found["one"].where == str(root / ".magy/agent/one.md")
-    assert list(found)[:7] == BUILT_IN and not found.problems
+    assert list(found)[: len(BUILT_IN)] == BUILT_IN and not found.problems
     assert described(find(None), "one") == "user"
 
 
@@ -316,6 +317,35 @@ def test_changes_are_noticed(home: Path, root: Path) -> None:
     (home / "magy.toml").write_text("custom_agents = false\n")
     agent(home / "agent", "one")
     assert "one" not in projects.agents(None)
+
+
+def test_who_read_while_trust_was_withdrawn_does_not_give_it_back(home: Path, root: Path) -> None:
+    """Editors' actions are looked for in a thread."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class Slow(Projects):
+        def _read(self, root: str | None, signature: Signature) -> Project:
+            made = super()._read(root, signature)
+            if threading.current_thread() is not threading.main_thread():
+                reading.set()
+                assert go_on.wait(60)
+            return made
+
+    agent(root / ".magy/agent", "one")
+    projects = Slow({})
+    projects.add(str(root), files_hash(str(root)))
+    agent(home / "agent", "mine")
+    found: list[Agents] = []
+    look = threading.Thread(target=lambda: found.append(projects.agents(str(root))))
+    look.start()
+    assert reading.wait(60)
+    projects.add(str(root), None)
+    go_on.set()
+    look.join()
+    assert not projects.trusted(str(root))
+    assert all(
+        "mine" in each and "one" not in each for each in (found[0], projects.agents(str(root)))
+    )
 
 
 def test_a_project_that_changes_loses_its_trust(home: Path, root: Path) -> None:

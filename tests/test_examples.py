@@ -15,6 +15,7 @@ import pytest
 from magy_server import config, providers
 from magy_server.agents import built_in_agents, common_rules
 from magy_server.cli.parser import build as command_line
+from magy_server.core.actions import parse_actions
 from magy_server.core.permit import decide
 from magy_server.core.specs import AgentSpec, parse_agent
 
@@ -24,7 +25,7 @@ from .lsp.client import Client
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = [*sorted((DOCS / "start").glob("*.md")), DOCS / "howto" / "agents.md",
-          DOCS / "permissions.md"]  # fmt: skip
+          DOCS / "howto" / "actions.md", DOCS / "permissions.md"]  # fmt: skip
 FENCE = re.compile(r"^```(.+?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -134,6 +135,13 @@ def test_what_agents_may_do(agent: str, line: str) -> None:
     spec = shipped.get(agent) or parse_agent("example", agent, "example.md", shipped)
     sources = [common_rules(), spec.rules]
     assert decide(facts(key, subject), key, EFFECTS[key], sources).action == outcome
+
+
+@pytest.mark.parametrize(
+    "body", [body for _, body in blocks("yaml actions")], ids=lambda body: body.split(":", 1)[0]
+)
+def test_actions(body: str) -> None:
+    assert parse_actions(body, "actions.yaml")
 
 
 # --- messages -------------------------------------------------------------------------------------

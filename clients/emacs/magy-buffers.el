@@ -7,197 +7,17 @@
 ;;; Commentary:
 
 ;; `magy-mode' tells the server what a file buffer holds, unsaved text
-;; included: didOpen, incremental didChange with versions, didSave and
-;; didClose.  Changes are sent in small batches.  An edit by the server
-;; names the version it was made for; if the buffer is not exactly that
-;; any more, the edit is refused and nothing changes.
+;; included.  An edit by the server names the version it was made for; if
+;; the buffer is not exactly that any more, it is refused and nothing
+;; changes.
 
 ;;; Code:
 
-(require 'magy-connection)
+(require 'magy-documents)
 
-(cl-defstruct (magy-document (:constructor magy-document--make) (:copier nil))
-  "What the server was told about a buffer."
-  project uri
-  (version 0)
-  changes                               ; not yet sent, newest first; or t: send all
-  before                                ; (BEG END RANGE) of the change going on
-  tick)                                 ; `buffer-chars-modified-tick' of what is known
-
-(defvar-local magy--document nil
-  "The buffer's `magy-document' while the server knows it.")
-(put 'magy--document 'permanent-local t)
-
-(defvar magy-mode)
-
-(defvar magy--flush-timer nil
-  "Timer that sends changes soon.")
-
-(defconst magy--flush-delay 0.1
-  "Seconds for which changes are collected before they are sent.")
-
-;;;; Positions
-
-(defun magy--wide (encoding beg end)
-  "Return how many more units than characters ENCODING needs from BEG to END."
-  (if (eq encoding 'utf-32)
-      0
-    (save-excursion
-      (goto-char beg)
-      (let ((count 0))
-        (while (re-search-forward "[\U00010000-\U0010ffff]" end t)
-          (cl-incf count))
-        count))))
-
-(defun magy--position (pos encoding)
-  "Return the LSP position of buffer position POS in ENCODING."
-  (save-excursion
-    (save-restriction
-      (widen)
-      (goto-char pos)
-      (let ((bol (let ((inhibit-field-text-motion t)) (line-beginning-position))))
-        (list :line (1- (line-number-at-pos pos t))
-              :character (+ (- pos bol) (magy--wide encoding bol pos)))))))
-
-(defun magy--point (position encoding)
-  "Return the buffer position of LSP POSITION in ENCODING.
-A character beyond the end of its line means that end."
-  (save-excursion
-    (save-restriction
-      (widen)
-      (goto-char (point-min))
-      (let ((inhibit-field-text-motion t)
-            (left (plist-get position :character)))
-        (when (and (zerop (forward-line (plist-get position :line))) (bolp))
-          (if (eq encoding 'utf-32)
-              (goto-char (min (line-end-position) (+ (point) left)))
-            (while (and (> left 0) (not (eolp)))
-              (cl-decf left (if (> (char-after) #xffff) 2 1))
-              (forward-char))))
-        (point)))))
-
-(defun magy--range (beg end encoding)
-  "Return the LSP range from BEG to END in ENCODING."
-  (list :start (magy--position beg encoding) :end (magy--position end encoding)))
-
-(defun magy--text (&optional beg end)
-  "Return the current buffer's text from BEG to END, or all of it, for JSON."
-  (save-restriction
-    (widen)
-    (magy--json-text (buffer-substring-no-properties (or beg (point-min))
-                                                     (or end (point-max))))))
-
-;;;; Telling the server
-
-(defun magy--language-id ()
-  "Return LSP's name for the language of the current buffer."
-  (string-remove-suffix "-ts" (string-remove-suffix "-mode" (symbol-name major-mode))))
-
-(defun magy--document-id (&optional versioned)
-  "Return LSP's identifier of the current document, with its version if VERSIONED."
-  (append (list :uri (magy-document-uri magy--document))
-          (and versioned (list :version (magy-document-version magy--document)))))
-
-(defun magy--open ()
-  "Tell the server about the current buffer if its project's server is ready."
-  (when-let ((path (and magy-mode (null magy--document) buffer-file-name
-                        (not (file-remote-p buffer-file-name))
-                        (file-truename buffer-file-name)))
-             (project (magy--project-of-file path)))
-    (setq magy--document
-          (magy-document--make :project project :uri (magy--path-to-uri path)
-                               :tick (buffer-chars-modified-tick)))
-    (magy-notify project 'textDocument/didOpen
-                 (list :textDocument (append (magy--document-id t)
-                                             (list :languageId (magy--language-id)
-                                                   :text (magy--text)))))))
-
-(defun magy--close ()
-  "Tell the server that the current buffer is no longer open."
-  (when-let ((document magy--document))
-    (let ((id (magy--document-id)))
-      (setq magy--document nil)
-      (when (magy-live-p (magy-document-project document))
-        (magy-notify (magy-document-project document) 'textDocument/didClose
-                     (list :textDocument id))))))
-
-(defun magy--reopen ()
-  "Close and open the current document: its file has another name."
-  (magy--close)
-  (magy--open))
-
-(defun magy--before-change (beg end)
-  "Keep where the text between BEG and END is, in the terms of before the change."
-  (when-let ((document magy--document))
-    (setf (magy-document-before document)
-          (list beg end (magy--range beg end (magy-project-encoding
-                                              (magy-document-project document)))))))
-
-(defun magy--after-change (beg end length)
-  "Queue the change that put BEG to END in the place of LENGTH characters.
-When it is not the change that was announced (some primitives announce
-more than they do), the whole text will be sent."
-  (when-let ((document magy--document))
-    (pcase-let ((`(,old-beg ,old-end ,range) (magy-document-before document))
-                (changes (magy-document-changes document)))
-      (setf (magy-document-before document) nil
-            (magy-document-tick document) (buffer-chars-modified-tick)
-            (magy-document-changes document)
-            (if (and (listp changes) (eql beg old-beg) (eql length (- old-end old-beg)))
-                (cons (list :range range :text (magy--text beg end)) changes)
-              t)))
-    (unless magy--flush-timer
-      (setq magy--flush-timer (run-with-timer magy--flush-delay nil #'magy--flush-soon)))))
-
-(defun magy--flush-soon ()
-  "Send what waits in all buffers; called by the timer."
-  (setq magy--flush-timer nil)
-  (dolist (project (hash-table-values magy--projects))
-    (magy--guarded "sending changes" (magy--flush-project project))))
-
-(defun magy--changed-p ()
-  "Return non-nil if the current buffer is not what the server knows."
-  (or (magy-document-changes magy--document)
-      (/= (magy-document-tick magy--document) (buffer-chars-modified-tick))))
-
-(defun magy--flush ()
-  "Send the current buffer's changes, if any."
-  (when (and magy--document (magy--changed-p))
-    (let* ((document magy--document)
-           (changes (magy-document-changes document))
-           (known (= (magy-document-tick document) (buffer-chars-modified-tick))))
-      (cl-incf (magy-document-version document))
-      (setf (magy-document-changes document) nil
-            (magy-document-tick document) (buffer-chars-modified-tick))
-      (magy-notify (magy-document-project document) 'textDocument/didChange
-                   (list :textDocument (magy--document-id t)
-                         :contentChanges
-                         (if (and known (listp changes))
-                             (vconcat (nreverse changes))
-                           (vector (list :text (magy--text)))))))))
-
-(defun magy--flush-project (project)
-  "Send the changes of all buffers of PROJECT."
-  (when (magy-project-ready project)
-    (dolist (buffer (buffer-list))
-      (when-let ((document (buffer-local-value 'magy--document buffer)))
-        (when (eq project (magy-document-project document))
-          (with-current-buffer buffer (magy--flush)))))))
-
-(add-hook 'magy-before-send-functions #'magy--flush-project)
-
-(defun magy--after-save ()
-  "Tell the server that the buffer was saved."
-  (when magy--document
-    (magy--flush)
-    (magy-notify (magy-document-project magy--document) 'textDocument/didSave
-                 (list :textDocument (magy--document-id)))))
-
-(defun magy--after-revert ()
-  "Send the whole text: reverting may change it in ways no hook sees."
-  (when magy--document
-    (setf (magy-document-changes magy--document) t)
-    (magy--flush)))
+(defvar-local magy--lighter nil
+  "What the mode line says behind the name of the mode, a string or nil.")
+(put 'magy--lighter 'risky-local-variable t)
 
 ;;;; The mode
 
@@ -218,7 +38,7 @@ more than they do), the whole text will be sent."
 (define-minor-mode magy-mode
   "Let Magy's agents see and edit this buffer, unsaved text included.
 It comes on by itself in the files of a project where Magy was started."
-  :lighter " Magy"
+  :lighter (" Magy" magy--lighter)
   (dolist (hook magy--hooks)
     (if magy-mode
         (add-hook (car hook) (cdr hook) nil t)
@@ -251,23 +71,38 @@ It comes on by itself in the files of a project where Magy was started."
 
 (add-hook 'magy-ready-functions #'magy--open-all)
 
-(defun magy--forget-all (project _reason)
-  "Nobody knows the buffers of PROJECT any more: its server has gone."
-  (dolist (buffer (buffer-list))
-    (when-let ((document (buffer-local-value 'magy--document buffer)))
-      (when (eq project (magy-document-project document))
-        (with-current-buffer buffer (setq magy--document nil))))))
+(defun magy--catch-up (project)
+  "Tell PROJECT's server, which reads again, what it has missed."
+  (magy--flush-project project)
+  (magy--open-all project))
 
-(add-hook 'magy-death-functions #'magy--forget-all)
+(add-hook 'magy-awake-functions #'magy--catch-up)
+
+(defun magy--cloned ()
+  "Have an indirect buffer, which was just made, leave the document to its base."
+  (when (buffer-base-buffer)
+    (setq magy--document nil)))
+
+(add-hook 'clone-indirect-buffer-hook #'magy--cloned)
+
+(defun magy-buffers-unload-function ()
+  "Take `magy-mode' out of all buffers, and `magy--join' out of its hook."
+  (dolist (buffer (buffer-list))
+    (with-current-buffer buffer
+      (when magy-mode (magy-mode -1))))
+  (when magy--flush-timer (cancel-timer magy--flush-timer))
+  (remove-hook 'find-file-hook #'magy--join)
+  (remove-hook 'clone-indirect-buffer-hook #'magy--cloned)
+  (setq minor-mode-alist (assq-delete-all 'magy-mode minor-mode-alist))
+  nil)
 
 ;;;; Edits by the server
 
 (defun magy--buffer-of (uri)
   "Return the buffer whose document has URI, or nil."
   (cl-find-if (lambda (buffer)
-                (when-let ((document (buffer-local-value 'magy--document buffer)))
-                  (equal uri (magy-document-uri document))))
-              (buffer-list)))
+                (equal uri (magy-document-uri (buffer-local-value 'magy--document buffer))))
+              (magy--buffers)))
 
 (defun magy--document-edits (edit)
   "Return a list (URI VERSION EDITS) for each document in the WorkspaceEdit EDIT."
@@ -297,12 +132,45 @@ It comes on by itself in the files of a project where Magy was started."
               ((not (verify-visited-file-modtime))
                (format "%s was changed on disk; revert the buffer first." (buffer-name))))))))
 
-(defun magy--replace (beg end text)
-  "Put TEXT in the place of BEG to END, keeping markers in what stays the same."
-  (if (or (= beg end) (equal text ""))
-      (progn (goto-char beg)
-             (delete-region beg end)
-             (insert text))
+;; Comparing what is replaced keeps markers, and takes time: for long texts, or
+;; many of them, only the ends that both share are left as they are.
+
+(defconst magy--compare-limit 20000
+  "So many characters are compared; replacing more is done plainly.")
+
+(defconst magy--compare-time 0.3
+  "Seconds that comparing may take for all edits of one document.")
+
+(defun magy--shared (most same-p)
+  "Return the greatest number up to MOST for which SAME-P holds, as it does below."
+  (let ((low 0))
+    (while (< low most)
+      (let ((middle (/ (+ low most 1) 2)))
+        (if (funcall same-p middle)
+            (setq low middle)
+          (setq most (1- middle)))))
+    low))
+
+(defun magy--replace-middle (beg end text)
+  "Put TEXT in the place of BEG to END but for what is alike at both ends."
+  (let* ((old (buffer-substring-no-properties beg end))
+         (shorter (min (length old) (length text)))
+         (head (magy--shared shorter (lambda (n)
+                                       (eq t (compare-strings old 0 n text 0 n)))))
+         (tail (magy--shared (- shorter head)
+                             (lambda (n)
+                               (eq t (compare-strings old (- (length old) n) nil
+                                                      text (- (length text) n) nil))))))
+    (goto-char (+ beg head))
+    (delete-region (point) (- end tail))
+    (insert (substring text head (- (length text) tail)))))
+
+(defun magy--replace (beg end text seconds)
+  "Put TEXT in the place of BEG to END, keeping markers in what stays the same.
+To find that may take so many SECONDS."
+  (if (or (= beg end) (equal text "") (<= seconds 0)
+          (> (+ (- end beg) (length text)) magy--compare-limit))
+      (magy--replace-middle beg end text)
     (let ((target (current-buffer)))
       (with-temp-buffer
         (insert text)
@@ -310,18 +178,45 @@ It comes on by itself in the files of a project where Magy was started."
           (with-current-buffer target
             (save-restriction
               (narrow-to-region beg end)
-              (replace-buffer-contents source 0.3))))))))
+              (replace-buffer-contents source seconds))))))))
+
+(defun magy--replace-as-one (beg end text seconds)
+  "Do as `magy--replace' with BEG, END, TEXT and SECONDS.
+The server is told of one change, however many it takes to make it."
+  (let* ((document magy--document)
+         (range (and (listp (magy-document-changes document))
+                     (magy--range beg end (magy-project-encoding
+                                           (magy-document-project document)))))
+         (others (- (buffer-size) (- end beg)))
+         (first (copy-marker beg))
+         (last (copy-marker end t)))
+    (let ((magy--replacing (cons first last)))
+      (magy--replace beg end text seconds))
+    (setf (magy-document-tick document) (buffer-chars-modified-tick))
+    ;; A hook may have changed something else.
+    (magy--queue document (and range (= others (- (buffer-size) (- last first)))
+                               (list :range range :text (magy--text first last))))
+    (set-marker first nil)
+    (set-marker last nil)))
+
+(defun magy--places (edits encoding)
+  "Return the LSP EDITS, with positions in ENCODING, as (BEG END TEXT) each."
+  (let ((from (list 0 1)))
+    (mapcar (lambda (edit)
+              (list (magy--point (magy--get edit :range :start) encoding from)
+                    (magy--point (magy--get edit :range :end) encoding from)
+                    (plist-get edit :newText)))
+            edits)))
 
 (defun magy--apply-edits (edits encoding)
   "Apply the LSP text EDITS, with positions in ENCODING, to the current buffer."
-  (let ((places (mapcar (lambda (edit)
-                          (list (magy--point (magy--get edit :range :start) encoding)
-                                (magy--point (magy--get edit :range :end) encoding)
-                                (plist-get edit :newText)))
-                        edits)))
-    (save-excursion
-      (save-restriction
-        (widen)
+  (save-excursion
+    (save-restriction
+      (widen)
+      (let ((places (magy--places edits encoding))
+            (deadline (+ (float-time) magy--compare-time)))
+        (when (> (length places) magy--most-changes)
+          (setf (magy-document-changes magy--document) t))
         ;; From the end, so that places stay true.  At one place: a replacement
         ;; first, then insertions, the last one first, so that they end in order.
         (pcase-dolist (`(,beg ,end ,text)
@@ -329,16 +224,50 @@ It comes on by itself in the files of a project where Magy was started."
                              (lambda (a b) (or (> (car a) (car b))
                                                (and (= (car a) (car b))
                                                     (> (cadr a) (cadr b)))))))
-          (magy--replace beg end text))))))
+          (magy--replace-as-one beg end text (- deadline (float-time))))))))
+
+(defvar-local magy--step nil
+  "The last edit by an agent: (TURN GROUP TICK).
+GROUP is the change group with which that turn's edits in a row began.")
+
+(defun magy--step-group (project)
+  "Return the change group that an edit of PROJECT continues, or nil.
+It is that of the edit before, if both are of one turn and nothing else
+has changed the current buffer in between."
+  (pcase magy--step
+    ((and `(,turn ,began ,tick)
+          (guard (and turn (eq turn (magy-project-turn project)) (listp buffer-undo-list)
+                      (= tick (buffer-chars-modified-tick)))))
+     began)))
+
+(defun magy-new-step (project)
+  "Have the next edit in PROJECT be a step of undo of its own."
+  (when-let ((turn (magy-project-turn project)))
+    (setf (magy-project-turn project) (copy-sequence turn)))) ; equal, but another
+
+(cl-defmethod magy-handle-notification :before
+  (project (_method (eql 'magy/session/update)) params)
+  "Keep which turn of PROJECT's session goes on, as the update in PARAMS says."
+  (let ((update (plist-get params :update)))
+    (when (equal "state_update" (plist-get update :sessionUpdate))
+      (when-let ((turn (magy--get update :_meta :magy :turnId)))
+        (cond ((not (equal "running" (plist-get update :state)))
+               (setf (magy-project-turn project) nil))
+              ((not (equal turn (magy-project-turn project)))
+               (setf (magy-project-turn project) turn)))))))
 
 (defun magy--apply-all (project documents)
   "Apply DOCUMENTS, a list of (BUFFER . EDITS) of PROJECT: all or nothing.
-In each buffer the edits are one step of undo."
+In each buffer the edits are one step of undo, and so are those of one
+turn that come in a row."
   (let ((handles (mapcar (lambda (document)
                            (with-current-buffer (car document)
                              (undo-boundary) ; what was typed before is another step
                              (prepare-change-group)))
                          documents))
+        (steps (mapcar (lambda (document)
+                         (with-current-buffer (car document) (magy--step-group project)))
+                       documents))
         (create-lockfiles nil)          ; a lock held elsewhere would ask
         done)
     (unwind-protect
@@ -348,15 +277,19 @@ In each buffer the edits are one step of undo."
             (with-current-buffer buffer
               (magy--apply-edits edits (magy-project-encoding project))))
           (setq done t))
-      (dolist (handle handles)
-        (if (not done)
-            (cancel-change-group handle)
-          (undo-amalgamate-change-group handle)
-          (accept-change-group handle))))
-    (dolist (document documents)
-      (with-current-buffer (car document)
-        (undo-boundary)
-        (magy--flush)))))
+      (cl-mapc (lambda (handle step)
+                 (if (not done)
+                     (cancel-change-group handle)
+                   (undo-amalgamate-change-group (or step handle))
+                   (accept-change-group handle)))
+               handles steps))
+    (cl-mapc (lambda (document handle step)
+               (with-current-buffer (car document)
+                 (undo-boundary)
+                 (setq magy--step (list (magy-project-turn project) (or step handle)
+                                        (buffer-chars-modified-tick)))
+                 (magy--flush)))
+             documents handles steps)))
 
 (cl-defmethod magy-handle-request (project (_method (eql 'workspace/applyEdit)) params)
   "Apply the edit in PARAMS to live buffers of PROJECT, or say why not."

@@ -14,6 +14,7 @@
 
 ;;; Code:
 
+(require 'magy-modeline)
 (require 'magy-session)
 
 (defun magy-permission--choices (question)
@@ -46,9 +47,7 @@
                             "\n")
                     'face 'shadow)
       (concat (propertize (concat "? " title) 'face 'magy-question)
-              (if-let ((agent (plist-get question :agent)))
-                  (if (string-empty-p agent) "" (format "  (asked by %s)" agent))
-                "")
+              (magy-permission--asker question)
               "\n    "
               (propertize (concat "because of " (plist-get question :rule)) 'face 'shadow)
               "\n    "
@@ -61,6 +60,21 @@
                                                'face 'shadow))))
               "\n"))))
 
+(defun magy-permission--asker (question)
+  "Say which agent asks QUESTION in the current transcript, and whose child it is."
+  (let ((agent (plist-get question :agent))
+        (project magy-transcript--project)
+        (session (or (plist-get question :sessionId) "")))
+    (cond ((member agent '(nil "")) "")
+          ((string-match "\\`\\(.+\\)/[^/]+\\'" session)
+           (let ((parent (match-string 1 session)))
+             (format "  (asked by %s, a child of %s)" agent
+                     (if (and project (equal parent (magy-project-session project)))
+                         (alist-get "agent" (magy-project-options project)
+                                    parent nil #'equal)
+                       parent))))
+          (t (format "  (asked by %s)" agent)))))
+
 (defun magy-permission--button (question choice)
   "Return a button that gives CHOICE as the answer to QUESTION."
   (pcase-let ((`(,char ,label ,outcome ,scope) choice))
@@ -70,6 +84,7 @@
 
 (defun magy-permission--give (project question outcome scope)
   "Answer QUESTION of PROJECT with OUTCOME for SCOPE; a refusal asks for a reason."
+  (magy--log-at 'perm "%s for %s: %s" outcome scope (plist-get question :title))
   (let ((reason (if (equal outcome "refuse")
                     (read-string (format "Why not?  (%s; may be empty) "
                                          (plist-get question :title)))
@@ -101,6 +116,7 @@
 (defun magy-permission-answer-key ()
   "Answer the question at point, or the only one, as the key just typed says."
   (interactive nil magy-transcript-mode)
+  (magy--in-mode 'magy-transcript-mode)
   (let ((question (magy-permission--here)))
     (pcase-let ((`(,_ ,_ ,outcome ,scope)
                  (or (assq last-command-event (magy-permission--choices question))
@@ -129,13 +145,22 @@
                                         (cons project question)))))
       (cdr (assoc (completing-read "Question: " table nil t) table)))))
 
+(defun magy-permission--none ()
+  "Say that no question is open.
+If the server has gone, its questions are with the session, which goes on."
+  (let ((project (magy-current-project)))
+    (when (or (magy-live-p project) (null (magy-project-session project)))
+      (user-error "No question is open"))
+    (magy-session-ensure project #'ignore)
+    (user-error "The server is started again; what it asked will be asked again")))
+
 ;;;###autoload
 (defun magy-answer ()
   "Answer an open question of any project, from any buffer."
   (interactive)
   (pcase-let* ((`(,project . ,question)
                 (magy-permission--choose (or (magy-permission--all)
-                                             (user-error "No question is open"))))
+                                             (magy-permission--none))))
                (choices (magy-permission--choices question))
                (remember (magy-permission--remember question))
                (char (read-char-choice
@@ -160,34 +185,11 @@
 
 ;;;; Saying that there is one
 
-(defun magy-permission--mode-line ()
-  "Return what the mode line says of Magy in this Emacs: questions and work."
-  (let ((open (length (magy-permission--all))))
-    (cond ((> open 0)
-           (propertize (format " [Magy asks %d]" open) 'face 'magy-question
-                       'help-echo "mouse-1: answer" 'mouse-face 'mode-line-highlight
-                       'local-map (make-mode-line-mouse-map 'mouse-1 #'magy-answer)))
-          ((cl-some (lambda (project) (equal (magy-project-state project) "running"))
-                    (hash-table-values magy--projects))
-           " [Magy …]")
-          (t ""))))
-
-(defconst magy-permission--indicator '(:eval (magy-permission--mode-line))
-  "Mode line construct of the indicator.")
-(put 'magy-permission--indicator 'risky-local-variable t)
-
-(defun magy-permission--show-indicator (_project)
-  "Put the indicator into the mode line; a server runs."
-  (unless global-mode-string
-    (setq global-mode-string '("")))
-  (add-to-list 'global-mode-string 'magy-permission--indicator t))
-
 (defun magy-permission--announce (_project question)
   "Say that there is a QUESTION, without taking anything away."
-  (magy--message "Magy asks: %s  (%s)" (plist-get question :title)
-                 (substitute-command-keys "\\[magy-answer]")))
+  (magy--message-at 'perm "Magy asks: %s  (%s)" (plist-get question :title)
+                    (substitute-command-keys "\\[magy-answer]")))
 
-(add-hook 'magy-ready-functions #'magy-permission--show-indicator)
 (add-hook 'magy-question-functions #'magy-permission--announce)
 
 (provide 'magy-permission)

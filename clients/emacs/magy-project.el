@@ -6,28 +6,25 @@
 
 ;;; Commentary:
 
-;; A project root has one server and shows one session.  Also here: the
-;; log, and how Emacs' text and file names are said in JSON.
+;; A project root has one server and shows one session.  Also here: how
+;; Emacs' text and file names are said in JSON.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'jsonrpc)
+(require 'magy-log)
+(require 'magy-options)
 (require 'project)
 (require 'subr-x)
 (require 'url-util)
-
-(defgroup magy nil
-  "Coding agents in live buffers."
-  :group 'tools
-  :prefix "magy-")
 
 (cl-defstruct (magy-project (:constructor magy-project--make) (:copier nil))
   "A project root with its server and the session that is shown for it."
   root                                  ; canonical directory name, with "/"
   connection                            ; nil until started
   ready                                 ; the server has answered `initialize'
-  todo                                  ; functions to call when it has, newest first
+  todo                                  ; to do when it has, newest first: (FUNCTION . FAILURE)
   encoding                              ; position encoding: utf-32 or utf-16
   session                               ; id of the session shown, or nil
   attached                              ; nil, t, or a list of functions that wait for it
@@ -35,8 +32,15 @@
   (floor 1)                             ; first log entry received of it
   (state "idle")                        ; idle, running or requires_action
   title options                         ; of the session; options: (ID . VALUE) list
+  choices                               ; what the options may be: (ID . vector) list
+  unsent                                ; prompts not yet accepted, oldest first
   (tokens 0) (counted 0)                ; tokens used, up to this log entry
+  (cost 0) (unpriced 0)                 ; in US dollars; requests whose price is not known
+  (context 0) (window 0)                ; tokens that the model was sent last, and can hold
+  waiting                               ; prompts that wait: (ID . plist), in their order
   questions                             ; (ID . plist), oldest first, of all its sessions
+  reviews                               ; what is under review: ReviewEntry, by path
+  turn                                  ; the turn that goes on and may edit, or nil
   buffer                                ; the transcript
   queue timer)                          ; updates not yet rendered, newest first
 
@@ -45,21 +49,6 @@
 
 ;;;; Small helpers
 
-(defun magy--log (format &rest args)
-  "Add a line made from FORMAT and ARGS to the buffer *magy log*."
-  (with-current-buffer (get-buffer-create "*magy log*")
-    (goto-char (point-max))
-    (insert (format-time-string "%F %T ") (apply #'format format args) "\n")
-    (when (> (buffer-size) 1000000)
-      (delete-region (point-min) (- (point-max) 500000)))))
-
-(defun magy--message (format &rest args)
-  "Show and log FORMAT with ARGS; only log it while the minibuffer is in use."
-  (let ((text (apply #'format format args)))
-    (magy--log "%s" text)
-    (unless (active-minibuffer-window)
-      (message "%s" text))))
-
 (defmacro magy--guarded (what &rest body)
   "Evaluate BODY; an error in it is logged as having happened in WHAT.
 This is for the boundary with the process: an error that left the
@@ -67,7 +56,8 @@ filter would stop the messages behind it."
   (declare (indent 1) (debug t))
   `(condition-case err
        (progn ,@body)
-     (error (magy--message "Magy: error in %s: %s" ,what (error-message-string err)))))
+     (error (magy--message-at 'error "Magy: error in %s: %s"
+                              ,what (error-message-string err)))))
 
 (defun magy--get (object &rest keys)
   "Follow KEYS through the nested plist OBJECT."
@@ -90,10 +80,16 @@ These are raw bytes and what lies outside Unicode; the length stays."
                                   char))
                               string)))))
 
+(defconst magy--path-characters
+  (let ((allowed (copy-sequence url-path-allowed-chars)))
+    (aset allowed ?% nil)               ; the name may hold one itself
+    allowed)
+  "Which characters of file names stand for themselves in a URI.")
+
 (defun magy--path-to-uri (path)
   "Return the file URI of the absolute file name PATH."
   (concat "file://" (url-hexify-string (encode-coding-string path 'utf-8 t)
-                                       url-path-allowed-chars)))
+                                       magy--path-characters)))
 
 (defun magy--uri-to-path (uri)
   "Return the file name that the file URI stands for."
@@ -105,6 +101,13 @@ These are raw bytes and what lies outside Unicode; the length stays."
   "Return an id that nobody else makes, beginning with PREFIX."
   (format "%s-%s-%06x%06x" prefix (format-time-string "%Y%m%d-%H%M%S")
           (random #x1000000) (random #x1000000)))
+
+(defun magy--in-mode (&rest modes)
+  "Signal a `user-error' unless the current buffer is in one of MODES."
+  (unless (cl-some (lambda (mode)
+                     (or (derived-mode-p mode) (and (boundp mode) (symbol-value mode))))
+                   modes)
+    (user-error "This is for buffers in %s" (mapconcat #'symbol-name modes " or "))))
 
 ;;;; Projects
 
@@ -118,12 +121,20 @@ These are raw bytes and what lies outside Unicode; the length stays."
     (or (gethash root magy--projects)
         (puthash root (magy-project--make :root root) magy--projects))))
 
+(defvar-local magy--own-project nil
+  "The project that the current buffer shows something of, if it shows that.")
+
 (defun magy-current-project ()
-  "Return the project of the current buffer: its own, or that of its directory."
-  (let ((own (cl-find (current-buffer) (hash-table-values magy--projects)
-                      :key #'magy-project-buffer))
-        (found (project-current nil)))
-    (or own (magy-project-for (if found (project-root found) default-directory)))))
+  "Return the project of the current buffer: its own, or that of its directory.
+`magy-project-root-function' is asked first, then `project-current'."
+  (or magy--own-project
+      (cl-find (current-buffer) (hash-table-values magy--projects)
+               :key #'magy-project-buffer)
+      (magy-project-for
+       (or (and magy-project-root-function (funcall magy-project-root-function))
+           (when-let ((found (project-current nil)))
+             (project-root found))
+           default-directory))))
 
 (defun magy-project-name (project)
   "Return PROJECT's name for people."

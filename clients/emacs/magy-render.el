@@ -11,8 +11,8 @@
 
 ;;; Code:
 
-(require 'diff-mode)
-(require 'magy-transcript)
+(require 'magy-media)
+(require 'magy-sections)
 
 (defface magy-user
   '((((min-colors 256) (background dark)) :background "#2b3140" :extend t)
@@ -25,6 +25,14 @@
   "Face of thinking."
   :group 'magy-faces)
 
+(defconst magy-transcript--longest-prompt 24
+  "Lines from which on a prompt is folded until a person unfolds it.")
+
+(defconst magy-transcript--prompt-beginning 8
+  "Lines that are shown of a folded prompt.")
+
+;;;; Helpers
+
 (defun magy-transcript--indent (text &optional face)
   "Return TEXT shown indented and in FACE; copying it yields it as it is."
   (let ((text (propertize text 'line-prefix "    " 'wrap-prefix "    ")))
@@ -32,67 +40,83 @@
       (add-face-text-property 0 (length text) face t text))
     text))
 
-(defun magy-transcript--folded-p (item default)
-  "Return non-nil if ITEM is folded; DEFAULT says so until a person chose."
-  (pcase (magy-item-folded item)
-    ('default default)
-    (folded folded)))
+(defun magy-transcript--more (lines)
+  "Return the words that LINES lines are folded here."
+  (propertize (if (= lines 1) "  …1 line" (format "  …%d lines" lines)) 'face 'shadow))
 
 (defun magy-transcript--section (item head body default)
-  "Return HEAD and, unless ITEM is folded, BODY.  DEFAULT: see above."
+  "Return HEAD and, unless ITEM is folded, BODY.
+DEFAULT is as in `magy-transcript--folded-p'."
   (let ((body (string-trim-right body)))
-    (cond ((string-empty-p body) (concat head "\n"))
+    (cond ((string-empty-p body)
+           (magy-transcript--folded-p item nil)
+           (concat head "\n"))
           ((magy-transcript--folded-p item default)
-           (concat head (propertize (format "  …%d lines" (1+ (cl-count ?\n body)))
-                                    'face 'shadow)
-                   "\n"))
+           (concat head (magy-transcript--more (1+ (cl-count ?\n body))) "\n"))
           ;; The last line's background reaches as far as that of the others.
           (t (concat head "\n" body
                      (propertize "\n" 'face (get-text-property (1- (length body)) 'face
                                                                body)))))))
 
+(defun magy-transcript--word (word)
+  "Return WORD, which stands before something, and a space; nothing if it is empty."
+  (if (member word '(nil "")) "" (concat (propertize word 'face 'shadow) " ")))
+
+;;;; Prompts, notices, the plan
+
+(defun magy-transcript--cut (item text)
+  "Return TEXT, or its beginning while ITEM is folded."
+  (let ((lines (1+ (cl-count ?\n text))))
+    (if (magy-transcript--folded-p item (> lines magy-transcript--longest-prompt))
+        (let ((shown (if (> lines magy-transcript--prompt-beginning)
+                         magy-transcript--prompt-beginning
+                       1)))
+          (concat (string-join (seq-take (split-string text "\n") shown) "\n")
+                  (if (< shown lines) (magy-transcript--more (- lines shown)) "")))
+      text)))
+
 (cl-defmethod magy-transcript-render ((_kind (eql 'user)) item)
-  "Draw ITEM, a prompt."
+  "Draw ITEM, a prompt; the foot shows one that waits."
   (let* ((data (magy-item-data item))
-         (text (concat (propertize "❯ " 'face 'shadow)
-                       (mapconcat #'magy-transcript--block (plist-get data :content) "\n")
-                       (pcase (plist-get data :queue)
-                         ('waiting "  (waiting)")
-                         ('dropped "  (dropped)"))
-                       "\n")))
-    (add-face-text-property 0 (length text) 'magy-user t text)
-    text))
-
-(defun magy-transcript--block (block)
-  "Return the content BLOCK of a prompt as text."
-  (pcase (plist-get block :type)
-    ("text" (string-trim-right (plist-get block :text)))
-    ("resource_link" (propertize (format "[%s]" (plist-get block :name)) 'face 'link))
-    ("resource" (propertize (format "[%s]" (file-name-nondirectory
-                                            (magy--get block :resource :uri)))
-                            'face 'link))
-    (_ "")))
-
-(cl-defmethod magy-transcript-render ((_kind (eql 'thought)) item)
-  "Draw ITEM, some thinking."
-  (let* ((data (magy-item-data item))
-         (parts (append (magy-item-pending item) (list (or (plist-get data :text) ""))))
-         (text (apply #'concat (nreverse parts))))
-    (setf (magy-item-pending item) nil
-          (magy-item-data item) (plist-put data :text text))
-    (magy-transcript--section item (propertize "✻ Thinking" 'face 'magy-thought)
-                              (magy-transcript--indent text 'magy-thought) t)))
+         (queue (plist-get data :queue)))
+    (if (and (eq queue 'waiting) (< (magy-transcript-end) (point-max)))
+        ""
+      (let ((text (concat (if (member magy-user-prompt '(nil ""))
+                              ""
+                            (propertize (concat magy-user-prompt " ")
+                                        'face 'magy-heading-label))
+                          (propertize "❯ " 'face 'shadow)
+                          (magy-transcript--cut
+                           item (mapconcat #'magy-transcript--block
+                                           (plist-get data :content) "\n"))
+                          (pcase queue
+                            ('waiting "  (waiting)")
+                            ('dropped "  (dropped)"))
+                          (and (plist-get data :undone) "  (taken back)")
+                          "\n")))
+        (add-face-text-property 0 (length text) 'magy-user t text)
+        text))))
 
 (cl-defmethod magy-transcript-render ((_kind (eql 'notice)) item)
   "Draw ITEM, a notice."
-  (let ((data (magy-item-data item)))
-    (concat (propertize (format "— %s" (plist-get data :title))
+  (let* ((data (magy-item-data item))
+         (failed (equal (plist-get data :severity) "error"))
+         (title (plist-get data :title))
+         (description (plist-get data :description)))
+    (concat (propertize (concat "— " (and failed (magy-transcript--error-title title))
+                                (and (not failed) title))
                         'face (pcase (plist-get data :severity)
                                 ("error" 'error) ("warning" 'warning) (_ 'shadow)))
-            (if (member (plist-get data :description) '(nil ""))
+            (if (member description '(nil ""))
                 ""
-              (propertize (concat ": " (plist-get data :description)) 'face 'shadow))
+              (propertize (concat ": " description) 'face 'shadow))
             "\n")))
+
+(defun magy-transcript--error-title (title)
+  "Return TITLE with the word for errors before it, but not twice the same."
+  (cond ((member magy-error-prompt '(nil "")) title)
+        ((equal (downcase title) (downcase magy-error-prompt)) magy-error-prompt)
+        (t (concat magy-error-prompt ": " title))))
 
 (cl-defmethod magy-transcript-render ((_kind (eql 'plan)) item)
   "Draw ITEM, the agent's plan."
@@ -125,31 +149,34 @@
     ("in_progress" (propertize "▸" 'face 'warning))
     (_ (propertize "·" 'face 'shadow))))
 
+(defun magy-transcript--tool-part (part)
+  "Return PART of what a tool call shows: a diff, text, a picture."
+  (pcase (plist-get part :type)
+    ("diff" (magy-transcript--diff (magy--get part :patch :text)))
+    ("content"
+     (let ((block (plist-get part :content)))
+       (if (equal (plist-get block :type) "text")
+           (magy-transcript--indent
+            (concat (string-trim-right (plist-get block :text)) "\n") 'shadow)
+         (concat (magy-transcript--indent (magy-transcript--block block)) "\n"))))
+    (_ "")))
+
 (defun magy-transcript--tool-body (data)
   "Return the diff and output in the tool call DATA."
-  (let ((content (plist-get data :content))
-        (tail (plist-get data :tail)))
-    (concat (mapconcat (lambda (part)
-                         (pcase (plist-get part :type)
-                           ("diff" (magy-transcript--diff (magy--get part :patch :text)))
-                           ("content" (magy-transcript--indent
-                                       (concat (string-trim-right
-                                                (or (magy--get part :content :text) ""))
-                                               "\n")
-                                       'shadow))
-                           (_ "")))
-                       content "")
+  (let ((tail (plist-get data :tail)))
+    (concat (mapconcat #'magy-transcript--tool-part (plist-get data :content) "")
             (and tail (magy-transcript--indent tail 'shadow)))))
 
 (defun magy-transcript--diff (patch)
   "Return the unified diff PATCH in the faces of `diff-mode'."
+  (require 'diff-mode)
   (let ((patch (copy-sequence patch)) (start 0))
     (while (and (< start (length patch)) (string-match ".*\n?" patch start))
       (let ((line (match-string 0 patch)))
         (put-text-property
          start (match-end 0) 'face
-         (cond ((string-match-p "\\`\\(?:---\\|\\+\\+\\+\\|diff\\|index\\) " line) 'diff-header)
-               ((string-prefix-p "@@" line) 'diff-hunk-header)
+         (cond ((string-match-p "\\`\\(?:---\\|\\+\\+\\+\\|diff\\|index\\) " line) 'shadow)
+               ((string-prefix-p "@@" line) 'shadow)
                ((string-prefix-p "+" line) 'diff-added)
                ((string-prefix-p "-" line) 'diff-removed)
                (t 'diff-context))
@@ -157,26 +184,30 @@
       (setq start (match-end 0)))
     (magy-transcript--indent patch)))
 
+(defun magy-transcript--tool-head (data)
+  "Return the first line of the tool call DATA.
+It says what it does, how it ended, and which rule decided."
+  (let ((ended (plist-get data :ended))
+        (rule (magy--get data :decision :rule))
+        (duration (plist-get data :duration)))
+    (concat (magy-transcript--word magy-tool-call-prompt)
+            (magy-transcript--tool-mark (plist-get data :status)) " "
+            (or (plist-get data :title) "…")
+            (and ended (not (equal ended "completed"))
+                 (propertize (concat "  " ended) 'face 'error))
+            (and duration (>= duration 1) (propertize (format "  %.1f s" duration) 'face 'shadow))
+            (and rule (propertize (format "  %s: %s" (magy--get data :decision :action) rule)
+                                  'face 'shadow)))))
+
 (cl-defmethod magy-transcript-render ((_kind (eql 'tool)) item)
-  "Draw ITEM, a tool call: what, how it ended, and which rule decided."
+  "Draw ITEM, a tool call.
+One that is done is folded, unless it changed something."
   (let* ((data (magy-item-data item))
-         (status (plist-get data :status))
-         (ended (plist-get data :ended))
-         (rule (magy--get data :decision :rule))
-         (diff (cl-find "diff" (plist-get data :content) :test #'equal
-                        :key (lambda (part) (plist-get part :type))))
-         (duration (plist-get data :duration)))
-    (magy-transcript--section
-     item
-     (concat (magy-transcript--tool-mark status) " "
-             (or (plist-get data :title) "…")
-             (and ended (not (equal ended "completed"))
-                  (propertize (concat "  " ended) 'face 'error))
-             (and duration (>= duration 1) (propertize (format "  %.1f s" duration) 'face 'shadow))
-             (and rule (propertize (format "  %s: %s" (magy--get data :decision :action) rule)
-                                   'face 'shadow)))
-     (magy-transcript--tool-body data)
-     (and (equal status "completed") (not diff)))))
+         (diff (seq-some (lambda (part) (equal "diff" (plist-get part :type)))
+                         (plist-get data :content))))
+    (magy-transcript--section item (magy-transcript--tool-head data)
+                              (magy-transcript--tool-body data)
+                              (and (equal (plist-get data :status) "completed") (not diff)))))
 
 (defconst magy-transcript--tail 2000
   "How many characters of a running tool's output are shown.")

@@ -12,6 +12,7 @@
 
 ;;; Code:
 
+(require 'magy-older)
 (require 'magy-updates)
 
 (defconst magy-session--turns 10
@@ -29,7 +30,7 @@ That entry is read again, since it may have been cut in two."
       (magy-session--forget project session))
     (setf (magy-project-attached project) (list then))
     (magy-request
-     project 'magy/session/resume
+     (magy-session-server project) (magy-session-attach-method project)
      (list :sessionId session
            :from (if again
                      (list :seq (1- (magy-project-seq project)))
@@ -41,23 +42,39 @@ That entry is read again, since it may have been cut in two."
        (setf (magy-project-attached project) nil)
        (magy--message "Magy cannot show %s: %s" session (plist-get problem :message))))))
 
+(cl-defgeneric magy-session-attach-method (_project)
+  "Return the request by which PROJECT, or a view, begins to show its session."
+  'magy/session/resume)
+
+(defun magy-session--leave (project)
+  "Have no more updates sent for the session that PROJECT shows.
+Unless something else shows it."
+  (let ((session (magy-project-session project))
+        (server (magy-session-server project)))
+    (when (and session (magy-project-attached project) (magy-live-p server)
+               (not (cl-some (lambda (other)
+                               (and (not (eq other project))
+                                    (eq server (magy-session-server other))
+                                    (equal session (magy-project-session other))))
+                             (cons server magy-session-views))))
+      (magy-request server 'magy/session/unsubscribe (list :sessionId session) #'ignore))))
+
 (defun magy-session--forget (project session)
   "Have PROJECT show SESSION, of which nothing is known yet, or nil."
-  (let ((old (magy-project-session project)))
-    (when (and old (magy-project-attached project) (not (equal old session))
-               (magy-live-p project))
-      (magy-request project 'magy/session/unsubscribe (list :sessionId old) #'ignore)))
+  (unless (equal session (magy-project-session project))
+    (magy-session--leave project))
   (setf (magy-project-session project) session
         (magy-project-attached project) nil
         (magy-project-seq project) 0
         (magy-project-floor project) 1
         (magy-project-title project) nil
         (magy-project-state project) "idle"
-        (magy-project-tokens project) 0
-        (magy-project-counted project) 0
+        (magy-project-waiting project) nil
         (magy-project-queue project) (cl-delete 'update (magy-project-queue project)
                                                 :key #'car))
-  (magy-session--edit project (magy-transcript-reset)))
+  (magy-header--count project nil 0)
+  (magy-session--edit project (magy-transcript-reset))
+  (run-hook-with-args 'magy-session-shown-functions project))
 
 (defun magy-session--attached (project result again)
   "Show RESULT, what PROJECT's server answered; AGAIN if it adds to what is shown."
@@ -74,21 +91,48 @@ That entry is read again, since it may have been cut in two."
                      (plist-get (seq-elt events (1- (length events))) :seq))
                  (plist-get result :headSeq))))
     (setf (magy-project-seq project) (max last (magy-project-seq project))
-          (magy-project-counted project) (plist-get result :headSeq)
-          (magy-project-tokens project) (or (magy--get summary :usage :totalTokens)
-                                            (magy-project-tokens project))
+          (magy-project-waiting project) (magy-session--waiting (plist-get summary :waiting))
           (magy-project-title project) (magy--get summary :session :title)
           (magy-project-state project) (magy--get summary :session :state))
+    (magy-header--count project summary (plist-get result :headSeq))
     (magy-session--options project (plist-get summary :configOptions))
     (unless again
       (setf (magy-project-floor project) (plist-get result :floorSeq)))
     (magy-session--edit project
       (magy-session--summary-questions project (plist-get summary :interactions))
-      (magy-session--offer-older project)))
+      (magy-older-offer project)))
   (magy-session--flush project)
+  (run-hook-with-args 'magy-session-shown-functions project)
   (let ((waiting (reverse (magy-project-attached project))))
     (setf (magy-project-attached project) t)
     (mapc #'funcall waiting)))
+
+(defun magy-session-show-afresh (project)
+  "Show the last turns of PROJECT's session again, from its log."
+  (magy-when-ready
+   (magy-session-server project)
+   (lambda ()
+     (setf (magy-project-seq project) 0)
+     (magy-session-attach project (magy-project-session project) #'ignore))))
+
+(defun magy-session--revert (&rest _)
+  "Show the last turns of the transcript's session again; what is written stays."
+  (unless (magy-project-session magy-transcript--view)
+    (user-error "No session is shown yet"))
+  (magy-session-show-afresh magy-transcript--view))
+
+(defun magy-session--revertible ()
+  "Have the current transcript reverted from the log."
+  (setq-local revert-buffer-function #'magy-session--revert))
+
+(add-hook 'magy-transcript-mode-hook #'magy-session--revertible)
+
+(defun magy-session--waiting (prompts)
+  "Return PROMPTS, those of a summary that wait, as the project has them."
+  (mapcar (lambda (prompt)
+            (list (plist-get prompt :messageId)
+                  :delivery (plist-get prompt :delivery) :text (plist-get prompt :text)))
+          prompts))
 
 (defun magy-session--summary-questions (project open)
   "Make OPEN, a vector, the open questions of the session PROJECT shows."
@@ -99,42 +143,11 @@ That entry is read again, since it may have been cut in two."
         (magy-session--resolved project id nil))))
   (magy-session--questions project (list :opened open)))
 
-(defun magy-session--offer-older (project)
-  "Offer older turns of PROJECT's session if there are any."
-  (magy-transcript-show-older-button
-   (and (> (magy-project-floor project) 1)
-        (lambda () (magy-session-show-older project)))))
-
-(defun magy-session-show-older (project)
-  "Show another page of older entries of PROJECT's session."
-  (interactive (list (magy-current-project)))
-  (let ((session (magy-project-session project))
-        (floor (magy-project-floor project)))
-    (when (<= floor 1)
-      (user-error "This is the beginning of the session"))
-    (magy-when-ready
-     project
-     (lambda ()
-       (magy-request
-        project 'magy/session/events (list :sessionId session :before floor :limit 200)
-        (lambda (result)
-          (when (and (equal session (magy-project-session project))
-                     (= floor (magy-project-floor project)))
-            (magy-session--insert-older project (plist-get result :events)))))))))
-
-(defun magy-session--insert-older (project events)
-  "Show EVENTS of PROJECT's session in front of what is shown."
-  (setf (magy-project-floor project)
-        (if (seq-empty-p events) 1 (plist-get (seq-elt events 0) :seq)))
-  (magy-session--edit project
-    (magy-transcript-show-older-button nil)
-    (let ((magy-transcript--at (copy-marker (point-min) t)))
-      (magy-session--page project events))
-    (magy-session--offer-older project)))
-
 (defun magy-session--died (project reason)
   "PROJECT's server is gone because of REASON, nil if that was wanted."
   (magy-session--flush project)
+  (when (and reason (magy-project-unsent project) (not (magy-session--started-p project)))
+    (magy-transcript-buffer project))   ; where that is said, and the prompts go back to
   (setf (magy-project-attached project) nil
         (magy-project-questions project) nil
         (magy-project-state project) "idle")
@@ -145,7 +158,31 @@ That entry is read again, since it may have been cut in two."
         (magy-transcript-merge
          (magy-transcript-ensure 'notice (magy--new-id "death"))
          :severity "warning" :title "Interrupted"
-         :description (concat reason "  The next command starts it again and goes on."))))))
+         :description (concat reason (magy-session--what-next project)))))
+    (when (and reason (not (magy-session--started-p project)))
+      (magy-session--give-back project reason))))
+
+(defun magy-session--started-p (project)
+  "Return non-nil if PROJECT's last server was ever ready."
+  (when-let ((connection (magy-project-connection (magy-session-server project))))
+    (magy-connection-started connection)))
+
+(defun magy-session--what-next (project)
+  "Return what happens next, now that PROJECT's server has ended."
+  (cond ((not (magy-session--started-p project)) "  M-x magy-doctor says more.")
+        ((magy-project-unsent project)
+         (concat "  The next command starts it again and goes on; "
+                 "what it had not accepted yet is sent again."))
+        (t "  The next command starts it again and goes on.")))
+
+(defun magy-session--give-back (project why)
+  "Give the prompts back that PROJECT's server, which never started, did not get.
+WHY says what was wrong."
+  (let ((unsent (magy-project-unsent project)))
+    (setf (magy-project-unsent project) nil)
+    (dolist (prompt unsent)
+      (run-hook-with-args 'magy-session-refused-functions project
+                          (plist-get (car prompt) :prompt) why))))
 
 (add-hook 'magy-death-functions #'magy-session--died)
 
@@ -163,15 +200,21 @@ That entry is read again, since it may have been cut in two."
               (magy-session-attach project session then)
             (magy-session-new project then)))))))
 
-(defun magy-session-new (project then)
-  "Make a new session for PROJECT, whose server is ready; then call THEN."
+(defvar magy-session-made-functions nil
+  "Functions called with a project that has a new session, before it is shown.")
+
+(defun magy-session-new (project then &rest config)
+  "Make a new session for PROJECT, whose server is ready; then call THEN.
+CONFIG is a plist of more parameters, such as :agent and :model."
   (let ((session (magy--new-id "emacs")))
     (magy-session--forget project session)
     (setf (magy-project-attached project) (list #'ignore))
     (magy-request project 'magy/session/new
-                  (list :sessionId session
-                        :cwd (directory-file-name (magy-project-root project)))
+                  (append (list :sessionId session
+                                :cwd (directory-file-name (magy-project-root project)))
+                          config)
                   (lambda (_)
+                    (run-hook-with-args 'magy-session-made-functions project)
                     (let ((waiting (magy-project-attached project)))
                       (magy-session-attach
                        project session
@@ -180,17 +223,61 @@ That entry is read again, since it may have been cut in two."
                     (magy-session--forget project nil)
                     (magy--message "Magy: %s" (plist-get problem :message))))))
 
+(defvar magy-session-refused-functions nil
+  "Functions called when a prompt was refused.
+They are given the project, the content blocks, and why.")
+
 (defun magy-session-prompt (project blocks delivery)
   "Send the content BLOCKS as a prompt to PROJECT's session.
-DELIVERY is auto, queue or interrupt."
-  (let ((id (magy--new-id "prompt")))
+DELIVERY is auto, queue or interrupt.  It is kept until the server has
+accepted it: if the server dies before, it goes to the next one."
+  (magy-media-note blocks)
+  (let ((prompt (list (list :messageId (magy--new-id "prompt")
+                            :prompt (vconcat blocks) :delivery delivery))))
+    (setf (magy-project-unsent project) (append (magy-project-unsent project) (list prompt)))
+    (magy-session-ensure project (lambda () (magy-session--send project prompt)))))
+
+(defun magy-session--send (project prompt)
+  "Send PROMPT, (PARAMS . CONNECTION), unless this server of PROJECT got it before."
+  (let ((connection (magy-project-connection project)))
+    (unless (or (eq connection (cdr prompt))
+                (not (memq prompt (magy-project-unsent project))))
+      (setcdr prompt connection)
+      ;; Sent again, it goes where it was meant to go.
+      (unless (plist-get (car prompt) :sessionId)
+        (setcar prompt (append (list :sessionId (magy-project-session project))
+                               (car prompt))))
+      (magy-request project 'magy/session/prompt (car prompt)
+                    (lambda (_) (magy-session--sent project prompt))
+                    (lambda (problem)
+                      (when (magy-live-p project) ; it was refused, and would be again
+                        (magy-session--sent project prompt)
+                        (run-hook-with-args 'magy-session-refused-functions project
+                                            (plist-get (car prompt) :prompt)
+                                            (plist-get problem :message))
+                        (magy--message "Magy: %s" (plist-get problem :message))))))))
+
+(defun magy-session--sent (project prompt)
+  "PROMPT needs not be sent to PROJECT's server any more."
+  (setf (magy-project-unsent project) (delq prompt (magy-project-unsent project))))
+
+(defun magy-session-send-unsent (project)
+  "Send the prompts that PROJECT's last server did not accept."
+  (when (cl-some #'cdr (magy-project-unsent project))
     (magy-session-ensure
      project
      (lambda ()
-       (magy-request project 'magy/session/prompt
-                     (list :sessionId (magy-project-session project) :messageId id
-                           :prompt (vconcat blocks) :delivery delivery)
-                     #'ignore)))))
+       (dolist (prompt (magy-project-unsent project))
+         (magy-session--send project prompt))))))
+
+(defun magy-session--go-on (project)
+  "Attach to PROJECT's session again, after a restart."
+  (when (magy-project-session project)
+    (magy-session-ensure project #'ignore)
+    (magy-session-send-unsent project)))
+
+(setq magy-restart-function #'magy-session--go-on)
+(add-hook 'magy-ready-functions #'magy-session-send-unsent 90)
 
 (provide 'magy-session)
 ;;; magy-session.el ends here

@@ -7,12 +7,15 @@
 
 ;;; Commentary:
 
-;; A transcript is a list of items, each one stretch of a read-only
-;; buffer that carries the item as text property `magy-item'.  An item is
-;; a message, some thinking, a tool call, a question and so on; updates
+;; A transcript is a list of items, each one stretch of read-only text
+;; that carries the item as text property `magy-item'.  An item is a
+;; message, some thinking, a tool call, a question and so on; updates
 ;; from the server make items or change them, and every update may come
 ;; twice.  Items that changed are drawn once a batch; text that streams
 ;; is only inserted at its end.
+;;
+;; Behind the items is the foot: what waits, and where the person
+;; writes.  Nothing here changes what is written there.
 
 ;;; Code:
 
@@ -23,19 +26,34 @@
   "Face of an open question."
   :group 'magy-faces)
 
+(defface magy-heading-label '((t :inherit (shadow bold)))
+  "Face of the words that say who speaks."
+  :group 'magy-faces)
+
+(defface magy-undone '((t :inherit shadow :strike-through t))
+  "Face of the first line of what was taken back."
+  :group 'magy-faces)
+
 (cl-defstruct (magy-item (:constructor magy-item--make) (:copier nil))
   "One thing in a transcript."
   kind                                  ; symbol; see `magy-transcript-render'
+  id
   data                                  ; plist
   start                                 ; marker; the end is where the property ends
-  (folded 'default)                     ; t, nil or default
+  (folded 'default)                     ; as a person chose: t, nil, or default
+  shown                                 ; non-nil if it is drawn folded
+  seq last                              ; first and last entry of the log about it
   page                                  ; `magy-transcript--at' when it was made
   streamed                              ; only deltas so far: not in the log yet
   pending                               ; streamed text to insert, newest first
-  (done 0) fence)                       ; fontified up to this offset, within this fence
+  (head 0)                              ; length of the heading before streamed text
+  (done 0) state)                       ; fontified up to this offset; how it goes on there
 
 (defvar-local magy-transcript--project nil
-  "The project that the transcript belongs to.")
+  "The project whose server serves the transcript.")
+
+(defvar-local magy-transcript--view nil
+  "What the transcript shows: the project's session, or a view of another.")
 
 (defvar-local magy-transcript--items nil
   "Hash table: id -> `magy-item'.")
@@ -43,8 +61,23 @@
 (defvar-local magy-transcript--dirty nil
   "Items to draw at the end of the batch.")
 
+(defvar-local magy-transcript--foot nil
+  "Marker behind the last item.")
+
+(defvar-local magy-transcript--turns 0
+  "How many prompts are drawn.")
+
+(defvar-local magy-transcript--answered nil
+  "Non-nil if the heading of what the agent says was drawn since the last prompt.")
+
 (defvar magy-transcript--at nil
   "Marker where new items go while older ones are inserted, else nil.")
+
+(defvar magy-transcript-made-hook nil
+  "Hook run in a new transcript of a project, to which it may add a foot.")
+
+(defvar-local magy-transcript-moved-functions nil
+  "Functions called with the number of characters that the foot has moved by.")
 
 ;;;; The buffer
 
@@ -55,8 +88,12 @@
     (define-key map (kbd "RET") #'magy-transcript-visit)
     (define-key map (kbd "M-n") #'magy-transcript-next-turn)
     (define-key map (kbd "M-p") #'magy-transcript-previous-turn)
+    (define-key map (kbd "C-g") #'magy-transcript-interrupt)
+    (define-key map "w" #'magy-copy-as-org)
+    (define-key map "?" #'magy-menu)
     map)
-  "Keymap of `magy-transcript-mode'; other files add their commands.")
+  "Keymap of `magy-transcript-mode', outside of the input.
+Other files add their commands.")
 
 (define-derived-mode magy-transcript-mode special-mode "Magy"
   "What an agent says and does.
@@ -65,55 +102,101 @@
               truncate-lines nil
               scroll-conservatively 101 ; the end stays at the bottom
               word-wrap t
-              header-line-format '(:eval (magy-transcript--header)))
+              bidi-paragraph-direction 'left-to-right ; finding it out takes long
+              filter-buffer-substring-function #'magy-transcript--copy
+              header-line-format '(:eval (magy-transcript-header)))
   (add-to-invisibility-spec 'magy-markup)
-  (setq magy-transcript--items (make-hash-table :test #'equal)))
+  (add-to-invisibility-spec 'magy-fold)
+  (setq magy-transcript--items (make-hash-table :test #'equal)
+        magy-transcript--foot (copy-marker (point-max) t)))
+
+(autoload 'magy-copy-as-org "magy-export" nil t)
+(autoload 'magy-menu "magy-menu" nil t)
+(declare-function magy-transcript-header "magy-header")
+(declare-function magy-transcript-toggle "magy-sections")
+(declare-function magy-transcript-toggle-all "magy-sections")
+(declare-function magy-transcript-visit "magy-sections")
+(declare-function magy-transcript-next-turn "magy-sections")
+(declare-function magy-transcript-previous-turn "magy-sections")
+(declare-function magy-transcript-interrupt "magy-sections")
+
+(defun magy-transcript--copy (beg end &optional delete)
+  "Return the text from BEG to END as it is to be copied; DELETE it if non-nil.
+What makes it read-only stays behind, and so do ornaments."
+  (let ((text (if delete
+                  (delete-and-extract-region beg end)
+                (buffer-substring beg end))))
+    (dolist (ornament '(magy-top magy-queue magy-separator))
+      (setq text (magy-transcript--without ornament text)))
+    (set-text-properties 0 (length text) nil text)
+    text))
+
+(defun magy-transcript--without (property text)
+  "Return TEXT without the stretches that have PROPERTY."
+  (let ((pos 0) parts)
+    (while (< pos (length text))
+      (let ((end (next-single-property-change pos property text (length text))))
+        (unless (get-text-property pos property text)
+          (push (substring text pos end) parts))
+        (setq pos end)))
+    (apply #'concat (nreverse parts))))
+
+(defmacro magy-transcript-whole (&rest body)
+  "Evaluate BODY with all of the transcript, though a person has narrowed it."
+  (declare (indent 0) (debug t))
+  `(save-restriction (widen) ,@body))
 
 (defun magy-transcript-buffer (project)
   "Return PROJECT's transcript buffer, made when needed."
   (let ((buffer (magy-project-buffer project)))
     (if (buffer-live-p buffer)
         buffer
-      (setq buffer (generate-new-buffer (format "*magy: %s*" (magy-project-name project))))
+      (setq buffer (generate-new-buffer
+                    (string-replace "%s" (magy-project-name project) magy-buffer-name)))
+      (magy-transcript-prepare buffer project project)
       (with-current-buffer buffer
-        (magy-transcript-mode)
-        (setq magy-transcript--project project
-              default-directory (magy-project-root project))
-        (add-hook 'kill-buffer-hook #'magy-transcript--killed nil t))
-      (setf (magy-project-buffer project) buffer))))
+        (run-hooks 'magy-transcript-made-hook))
+      buffer)))
+
+(defun magy-transcript-prepare (buffer project view)
+  "Make BUFFER the transcript of VIEW, which PROJECT's server serves."
+  (with-current-buffer buffer
+    (magy-transcript-mode)
+    (setq magy-transcript--project project
+          magy-transcript--view view
+          default-directory (magy-project-root project))
+    (add-hook 'kill-buffer-hook #'magy-transcript--killed nil t)
+    ;; In another mode it is a text like any other, and the next transcript a new one.
+    (add-hook 'change-major-mode-hook #'magy-transcript--killed nil t))
+  (setf (magy-project-buffer view) buffer))
 
 (defun magy-transcript--killed ()
   "Forget what was shown, so that the next command attaches afresh."
-  (setf (magy-project-buffer magy-transcript--project) nil
-        (magy-project-attached magy-transcript--project) nil
-        (magy-project-seq magy-transcript--project) 0))
+  (when (magy-transcript--own-p)
+    (setf (magy-project-buffer magy-transcript--view) nil
+          (magy-project-attached magy-transcript--view) nil
+          (magy-project-seq magy-transcript--view) 0)))
+
+(defun magy-transcript--own-p ()
+  "Return non-nil if this is the transcript itself, and no clone of it."
+  ;; Hooks of killing a buffer outlive its mode.
+  (and magy-transcript--view
+       (eq (current-buffer) (magy-project-buffer magy-transcript--view))))
 
 (defun magy-transcript-reset ()
-  "Empty the current transcript."
+  "Take all items of the current transcript away; the foot stays."
   (let ((inhibit-read-only t))
-    (erase-buffer)
+    (magy-transcript-whole
+      (delete-region (point-min) magy-transcript--foot))
+    (maphash (lambda (_ item) (set-marker (magy-item-start item) nil)) magy-transcript--items)
     (clrhash magy-transcript--items)
-    (setq magy-transcript--dirty nil)))
+    (setq magy-transcript--dirty nil
+          magy-transcript--turns 0
+          magy-transcript--answered nil)))
 
-(defun magy-transcript--header ()
-  "Return the header line: what the session is and does."
-  (let* ((project magy-transcript--project)
-         (state (magy-project-state project))
-         (options (magy-project-options project))
-         (words (list (or (magy-project-title project) (magy-project-name project))
-                      (alist-get "agent" options nil nil #'equal)
-                      (alist-get "model" options nil nil #'equal)
-                      (and (> (magy-project-tokens project) 0)
-                           (format "%s tokens" (file-size-human-readable
-                                                (magy-project-tokens project) 'si))))))
-    (concat " "
-            (cond ((magy-project-questions project)
-                   (propertize "? question" 'face 'magy-question))
-                  ((not (magy-live-p project)) (propertize "○ off" 'face 'shadow))
-                  ((equal state "running") (propertize "● running" 'face 'success))
-                  (t (concat "● " (if (equal state "requires_action") "waiting" state))))
-            "  "
-            (string-replace "%" "%%" (string-join (delq nil words) " · ")))))
+(defun magy-transcript-end ()
+  "Return the position behind the last item."
+  (marker-position magy-transcript--foot))
 
 ;;;; Items
 
@@ -121,20 +204,51 @@
   "Return the item called ID, or nil."
   (gethash id magy-transcript--items))
 
-(defun magy-transcript--touch (item)
+(defun magy-transcript-touch (item)
   "Have ITEM drawn at the end of the batch."
   (cl-pushnew item magy-transcript--dirty :test #'eq))
+
+(defun magy-transcript--mark (text item)
+  "Return TEXT as part of ITEM, for the buffer."
+  (propertize text 'magy-item item 'read-only t 'front-sticky '(read-only)))
+
+(defun magy-transcript--heading (kind)
+  "Return the heading that a new item of KIND begins with; note who speaks."
+  (pcase kind
+    ('user (cl-incf magy-transcript--turns)
+           (setq magy-transcript--answered nil)
+           "")
+    ((and 'agent (guard (not magy-transcript--answered)))
+     (setq magy-transcript--answered t)
+     (if (equal magy-assistant-prompt "")
+         ""
+       (concat (propertize magy-assistant-prompt 'face 'magy-heading-label) "\n")))
+    (_ "")))
+
+(defun magy-transcript--streams ()
+  "Return where the first item begins that is not in the log yet, or nil."
+  (let (starts)
+    (maphash (lambda (_ item)
+               (when (magy-item-streamed item)
+                 (push (marker-position (magy-item-start item)) starts)))
+             magy-transcript--items)
+    (and starts (apply #'min starts))))
 
 (defun magy-transcript-ensure (kind id)
   "Return the item called ID, made as a KIND of item when needed."
   (or (magy-transcript-item id)
-      (let ((item (magy-item--make :kind kind :page magy-transcript--at)))
-        (goto-char (or magy-transcript--at (point-max)))
+      (let* ((head (magy-transcript--heading kind))
+             (item (magy-item--make :kind kind :id id :page magy-transcript--at
+                                    :head (length head))))
+        (goto-char (or magy-transcript--at
+                       ;; A prompt of another editor may come after what is streamed about it.
+                       (and (eq kind 'user) (magy-transcript--streams))
+                       magy-transcript--foot))
         (let ((beg (point)))
-          (insert (propertize "\n\n" 'magy-item item))
+          (insert (magy-transcript--mark (concat head "\n\n") item))
           (setf (magy-item-start item) (copy-marker beg t)))
         (puthash id item magy-transcript--items)
-        (magy-transcript--touch item)
+        (magy-transcript-touch item)
         item)))
 
 (defun magy-transcript-merge (item &rest plist)
@@ -146,18 +260,41 @@ While older entries are read, what was known before is newer and stays."
              when (and value (not (and magy-transcript--at newer (plist-get data key))))
              do (setq data (plist-put data key value)))
     (setf (magy-item-data item) data)
-    (magy-transcript--touch item)))
+    (magy-transcript-touch item)))
 
 (defun magy-transcript--end (item)
   "Return where ITEM ends."
-  (next-single-property-change (magy-item-start item) 'magy-item nil (point-max)))
+  (let ((foot (marker-position magy-transcript--foot)))
+    ;; What streams is the last item, and may be long.
+    (if (eq item (get-text-property (1- foot) 'magy-item))
+        foot
+      (next-single-property-change (magy-item-start item) 'magy-item nil foot))))
+
+(defun magy-transcript--forget (item)
+  "Take ITEM, whose text is gone or will be, out of the books."
+  (when (eq (magy-item-kind item) 'user)
+    (cl-decf magy-transcript--turns))
+  (when (> (magy-item-head item) 0)
+    (setq magy-transcript--answered nil))
+  (set-marker (magy-item-start item) nil)
+  (setq magy-transcript--dirty (delq item magy-transcript--dirty))
+  (remhash (magy-item-id item) magy-transcript--items))
 
 (defun magy-transcript-remove (id)
   "Take the item called ID away."
   (when-let ((item (magy-transcript-item id)))
     (delete-region (magy-item-start item) (magy-transcript--end item))
-    (setq magy-transcript--dirty (delq item magy-transcript--dirty))
-    (remhash id magy-transcript--items)))
+    (magy-transcript--forget item)))
+
+(defun magy-transcript-map-back (function)
+  "Call FUNCTION with each item, the last one first, until it returns non-nil.
+Return what it returned."
+  (let ((pos (marker-position magy-transcript--foot)) item found)
+    (while (and (not found) (> pos (point-min))
+                (setq item (get-text-property (1- pos) 'magy-item)))
+      (setq pos (marker-position (magy-item-start item))
+            found (funcall function item)))
+    found))
 
 (defun magy-transcript-drop-streamed ()
   "Take away what was streamed and never became part of the log."
@@ -174,74 +311,21 @@ While older entries are read, what was known before is newer and stays."
 (cl-defgeneric magy-transcript-render (kind item)
   "Return ITEM, which is of KIND, as a propertized string.")
 
-(defun magy-transcript--draw (item)
-  "Draw ITEM as it is now."
-  (if (eq (magy-item-kind item) 'agent)
-      (magy-transcript--draw-agent item)
-    (let ((start (marker-position (magy-item-start item)))
-          (text (magy-transcript-render (magy-item-kind item) item)))
+(cl-defgeneric magy-transcript-draw (_kind item)
+  "Draw ITEM, which is of KIND, as it is now: by default anew."
+  (let ((start (marker-position (magy-item-start item)))
+        (text (magy-transcript-render (magy-item-kind item) item)))
+    (goto-char start)
+    (delete-region start (magy-transcript--end item))
+    (insert (magy-transcript--mark (if (equal text "")
+                                       (propertize "\n" 'invisible 'magy-fold)
+                                     (concat text "\n"))
+                                   item))
+    (when (plist-get (magy-item-data item) :undone)
+      (add-face-text-property start (point) 'shadow)
       (goto-char start)
-      (delete-region start (magy-transcript--end item))
-      (insert (propertize (concat text "\n") 'magy-item item))
-      (set-marker (magy-item-start item) start))))
-
-(defun magy-transcript--draw-agent (item)
-  "Insert what is new in the agent message ITEM, and fontify whole lines.
-The message is followed by two newlines that are not part of it."
-  (let* ((whole (plist-get (magy-item-data item) :text))
-         (start (marker-position (magy-item-start item)))
-         (end (- (magy-transcript--end item) 2))
-         (new (if (magy-item-pending item)
-                  (apply #'concat (nreverse (magy-item-pending item)))
-                "")))
-    (when (and whole (not (equal whole (buffer-substring-no-properties start end))))
-      (delete-region start end)
-      (setf (magy-item-done item) 0
-            (magy-item-fence item) nil)
-      (setq end start new whole))
-    (goto-char end)
-    (insert (propertize new 'magy-item item))
-    (set-marker (magy-item-start item) start)
-    (setf (magy-item-pending item) nil)
-    (let ((from (+ start (magy-item-done item)))
-          (to (if whole (point) (line-beginning-position))))
-      (when (< from to)
-        (setf (magy-item-fence item) (magy-markdown-fontify from to (magy-item-fence item))
-              (magy-item-done item) (- to start))))))
-
-(defun magy-transcript--place (pos)
-  "Return what position POS means: the end, or an item and an offset in it."
-  (let ((item (and (< pos (point-max)) (get-text-property pos 'magy-item))))
-    (cond (item (cons item (- pos (magy-item-start item))))
-          ((= pos (point-max)) 'end)
-          (t pos))))
-
-(defun magy-transcript--position (place)
-  "Return the position that PLACE means now."
-  (pcase place
-    ('end (point-max))
-    (`(,item . ,offset)
-     (min (+ (magy-item-start item) offset)
-          (max (magy-item-start item) (1- (magy-transcript--end item)))))
-    (_ (min place (point-max)))))
-
-(defun magy-transcript-edit (function)
-  "Call FUNCTION, which may change items; draw them; keep point in all windows.
-Point at the end stays at the end."
-  (let ((inhibit-read-only t)
-        (own (magy-transcript--place (point)))
-        (windows (mapcar (lambda (window)
-                           (cons window (magy-transcript--place (window-point window))))
-                         (get-buffer-window-list nil nil t))))
-    (unwind-protect
-        (progn
-          (funcall function)
-          (mapc #'magy-transcript--draw (nreverse magy-transcript--dirty)))
-      (setq magy-transcript--dirty nil)
-      (goto-char (magy-transcript--position own))
-      (pcase-dolist (`(,window . ,place) windows)
-        (set-window-point window (magy-transcript--position place)))
-      (force-mode-line-update t))))
+      (add-face-text-property start (line-end-position) 'magy-undone))
+    (set-marker (magy-item-start item) start)))
 
 (defun magy-transcript-show-older-button (function)
   "Offer at the top to call FUNCTION for older turns; nil takes the offer away."
@@ -251,71 +335,11 @@ Point at the end stays at the end."
   (when function
     (goto-char (point-min))
     (insert (propertize (concat (magy-transcript-button "Show older" function) "\n\n")
-                        'magy-top t))))
-
+                        'magy-top t 'read-only t 'front-sticky '(read-only)))))
 
 (defun magy-transcript-button (label function)
   "Return a button LABEL that calls FUNCTION."
   (make-text-button label nil 'action (lambda (_) (funcall function)) 'follow-link t))
-
-;;;; Commands
-
-(defun magy-transcript-toggle ()
-  "Fold or unfold the item at point."
-  (interactive)
-  (let ((item (or (magy-transcript--at-point) (user-error "Nothing here to fold"))))
-    (magy-transcript--set-folded (list item) (not (magy-transcript--shown-folded-p item)))))
-
-(defun magy-transcript--shown-folded-p (item)
-  "Return non-nil if ITEM is drawn folded."
-  (save-excursion
-    (goto-char (magy-item-start item))
-    (goto-char (line-end-position))
-    (>= (1+ (point)) (1- (magy-transcript--end item)))))
-
-(defun magy-transcript--set-folded (items folded)
-  "Draw ITEMS as FOLDED says."
-  (magy-transcript-edit (lambda ()
-                          (dolist (item items)
-                            (setf (magy-item-folded item) folded)
-                            (magy-transcript--touch item)))))
-
-(defun magy-transcript-toggle-all ()
-  "Fold all thinking and tool calls, or unfold them if they are folded."
-  (interactive)
-  (let ((items (cl-remove-if-not (lambda (item) (memq (magy-item-kind item) '(thought tool)))
-                                 (hash-table-values magy-transcript--items))))
-    (magy-transcript--set-folded
-     items (not (cl-every #'magy-transcript--shown-folded-p items)))))
-
-(defun magy-transcript-next-turn (&optional count)
-  "Go to the COUNTth next prompt; backwards if negative."
-  (interactive "p")
-  (let* ((here (point))
-         (starts (sort (cl-loop for item being the hash-values of magy-transcript--items
-                                when (eq (magy-item-kind item) 'user)
-                                collect (marker-position (magy-item-start item)))
-                       #'<))
-         (count (or count 1))
-         (ahead (if (> count 0)
-                    (cl-remove-if (lambda (pos) (<= pos here)) starts)
-                  (nreverse (cl-remove-if (lambda (pos) (>= pos here)) starts)))))
-    (goto-char (or (nth (1- (abs count)) ahead)
-                   (if (> count 0) (point-max) (point-min))))))
-
-(defun magy-transcript-previous-turn (&optional count)
-  "Go to the COUNTth previous prompt."
-  (interactive "p")
-  (magy-transcript-next-turn (- (or count 1))))
-
-(defun magy-transcript-visit ()
-  "Visit the first file that the tool call at point is about."
-  (interactive)
-  (let* ((item (magy-transcript--at-point))
-         (locations (and item (plist-get (magy-item-data item) :locations))))
-    (if (> (length locations) 0)
-        (find-file-other-window (plist-get (aref locations 0) :path))
-      (user-error "No file here"))))
 
 (provide 'magy-transcript)
 ;;; magy-transcript.el ends here

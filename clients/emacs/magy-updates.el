@@ -12,27 +12,55 @@
 
 ;;; Code:
 
+(require 'magy-header)
 (require 'magy-render)
+(require 'magy-stream)
 
-(defconst magy-session--delay 0.05
-  "Seconds for which updates are collected.")
+(defconst magy-session--slice 0.04
+  "Seconds after which a batch of updates is interrupted for what a person does.")
 
 (defvar magy-question-functions nil
   "Functions called with a project and a list of newly opened questions.")
 
 ;;;; Receiving
 
+(defmacro magy-session--edit (project &rest body)
+  "Evaluate BODY, which changes items, in PROJECT's transcript."
+  (declare (indent 1) (debug t))
+  `(with-current-buffer (magy-transcript-buffer ,project)
+     (magy-transcript-edit (lambda () ,@body))))
+
 (defun magy-session--receive (project kind value)
   "Queue VALUE, a KIND of news for PROJECT."
   (push (cons kind value) (magy-project-queue project))
   (unless (magy-project-timer project)
     (setf (magy-project-timer project)
-          (run-with-timer magy-session--delay nil #'magy-session--flush project))))
+          (run-with-timer magy-ui-batch-insert-delay nil #'magy-session--some project))))
+
+(defvar magy-session-views nil
+  "What shows sessions beside those of the projects; see `magy-transcript-view'.")
+
+(cl-defgeneric magy-session-server (project)
+  "Return the project whose server serves what PROJECT, or a view, shows."
+  project)
 
 (cl-defmethod magy-handle-notification (project (_method (eql 'magy/session/update)) params)
-  "Queue the update in PARAMS if PROJECT shows its session."
-  (when (equal (plist-get params :sessionId) (magy-project-session project))
-    (magy-session--receive project 'update (plist-get params :update))))
+  "Queue the update in PARAMS for what shows its session of PROJECT's server."
+  (let ((session (plist-get params :sessionId)))
+    (dolist (view (cons project magy-session-views))
+      (when (and (equal session (magy-project-session view))
+                 (eq project (magy-session-server view)))
+        (if (magy-project-attached view)
+            (magy-session--receive view 'update (plist-get params :update))
+          (magy-session--unseen view (plist-get params :update)))))))
+
+(defun magy-session--unseen (project update)
+  "Note the state in UPDATE of a session that PROJECT does not show now.
+Its transcript was killed; the next one begins with the last turns."
+  (when-let ((state (and (equal "state_update" (plist-get update :sessionUpdate))
+                         (plist-get update :state))))
+    (setf (magy-project-state project) state)
+    (force-mode-line-update t)))
 
 (cl-defmethod magy-handle-notification
   (project (_method (eql 'magy/interaction/changed)) params)
@@ -40,24 +68,41 @@
   (magy-session--receive project 'questions params))
 
 (defun magy-session--flush (project)
-  "Apply what waits in PROJECT's queue."
+  "Apply all that waits in PROJECT's queue."
+  (magy-session--apply-queue project nil))
+
+(defun magy-session--some (project)
+  "Apply what waits in PROJECT's queue, as much as is not felt; soon the rest."
+  (magy-session--apply-queue project (time-add nil magy-session--slice)))
+
+(defun magy-session--apply-queue (project until)
+  "Apply what waits in PROJECT's queue, or what can be applied UNTIL then."
   (when (magy-project-timer project)
     (cancel-timer (magy-project-timer project))
     (setf (magy-project-timer project) nil))
   (when-let ((news (nreverse (magy-project-queue project))))
     (setf (magy-project-queue project) nil)
-    (magy-session--edit project
-      (dolist (item news)
-        (magy--guarded "an update"
-          (pcase item
-            (`(update . ,update) (magy-session--apply project update))
-            (`(questions . ,params) (magy-session--questions project params))))))))
+    (unwind-protect
+        (let ((room magy-transcript--share))
+          (magy-session--edit project
+            (while (and news (or (null until) (and (time-less-p nil until) (> room 0))))
+              (let ((one (pop news)))
+                (magy--guarded "an update"
+                  (cl-decf room (length (magy-session--text (plist-get (cdr one) :content))))
+                  (pcase one
+                    (`(update . ,update) (magy-session--apply project update))
+                    (`(questions . ,params) (magy-session--questions project params))))))))
+      ;; Also when the transcript could not be changed at all.
+      (when news
+        (setf (magy-project-queue project)
+              (nconc (magy-project-queue project) (nreverse news)))))
+    (when (magy-project-queue project)
+      (setf (magy-project-timer project)
+            (run-with-timer 0.01 nil #'magy-session--some project)))
+    (run-hook-with-args 'magy-session-shown-functions project)))
 
-(defmacro magy-session--edit (project &rest body)
-  "Evaluate BODY, which changes items, in PROJECT's transcript."
-  (declare (indent 1) (debug t))
-  `(with-current-buffer (magy-transcript-buffer ,project)
-     (magy-transcript-edit (lambda () ,@body))))
+(defvar magy-session-shown-functions nil
+  "Functions called with a project of which a batch of updates was shown.")
 
 (defun magy-session--apply (project update)
   "Apply a live UPDATE of PROJECT: an event of the log, or a delta."
@@ -86,7 +131,9 @@
   "Return the item of KIND with ID; SEQ is nil while it is not in the log."
   (let* ((known (magy-transcript-item id))
          (item (or known (magy-transcript-ensure kind id))))
-    (cond (seq (setf (magy-item-streamed item) nil))
+    (cond (seq (setf (magy-item-streamed item) nil
+                     (magy-item-seq item) (min seq (or (magy-item-seq item) seq))
+                     (magy-item-last item) (max seq (or (magy-item-last item) seq))))
           ((not known) (setf (magy-item-streamed item) t)))
     item))
 
@@ -99,32 +146,47 @@ Kinds that are not known are ignored."
       ("user_message"
        (magy-transcript-merge (magy-session--ensure 'user id seq) :content content))
       ("agent_message_chunk" (magy-session--stream 'agent id content))
-      ("agent_thought_chunk" (magy-session--stream 'thought id content))
       ("agent_message" (magy-session--message 'agent id content seq))
+      ((and (or "agent_thought_chunk" "agent_thought") (guard (not magy-include-reasoning))) nil)
+      ("agent_thought_chunk" (magy-session--stream 'thought id content))
       ("agent_thought" (magy-session--message 'thought id content seq))
       ("tool_call_update" (magy-session--tool update seq))
       ("tool_call_content_chunk" (magy-session--output (plist-get update :toolCallId) content))
       ("plan_update"
-       (magy-transcript-merge (magy-session--ensure 'plan "plan" seq)
+       (magy-transcript-merge (magy-session--ensure 'plan (magy-session--plan-id) seq)
                               :entries (magy--get update :plan :entries)))
-      ("notice"
-       (magy-transcript-merge
-        (magy-session--ensure 'notice (magy-session--notice-id update seq) seq)
-        :severity (plist-get update :severity) :title (plist-get update :title)
-        :description (plist-get update :description)))
-      ("_magy_queue" (magy-session--queue update))
+      ("notice" (magy-session--notice update seq))
+      ("_magy_restored" (magy-session--restored update seq))
+      ("_magy_queue" (magy-session--queue project update seq))
       ("_magy_interaction" (magy-session--interaction project update))
       ((guard magy-transcript--at) nil) ; what follows is about now, not about then
       ("state_update" (magy-session--state project update seq))
-      ("usage_update"
-       (when (and seq (> seq (magy-project-counted project)))
-         (setf (magy-project-counted project) seq)
-         (cl-incf (magy-project-tokens project) (plist-get update :used))))
+      ("usage_update" (magy-header--add project update seq))
       ("session_info_update"
        (when-let ((title (plist-get update :title)))
          (setf (magy-project-title project) title)))
       ("config_option_update"
+       (when-let ((window (magy--get update :_meta :magy :window)))
+         (setf (magy-project-window project) window))
        (magy-session--options project (plist-get update :configOptions))))))
+
+(defun magy-session--plan-id ()
+  "Return the id of the plan of the last turn: each turn shows its own."
+  (let ((at (and magy-transcript--at (marker-position magy-transcript--at))))
+    (format "plan %s"
+            (magy-transcript-map-back
+             (lambda (item)
+               (and (eq (magy-item-kind item) 'user)
+                    (or (null at) (< (magy-item-start item) at))
+                    (not (eq 'waiting (plist-get (magy-item-data item) :queue)))
+                    (magy-item-id item)))))))
+
+(defun magy-session--notice (update seq)
+  "Show the notice UPDATE, entry SEQ."
+  (magy-transcript-merge
+   (magy-session--ensure 'notice (magy-session--notice-id update seq) seq)
+   :severity (plist-get update :severity) :title (plist-get update :title)
+   :description (plist-get update :description)))
 
 (defun magy-session--notice-id (update seq)
   "Return an id for the notice UPDATE at SEQ: the same if it comes again."
@@ -134,7 +196,7 @@ Kinds that are not known are ignored."
   "Add streamed CONTENT to the message ID of KIND."
   (let ((item (magy-session--ensure kind id nil)))
     (push (magy-session--text content) (magy-item-pending item))
-    (magy-transcript--touch item)))
+    (magy-transcript-touch item)))
 
 (defun magy-session--message (kind id content seq)
   "Put CONTENT in the place of what the message ID of KIND was.
@@ -153,6 +215,7 @@ Without any, a reply begins anew and its streamed text is void."
          (status (plist-get update :status)))
     (magy-transcript-merge item
                            :title (plist-get update :title) :status status
+                           :name (plist-get update :name) :input (plist-get update :rawInput)
                            :content (plist-get update :content)
                            :locations (plist-get update :locations)
                            :decision (plist-get meta :decision)
@@ -168,39 +231,117 @@ Without any, a reply begins anew and its streamed text is void."
     (magy-transcript-merge item :tail (magy-transcript--tail-of
                                        (concat tail (magy-session--text content))))))
 
-(defun magy-session--queue (update)
-  "Mark prompts as waiting, admitted or dropped, as UPDATE says."
+(defvar-local magy-session--admitted nil
+  "Prompts of which it is known that they were admitted, but not yet what they say.")
+
+(defun magy-session--queue (project update seq)
+  "Note which prompts of PROJECT wait, were admitted or dropped.
+UPDATE, entry SEQ, says so."
+  (unless magy-session--paging          ; the summary says what waits now
+    (magy-session--queue-now project update))
   (cl-flet ((mark (ids how)
               (seq-doseq (id ids)
                 (when-let ((item (magy-transcript-item id)))
+                  (when (and seq (magy-item-last item))
+                    (setf (magy-item-last item) (max seq (magy-item-last item))))
                   (magy-transcript-merge item :queue how)))))
     (when-let ((id (plist-get update :added)))
-      (mark (list id) 'waiting))
+      (let ((item (magy-transcript-item id)))
+        (cond ((and item (plist-get (magy-item-data item) :queue)))
+              ((member id magy-session--admitted)
+               (setq magy-session--admitted (delete id magy-session--admitted))
+               (mark (list id) 'admitted))
+              (t (mark (list id) 'waiting)))))
     (mark (plist-get update :admitted) 'admitted)
+    (seq-doseq (id (plist-get update :admitted))
+      (if (magy-transcript-item id)
+          (magy-session--move-to-end id)
+        (push id magy-session--admitted)))
     (mark (plist-get update :dropped) 'dropped)))
+
+(defun magy-session--move-to-end (id)
+  "Show the prompt ID, which enters the conversation now, at its end."
+  (when-let ((item (magy-transcript-item id)))
+    (let ((end (or magy-transcript--at (magy-transcript--streams) magy-transcript--foot)))
+      (unless (or (not (eq magy-transcript--at (magy-item-page item)))
+                  (= (magy-transcript--end item) end))
+        (let ((data (magy-item-data item)) (seq (magy-item-seq item)) (last (magy-item-last item)))
+          (magy-transcript-remove id)
+          (setq item (magy-transcript-ensure 'user id))
+          (setf (magy-item-data item) data
+                (magy-item-seq item) seq
+                (magy-item-last item) last))))))
+
+(defun magy-session--queue-now (project update)
+  "Change what waits in PROJECT's session as UPDATE says."
+  (let ((waiting (magy-project-waiting project))
+        (gone (append (plist-get update :admitted) (plist-get update :dropped) nil))
+        (order (append (plist-get update :order) nil))
+        (id (plist-get update :added)))
+    (when (and id (not (assoc id waiting)))
+      (let ((item (magy-transcript-item id)))
+        (unless (and item (eq 'admitted (plist-get (magy-item-data item) :queue)))
+          (setq waiting
+                (append waiting
+                        (list (list id :delivery (plist-get update :delivery)
+                                    :text (magy-session--text
+                                           (and item (plist-get (magy-item-data item)
+                                                                :content))))))))))
+    (setq waiting (cl-remove-if (lambda (prompt) (member (car prompt) gone)) waiting))
+    (when order
+      (setq waiting (append (delq nil (mapcar (lambda (id) (assoc id waiting)) order))
+                            (cl-remove-if (lambda (prompt) (member (car prompt) order))
+                                          waiting))))
+    (setf (magy-project-waiting project) waiting)))
+
+(defun magy-session--restored (update seq)
+  "Mark what UPDATE, entry SEQ, takes out of the conversation, or back into it."
+  (when (magy--true (plist-get update :conversation))
+    (let ((undoes (plist-get update :undoes)) (turn (plist-get update :turnId)))
+      (magy-transcript-map-back
+       (lambda (item)
+         (let ((mark (plist-get (magy-item-data item) :undone)))
+           (unless (or (null (magy-item-seq item)) (> (magy-item-seq item) seq))
+             (cond ((and undoes (equal mark undoes))
+                    (setf (plist-get (magy-item-data item) :undone) nil)
+                    (magy-transcript-touch item))
+                   ((and (not undoes) (not mark))
+                    (magy-transcript-merge item :undone (plist-get update :restoreId)))))
+           (and (not undoes) (equal turn (magy-item-id item)))))))))
 
 (defun magy-session--state (project update seq)
   "Note PROJECT's state in UPDATE at SEQ; say why a turn ended if not as it should."
   (let ((state (plist-get update :state))
         (stop (magy--get update :_meta :magy :stop))
         (message (magy--get update :_meta :magy :message)))
-    (setf (magy-project-state project) state)
+    (unless (equal state (magy-project-state project))
+      (setf (magy-project-state project) state)
+      (force-mode-line-update t))
     (when (equal state "idle")
-      (dolist (item (hash-table-values magy-transcript--items))
-        (when (and (magy-item-streamed item) (eq (magy-item-kind item) 'tool))
-          (magy-transcript-merge item :status "cancelled")))
+      (magy-session--stop-streamed)
       (unless (member stop '(nil "end_turn"))
         (magy-transcript-merge
          (magy-session--ensure 'notice (format "end %s" seq) seq)
          :severity (if (equal stop "error") "error" "info")
          :title (capitalize (string-replace "_" " " stop)) :description message)))))
 
+(defun magy-session--stop-streamed ()
+  "Show as stopped the calls of this turn that never became part of the log."
+  (magy-transcript-map-back
+   (lambda (item)
+     (when (and (magy-item-streamed item) (eq (magy-item-kind item) 'tool))
+       (magy-transcript-merge item :status "cancelled"))
+     (eq (magy-item-kind item) 'user))))
+
 (defun magy-session--options (project options)
   "Note the vector of OPTIONS of PROJECT's session."
   (seq-doseq (option options)
     (setf (alist-get (plist-get option :configId) (magy-project-options project)
                      nil nil #'equal)
-          (plist-get option :currentValue))))
+          (plist-get option :currentValue)
+          (alist-get (plist-get option :configId) (magy-project-choices project)
+                     nil nil #'equal)
+          (plist-get option :options))))
 
 ;;;; Questions
 
@@ -229,19 +370,24 @@ Without any, a reply begins anew and its streamed text is void."
   "PROJECT has a QUESTION to its person."
   (let* ((id (plist-get question :interactionId))
          (item (magy-transcript-item id)))
-    (unless (or (assoc id (magy-project-questions project))
-                (and item (plist-get (magy-item-data item) :outcome)))
-      (setf (magy-project-questions project)
-            (append (magy-project-questions project) (list (cons id question))))
+    (unless (and item (plist-get (magy-item-data item) :outcome))
+      ;; A new transcript has no item of a question that was open before.
       (magy-transcript-merge (magy-transcript-ensure 'question id) :question question)
-      (run-hook-with-args 'magy-question-functions project question))))
+      (unless (assoc id (magy-project-questions project))
+        (setf (magy-project-questions project)
+              (append (magy-project-questions project) (list (cons id question))))
+        (force-mode-line-update t)
+        (run-hook-with-args 'magy-question-functions project question)))))
 
 (defun magy-session--resolved (project id resolved)
   "The question ID of PROJECT is answered; RESOLVED, if not nil, says how."
   (setf (magy-project-questions project)
         (assoc-delete-all id (magy-project-questions project)))
+  (force-mode-line-update t)
   (when-let ((item (magy-transcript-item id)))
-    (magy-transcript-merge item :outcome (or (plist-get resolved :outcome) "answered")
+    (magy-transcript-merge item :outcome (or (plist-get resolved :outcome)
+                                             (plist-get (magy-item-data item) :outcome)
+                                             "answered")
                            :scope (plist-get resolved :scope)
                            :reason (plist-get resolved :reason))
     (when resolved

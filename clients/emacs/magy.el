@@ -1,13 +1,14 @@
 ;;; magy.el --- Coding agents in live buffers  -*- lexical-binding: t; -*-
 
+;; Copyright (C) 2026 The Magy authors
+
 ;; Author: The Magy authors
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.1"))
 ;; Keywords: tools, convenience
 ;; URL: https://github.com/magy/magy
-
-;; Copyright (C) 2026 The Magy authors
 ;; SPDX-License-Identifier: GPL-3.0-or-later
+
 ;; This is free software with no warranty at all; see the file COPYING.
 
 ;;; Commentary:
@@ -19,124 +20,73 @@
 ;;
 ;; Bind the commands under a prefix of your own:
 ;;
-;;   (global-set-key (kbd "C-c m") magy-command-map)
+;;   (global-set-key (kbd "C-c m") #'magy-command-map)
 ;;
 ;; Then C-c m p prompts with the region or the function at point as
-;; context, C-c m t shows the transcript, C-c m y answers a question.
+;; context, C-c m o goes to the transcript, C-c m y answers a question,
+;; and C-c m ? shows all there is.
 
 ;;; Code:
 
 (require 'magy-buffers)
+(require 'magy-context)
+(require 'magy-input)
 (require 'magy-permission)
 (require 'magy-session)
 (require 'magy-transcript)
 
-(defcustom magy-show-transcript t
-  "Whether a prompt shows the transcript in another window, without selecting it."
-  :type 'boolean
-  :group 'magy
-  :package-version '(magy . "0.1"))
-
-(defvar magy-prompt-history nil
-  "What was asked.")
-
-;;;; Context
-
-(defun magy--link (pos)
-  "Return a block that says where POS is in the current file."
-  (let ((line (line-number-at-pos pos t)))
-    (list :type "resource_link"
-          :uri (format "%s#L%d" (magy--path-to-uri (file-truename buffer-file-name)) line)
-          :name (format "%s:%d" (file-name-nondirectory buffer-file-name) line))))
-
-(defun magy--excerpt (beg end)
-  "Return a block with the text from BEG to END and where it is."
-  (list :type "resource"
-        :resource (list :uri (format "%s#L%d-L%d"
-                                     (if buffer-file-name
-                                         (magy--path-to-uri (file-truename buffer-file-name))
-                                       (concat "emacs-buffer:" (url-hexify-string (buffer-name))))
-                                     (line-number-at-pos beg t)
-                                     (line-number-at-pos (max beg (1- end)) t))
-                        :text (magy--text beg end))))
-
-(defun magy--region ()
-  "Return the active region as a list of one block, or nil."
-  (when (use-region-p)
-    (list (magy--excerpt (region-beginning) (region-end)))))
-
-(defun magy--context ()
-  "Return blocks for what point is at: the region, or the function and the place."
-  (or (magy--region)
-      (when (and buffer-file-name (not (file-remote-p buffer-file-name)))
-        (let ((bounds (and (derived-mode-p 'prog-mode)
-                           (bounds-of-thing-at-point 'defun))))
-          (append (and bounds (list (magy--excerpt (car bounds) (cdr bounds))))
-                  (list (magy--link (point))))))))
-
-(defun magy--delivery (prefix)
-  "Return the delivery that the PREFIX argument means."
-  (pcase (prefix-numeric-value prefix)
-    (4 "queue") (16 "interrupt") (_ "auto")))
-
-(defun magy--read-prompt (context)
-  "Read a prompt that will go with the blocks in CONTEXT."
-  (let ((text (read-string
-               (format "Ask Magy%s: "
-                       (if context
-                           (format " (with %s)" (mapconcat #'magy-transcript--block
-                                                           context " "))
-                         ""))
-               nil 'magy-prompt-history)))
-    (if (string-blank-p text) (user-error "Nothing to ask") text)))
-
-(defun magy--send (text context prefix)
-  "Send TEXT with CONTEXT to the current project; PREFIX says how."
-  (let ((project (magy-current-project)))
-    (deactivate-mark)
-    (magy-session-prompt project (cons (list :type "text" :text (magy--json-text text)) context)
-                         (magy--delivery prefix))
-    (when magy-show-transcript
-      (save-selected-window (display-buffer (magy-transcript-buffer project))))))
-
 ;;;; Commands
 
 ;;;###autoload
-(defun magy-prompt (text &optional prefix)
-  "Send TEXT to the project's agent, with the active region as context.
-While the agent works, this steers it; with \\[universal-argument] as PREFIX the prompt
-waits for the turn to end, with \\[universal-argument] \\[universal-argument] it ends the turn."
-  (interactive (list (magy--read-prompt (magy--region)) current-prefix-arg))
-  (magy--send text (magy--region) prefix))
+(defun magy-prompt (&optional text prefix)
+  "Send TEXT, which is read, to the agent, with the region if it is active.
+While the agent works, this steers it.  With \\[universal-argument] as
+PREFIX the prompt waits for the turn to end, with \\[universal-argument]
+\\[universal-argument] it ends the turn."
+  (interactive (list nil current-prefix-arg))
+  (magy-prompt-compose "Ask Magy: " :kinds '("selection") :text text :prefix prefix))
 
 ;;;###autoload
-(defun magy-dwim (text &optional prefix)
-  "Send TEXT with what point is at: the region, or the function and the place.
-PREFIX is as in `magy-prompt'."
-  (interactive (list (magy--read-prompt (magy--context)) current-prefix-arg))
-  (magy--send text (magy--context) prefix))
+(defun magy-dwim (&optional text prefix)
+  "Send TEXT, which is read, with what point is at.
+That is the region, or the function and the line, and what is wrong
+there; it is shown and can be changed before it is sent.  PREFIX is as
+in `magy-prompt'."
+  (interactive (list nil current-prefix-arg))
+  (magy-prompt-compose "Ask Magy: " :text text :prefix prefix))
+
+;;;###autoload
+(defun magy-prompt-region (&optional text prefix)
+  "Send TEXT, which is read, with the region.  PREFIX is as in `magy-prompt'."
+  (interactive (list nil current-prefix-arg))
+  (unless (use-region-p)
+    (user-error "The region is not active"))
+  (magy-prompt-compose "Ask Magy about the region: "
+                       :kinds '("selection") :text text :prefix prefix))
+
+(defvar magy-cancel-functions nil
+  "Functions that may stop something at point, and then return non-nil.")
 
 ;;;###autoload
 (defun magy-cancel ()
-  "Stop what the agent of this project does now."
+  "Stop the rewrite at point, or else what the agent of this project does now."
   (interactive)
-  (let ((project (magy-current-project)))
-    (unless (and (magy-live-p project) (magy-project-session project))
-      (user-error "Nothing runs here"))
-    (magy-session-ensure
-     project
-     (lambda ()
-       (magy-request project 'magy/session/cancel
-                     (list :sessionId (magy-project-session project))
-                     (lambda (result)
-                       (unless (magy--true (plist-get result :cancelled))
-                         (magy--message "Magy: nothing runs here"))))))))
+  (unless (run-hook-with-args-until-success 'magy-cancel-functions)
+    (let ((project (magy-current-project)))
+      (unless (and (magy-live-p project) (magy-project-session project))
+        (user-error "Nothing runs here"))
+      (magy-session-cancel project))))
 
 ;;;###autoload
 (defun magy-transcript ()
   "Show the transcript of this project's session and go there."
   (interactive)
-  (pop-to-buffer (magy-transcript-buffer (magy-current-project))))
+  (let ((project (magy-current-project)))
+    ;; It may have been killed while its session went on.
+    (when (and (magy-project-session project) (not (magy-project-attached project))
+               (magy-live-p project))
+      (magy-session-ensure project #'ignore))
+    (pop-to-buffer (magy-transcript-buffer project))))
 
 ;;;###autoload
 (defun magy-new-session ()
@@ -147,96 +97,179 @@ PREFIX is as in `magy-prompt'."
                                (magy-session-new project #'ignore)))
     (display-buffer (magy-transcript-buffer project))))
 
-;;;; Resuming
-
-(defun magy--session-line (info)
-  "Return INFO, about a session, as a line to choose."
-  (format "%s  %s  %s"
-          (if-let ((at (plist-get info :updatedAt)))
-              (format-time-string "%F %R" (date-to-time at))
-            (make-string 16 ?\s))
-          (or (plist-get info :title) (plist-get info :sessionId))
-          (propertize (format "(%d turns, %s, %s)" (plist-get info :turns)
-                              (plist-get info :state)
-                              (substring (plist-get info :sessionId)
-                                         (- (min 6 (length (plist-get info :sessionId))))))
-                      'face 'shadow)))
-
-(defun magy--choose-session (project sessions)
-  "Have the person choose one of SESSIONS; PROJECT's own are the first group."
-  (let* ((own (directory-file-name (magy-project-root project)))
-         (lines (seq-map (lambda (info) (cons (magy--session-line info) info)) sessions))
-         (group (lambda (line transform)
-                  (let ((root (plist-get (cdr (assoc line lines)) :root)))
-                    (cond (transform line)
-                          ((equal root own) "This project")
-                          (t (or root "No project"))))))
-         (table (lambda (string predicate action)
-                  (if (eq action 'metadata)
-                      ;; The server's order is the right one: newest first in each group.
-                      `(metadata (group-function . ,group)
-                                 (display-sort-function . identity)
-                                 (cycle-sort-function . identity))
-                    (complete-with-action action lines string predicate)))))
-    (cdr (assoc (completing-read "Resume: " table nil t nil nil (caar lines)) lines))))
-
-(defun magy--resume (project info)
-  "Show the session that INFO is about, in PROJECT if it is one of its own."
-  (let ((project (if-let ((root (plist-get info :root)))
-                     (magy-project-for root)
-                   project)))
-    (magy-when-ready
-     project
-     (lambda ()
-       (magy-session-attach project (plist-get info :sessionId) #'ignore)))
-    (display-buffer (magy-transcript-buffer project))))
+;;;###autoload
+(defun magy-clear-session (project)
+  "Have PROJECT's agent begin with nothing, and empty the transcript.
+What ran is stopped.  No model is called, agent and model stay, and what
+was said before can be had back with `magy-resume-session'."
+  (interactive (list (magy-current-project)))
+  (let ((old (magy-project-session project)))
+    (if (null old)
+        (magy--message "Magy: there is nothing to clear")
+      (magy-session-ensure
+       project
+       (lambda ()
+         (magy-request project 'magy/session/close (list :sessionId old) #'ignore #'ignore)
+         (apply #'magy-session-new project #'ignore (magy--session-config project)))))))
 
 ;;;###autoload
-(defun magy-resume ()
-  "Choose a session, this project's first, show its last turns and go on with it."
-  (interactive)
-  (let ((project (magy-current-project)))
-    (magy-when-ready
-     project
-     (lambda ()
-       (magy-request
-        project 'magy/session/list
-        (list :cwd (directory-file-name (magy-project-root project)) :limit 200)
-        (lambda (result)
-          ;; Not in the process filter: it must not wait for a person.
-          (run-with-timer 0 nil #'magy--resume-one-of project
-                          (plist-get result :sessions))))))))
+(defun magy-compact-session (project)
+  "Have the older part of what PROJECT's agent sees replaced by a summary.
+The transcript stays as it is."
+  (interactive (list (magy-current-project)))
+  (magy-session-ensure
+   project
+   (lambda ()
+     (magy-request project 'magy/session/compact
+                   (list :sessionId (magy-project-session project))
+                   (lambda (_)
+                     (magy--message "Magy: the conversation is summed up"))))))
 
-(defun magy--resume-one-of (project sessions)
-  "Let the person choose one of SESSIONS and show it; PROJECT asked."
-  (cond ((seq-empty-p sessions) (message "Magy has no sessions yet"))
-        ((active-minibuffer-window)
-         (message "The sessions are there: say M-x magy-resume once more"))
-        (t (magy--resume project (magy--choose-session project sessions)))))
+(defun magy--session-config (project)
+  "Return agent and model of PROJECT's session as parameters for a new one."
+  (let ((options (magy-project-options project)))
+    (cl-loop for (key . id) in '((:agent . "agent") (:model . "model"))
+             for value = (alist-get id options nil nil #'equal)
+             unless (member value '(nil ""))
+             append (list key value))))
+
+(defun magy--bypass-from-the-start (project)
+  "Turn questions off in PROJECT's new session if `magy-bypass-permission' says so."
+  (when magy-bypass-permission
+    (magy-request project 'magy/session/set_config_option
+                  (list :sessionId (magy-project-session project)
+                        :configId "bypass" :value "on")
+                  #'ignore)))
+
+(add-hook 'magy-session-made-functions #'magy--bypass-from-the-start)
 
 ;;;; Keys
+
+(defconst magy-commands
+  '(("Ask"
+     ("p" magy-dwim "with what point is at")
+     ("m" magy-prompt "without")
+     ("r" magy-prompt-region "with the region")
+     ("a" magy-ask-at-point "about the symbol")
+     ("." magy-actions "actions here")
+     ("w" magy-rewrite "rewrite in place"))
+    ("Agent"
+     ("y" magy-answer "answer a question")
+     ("k" magy-cancel "stop it")
+     ("A" magy-select-agent "choose agent")
+     ("M" magy-select-model "choose model")
+     ("i" magy-show-current-agent "which agent")
+     ("v" magy-list-agents "list agents")
+     ("j" magy-show-agent-transcript "a child's transcript"))
+    ("Session"
+     ("o" magy-transcript "transcript")
+     ("t" magy-toggle-section "fold")
+     ("n" magy-new-session "new")
+     ("c" magy-clear-session "clear")
+     ("R" magy-resume-session "resume another"))
+    ("Edits"
+     ("g" magy-review "under review")
+     ("=" magy-review-diff "diff of this file")
+     ("]" magy-review-next "next")
+     ("[" magy-review-previous "previous")
+     ("+" magy-review-accept "accept")
+     ("-" magy-review-reject "reject")
+     (";" magy-review-comment "comment")
+     ("e" magy-review-amend "amend")
+     ("U" magy-undo-turn "undo a turn")
+     ("P" magy-checkpoints "checkpoints"))
+    ("Magy"
+     ("d" magy-diagnose-emacs "what is wrong with Emacs")
+     ("D" magy-doctor "what is wrong with Magy")
+     ("l" magy-show-log "log")
+     ("L" magy-clear-log "clear the log")
+     ("Q" magy-stop "stop the server")
+     ("?" magy-menu "this menu")))
+  "Magy's commands: (GROUP (KEY COMMAND WHAT)...).
+Keymap and menu are made of it.")
+
+(autoload 'magy-actions "magy-actions" nil t)
+(autoload 'magy-actions-context-menu "magy-actions")
+(autoload 'magy-ask-at-point "magy-actions" nil t)
+(autoload 'magy-checkpoints "magy-undo" nil t)
+(autoload 'magy-diagnose-emacs "magy-diagnose" nil t)
+(autoload 'magy-doctor "magy-doctor" nil t)
+(autoload 'magy-export-markdown "magy-export" nil t)
+(autoload 'magy-export-org "magy-export" nil t)
+(autoload 'magy-list-agents "magy-agents" nil t)
+(autoload 'magy-menu "magy-menu" nil t)
+(autoload 'magy-redo-turn "magy-undo" nil t)
+(autoload 'magy-resume-session "magy-resume" nil t)
+(autoload 'magy-review "magy-review" nil t)
+(autoload 'magy-review-accept "magy-review" nil t)
+(autoload 'magy-review-accept-all "magy-review" nil t)
+(autoload 'magy-review-amend "magy-review" nil t)
+(autoload 'magy-review-base "magy-review-amend" nil t)
+(autoload 'magy-review-comment "magy-review" nil t)
+(autoload 'magy-review-diff "magy-review-diff" nil t)
+(autoload 'magy-review-ediff "magy-review-amend" nil t)
+(autoload 'magy-review-next "magy-review" nil t)
+(autoload 'magy-review-previous "magy-review" nil t)
+(autoload 'magy-review-reject "magy-review" nil t)
+(autoload 'magy-review-reject-all "magy-review" nil t)
+(autoload 'magy-review--learn "magy-review-draw")
+(autoload 'magy-review-undo-decision "magy-review" nil t)
+(autoload 'magy-rewrite "magy-rewrite" nil t)
+(autoload 'magy-select-agent "magy-agents" nil t)
+(autoload 'magy-select-model "magy-agents" nil t)
+(autoload 'magy-show-agent-transcript "magy-agents" nil t)
+(autoload 'magy-show-current-agent "magy-agents" nil t)
+(autoload 'magy-toggle-bypass-permission "magy-agents" nil t)
+(autoload 'magy-undo-turn "magy-undo" nil t)
 
 ;;;###autoload (autoload 'magy-command-map "magy" nil t 'keymap)
 (defvar magy-command-map
   (let ((map (make-sparse-keymap)))
-    (define-key map "p" #'magy-dwim)
-    (define-key map "m" #'magy-prompt)
-    (define-key map "r" #'magy-prompt)
-    (define-key map "k" #'magy-cancel)
-    (define-key map "y" #'magy-answer)
-    (define-key map "t" #'magy-transcript)
-    (define-key map "n" #'magy-new-session)
-    (define-key map "R" #'magy-resume)
-    (define-key map "Q" #'magy-stop)
-    map)
+    (dolist (group magy-commands map)
+      (pcase-dolist (`(,key ,command ,_) (cdr group))
+        (define-key map key command))))
   "Keymap of Magy's commands; bind it to a prefix of your own.")
 (fset 'magy-command-map magy-command-map)
 
-(define-key magy-transcript-mode-map "m" #'magy-prompt)
-(define-key magy-transcript-mode-map "k" #'magy-cancel)
-(define-key magy-transcript-mode-map "R" #'magy-resume)
-(define-key magy-transcript-mode-map "+" #'magy-session-show-older)
+(defvar magy--applied-prefix nil
+  "The prefix that `magy-mode-map' has now.")
+
+(defun magy-apply-prefix ()
+  "Bind `magy-command-prefix' in files and transcripts.
+What it was before is bound no more."
+  (dolist (map (list magy-mode-map magy-transcript-mode-map))
+    (when magy--applied-prefix
+      (define-key map (kbd magy--applied-prefix) nil))
+    (when magy-command-prefix
+      (define-key map (kbd magy-command-prefix) 'magy-command-map)))
+  (setq magy--applied-prefix magy-command-prefix))
+
+(magy-apply-prefix)
+
+;; The review is loaded when there is a server that may know of one.
+(add-hook 'magy-ready-functions #'magy-review--learn)
+
+(add-hook 'context-menu-functions #'magy-actions-context-menu 90)
+
 (define-key magy-transcript-mode-map (kbd "C-c C-k") #'magy-cancel)
+(define-key magy-transcript-mode-map "?" #'magy-menu)
+(define-key magy-transcript-mode-map "R" #'magy-resume-session)
+
+(declare-function feature-file "loadhist")
+
+(defun magy-unload-function ()
+  "Leave nothing behind: end the servers, and unload Magy's other files, too."
+  (remove-hook 'context-menu-functions #'magy-actions-context-menu)
+  (dolist (project (hash-table-values magy--projects))
+    (when (buffer-live-p (magy-project-buffer project))
+      (kill-buffer (magy-project-buffer project))))
+  (require 'loadhist)
+  (let ((here (file-name-directory (feature-file 'magy))))
+    (dolist (feature (copy-sequence features)) ; those that need others come first
+      (when (and (string-prefix-p "magy-" (symbol-name feature))
+                 (equal here (file-name-directory (feature-file feature))))
+        (unload-feature feature t))))
+  nil)
 
 (provide 'magy)
 ;;; magy.el ends here

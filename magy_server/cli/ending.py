@@ -19,18 +19,13 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
+from magy_server.core.markdown import STOPS
 from magy_server.core.updates import usage
 from magy_server.engine.review_file import Summary
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 130, 141
 """Exit codes; `parser.EXIT_CODES` and `EDIT_CODES` say them to people."""
 LIMITS = ("max_tokens", "max_requests", "max_turn_tokens", "max_time", "loop")
-STOPS = {
-    "end_turn": "done", "cancelled": "cancelled", "error": "failed",
-    "refusal": "the model refused", "max_tokens": "stopped: the reply became too long",
-    "max_requests": "stopped: too many requests", "max_turn_tokens": "stopped: too many tokens",
-    "max_time": "stopped: out of time", "loop": "stopped: a loop",
-}  # fmt: skip
 
 
 @dataclass(slots=True)

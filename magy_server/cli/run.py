@@ -21,6 +21,7 @@ from magy_server.cli.view import View
 from magy_server.cli.watch import Lines, Printer, Records, Silence, Watch, record
 from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content
+from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
 from magy_server.engine.engine import Engine, stream_of
@@ -111,7 +112,7 @@ class Shown:
             line = ending.last_line(found, session_id, self.screen.marks, self.screen.width)
             await self.screen.write([("\n", ""), *ending.waiting(reviewed, session_id), *line])
         if self.options.quiet and found.stop != "end_turn":
-            complain(f"{ending.STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
+            complain(f"{STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
         for rule in dict.fromkeys(unasked):
             complain(
                 f"refused, as nobody can be asked without a terminal: {rule}. Use an agent "

@@ -16,12 +16,13 @@ from magy_server.cli import undo as undoing
 from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.terminal import Output, OutputError, Screen, standard_output, write_all
 from magy_server.cli.text import harmless
-from magy_server.cli.transcript import Markdown, header, line, shown_blobs
+from magy_server.cli.transcript import header, line
 from magy_server.cli.view import View
 from magy_server.cli.watch import record
 from magy_server.core import codec, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted, Entry, Hash
+from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine.engine import Engine
 from magy_server.engine.follow import page, stamped

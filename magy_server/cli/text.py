@@ -7,6 +7,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from magy_server.core.harmless import harmless as harmless
+from magy_server.core.harmless import one_line as one_line
+
 Span = tuple[str, str]
 """(text, style); the styles are the keys of `STYLES`, "" is plain."""
 
@@ -16,19 +19,9 @@ STYLES = {
 }  # fmt: skip
 """As parameters of the ANSI sequence that sets it."""
 
-_SEQUENCE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like: titles, clipboard
-    r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # two or three characters
-)
 _OPEN_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
 _LONGEST_SEQUENCE = 256
 """Characters of an unfinished sequence that are waited for."""
-_CONTROL = re.compile(
-    r"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-    r"\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
-"""Controls, and what changes the direction of text: a diff must not look other than it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +49,6 @@ def marks(encoding: str | None) -> Marks:
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
-
-
-def harmless(text: str) -> str:
-    """Without terminal sequences; other controls are shown as `<U+0007>`. Line ends are `\\n`."""
-    return _CONTROL.sub(_shown, _SEQUENCE.sub("", text))
-
-
-def _shown(match: re.Match[str]) -> str:
-    found = match.group()
-    return "\n" if found[0] == "\r" else f"<U+{ord(found):04X}>"
 
 
 class Stream:
@@ -114,11 +97,6 @@ def shortened(text: str, columns: int, cut: str = "…") -> str:
             break
         taken.append(char)
     return "".join(taken) + cut if columns > len(cut) else cut[: max(0, columns)]
-
-
-def one_line(text: str) -> str:
-    """Harmless, and on one line."""
-    return " ".join(harmless(text).split())
 
 
 def plain(spans: Iterable[Span]) -> str:

@@ -1,47 +1,19 @@
-"""A session as Markdown, and as lines of its log with everything that they refer to."""
+"""A session as lines of its log, with everything that they refer to."""
 
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any
 
-from magy_server.cli.ending import STOPS
-from magy_server.cli.text import harmless, one_line
 from magy_server.core.events import (
-    Answered,
-    Asked,
-    Call,
-    Compacted,
-    Embedded,
-    Ended,
     Entry,
-    Event,
-    Facts,
-    Finished,
     Hash,
-    Image,
-    Judged,
-    Link,
-    Noted,
-    Opened,
-    Planned,
-    Prompted,
-    Replied,
-    Restored,
-    Text,
-    Thinking,
 )
 from magy_server.core.ports import StreamInfo
 
 VERSION = 1
 """Of the JSON lines."""
-BOXES = {"completed": "[x]", "in_progress": "[ ] **now:**", "cancelled": "[-]"}
-
-
-# --- JSON lines ---------------------------------------------------------------------------------
 
 
 def header(info: StreamInfo) -> dict[str, Any]:
@@ -67,135 +39,3 @@ def _blob(data: bytes) -> Any:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(data).decode("ascii")}
-
-
-# --- Markdown -----------------------------------------------------------------------------------
-
-
-def fenced(text: str, language: str = "") -> str:
-    """A code block around any text: its fence is longer than all fences inside."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text.rstrip(chr(10))}\n{fence}"
-
-
-def shown_blobs(event: Event) -> tuple[Hash, ...]:
-    """What the Markdown shows of the blobs."""
-    match event:
-        case Finished(diff=str(diff)):
-            return (diff,)
-        case Judged(facts=facts) if facts.preview:
-            return (facts.preview,)
-        case Compacted(summary=str(summary)):
-            return (summary,)
-    return ()
-
-
-class Markdown:
-    """Entries -> paragraphs. Needs the calls that came before, so give it all entries in order."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._calls: dict[str, Call] = {}
-        self._facts: dict[str, Facts] = {}
-        self._asked: set[str] = set()
-        """Diffs that were shown with a question."""
-
-    def paragraphs(self, entries: Sequence[Entry], texts: Mapping[Hash, str]) -> Iterator[str]:
-        for entry in entries:
-            yield from self._event(entry, texts)
-
-    def _event(self, entry: Entry, texts: Mapping[Hash, str]) -> Iterable[str]:
-        match entry.event:
-            case Opened() as opened:
-                yield f"# {_plain(self._title or 'A session')}"
-                where = opened.root or "no project"
-                yield f"{_when(entry.at)} · {_plain(where)} · agent {_plain(opened.agent)}"
-            case Prompted() as prompted:
-                yield f"## Prompt\n\n*{_when(entry.at)}*"
-                yield from (_part(part) for part in prompted.content)
-            case Replied() as replied:
-                yield from self._reply(replied)
-            case Judged() as judged:
-                self._facts[judged.call] = judged.facts
-            case Asked() as asked:
-                yield f"> **Asked:** {_plain(asked.title)} ({_plain(asked.rule)})"
-                facts = self._facts.get(asked.call)
-                if facts and facts.preview and facts.preview in texts:
-                    self._asked.add(facts.preview)
-                    yield fenced(harmless(texts[facts.preview]), "diff")
-            case Answered() as answered:
-                reason = f": {_plain(answered.reason)}" if answered.reason else ""
-                yield f"> **{'Allowed' if answered.allow else 'Refused'}**{reason}"
-            case Finished() as finished:
-                yield from self._finished(finished, texts)
-            case Planned() as planned:
-                yield "\n".join(
-                    f"- {BOXES.get(task.status, '[ ]')} {_plain(task.content)}"
-                    for task in planned.tasks
-                )
-            case Noted() as noted:
-                yield f"### Told the model\n\n{fenced(harmless(noted.text))}"
-            case Restored() as restored:
-                yield _restored(restored)
-            case Compacted(summary=str(hash)):
-                summary = texts.get(hash, "")
-                yield f"### Compacted\n\n{fenced(summary)}"
-            case Ended() as ended if ended.stop != "end_turn":
-                said = f"\n\n{fenced(ended.message)}" if ended.message else ""
-                yield f"**The turn ended: {STOPS[ended.stop]}.**{said}"
-
-    def _reply(self, replied: Replied) -> Iterator[str]:
-        for part in replied.content:
-            match part:
-                case Text(text=text) if text.strip():
-                    yield harmless(text).strip("\n")
-                case Thinking(text=text) if text.strip():
-                    thought = fenced(harmless(text))
-                    yield f"<details><summary>Thinking</summary>\n\n{thought}\n\n</details>"
-                case Call() as call:
-                    self._calls[call.id] = call
-
-    def _finished(self, finished: Finished, texts: Mapping[Hash, str]) -> Iterator[str]:
-        call = self._calls.get(finished.call)
-        name = call.name if call else finished.call
-        facts = self._facts.get(finished.call)
-        title = (facts and facts.title) or name
-        yield f"### {_plain(title)}\n\n`{name}`: {finished.status}"
-        if command := call and call.arguments.get("command"):
-            yield fenced(harmless(str(command)), "sh")
-        if finished.diff and finished.diff in texts and finished.diff not in self._asked:
-            yield fenced(harmless(texts[finished.diff]), "diff")
-        text = finished.for_user or finished.for_model
-        if text.strip():
-            yield fenced(harmless(text))
-
-
-def _restored(event: Restored) -> str:
-    """That a person went back, or forth again."""
-    what = "Brought back" if event.undoes else "Taken back"
-    named = [_plain(change.path) for change in event.changes]
-    named += ["the conversation"] if event.conversation else []
-    left = ", ".join(_plain(path) for path in event.conflicts)
-    text = f"> **{what}:** {', '.join(named) or 'nothing'}"
-    return f"{text}\\\n> **Left as it was:** {left}" if left else text
-
-
-def _part(part: Any) -> str:
-    match part:
-        case Text(text=text):
-            return harmless(text).strip("\n")
-        case Embedded(uri=uri, text=text):
-            return f"Attached: `{_plain(uri)}`\n\n{fenced(harmless(text))}"
-        case Link(uri=uri, name=name) | Image(hash=uri, name=name):
-            return f"Attached: `{_plain(name or uri)}`"
-    return ""
-
-
-def _when(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _plain(text: str) -> str:
-    """On one line, and taken by Markdown as it stands."""
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", one_line(text))

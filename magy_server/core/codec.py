@@ -9,6 +9,8 @@ from magy_server.core.events import (
     Briefed,
     Compacted,
     Consulted,
+    Content,
+    Embedded,
     Event,
     Exited,
     Facts,
@@ -21,6 +23,7 @@ from magy_server.core.events import (
     Restored,
     Restoring,
     Reviewed,
+    Selected,
     Started,
 )
 
@@ -43,7 +46,7 @@ def blobs(event: Event) -> tuple[Hash, ...]:
         case Briefed():
             return (*(s.hash for s in event.sections + event.tools), event.rules)
         case Prompted():
-            return tuple(part.hash for part in event.content if isinstance(part, Image))
+            return tuple(hash for part in event.content if (hash := _named(part)))
         case Judged(facts=Facts(preview=str(preview))):
             return (preview,)
         case Consulted():
@@ -68,6 +71,13 @@ def blobs(event: Event) -> tuple[Hash, ...]:
 def opens_turn(event: Event) -> bool:
     """Marked in the store, so that the last N turns are found without reading the log."""
     return isinstance(event, Admitted) and event.opens
+
+
+def _named(part: Content) -> Hash | None:
+    match part:
+        case Image(hash=hash) | Embedded(selected=Selected(base=hash)):
+            return hash
+    return None
 
 
 def _changed(changes: tuple[FileChange, ...]) -> tuple[Hash, ...]:

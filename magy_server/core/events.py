@@ -37,6 +37,7 @@ from magy_server.core.values import (
     Resource,
     Section,
     Seen,
+    Selected,
     Task,
     Text,
     Thinking,
@@ -91,6 +92,7 @@ __all__ = [
     "Reviewed",
     "Section",
     "Seen",
+    "Selected",
     "Started",
     "Stop",
     "Task",
@@ -137,6 +139,8 @@ class Briefed(Value):
     tools: tuple[Section, ...]
     readers: tuple[str, ...]
     """The tools without effects: their calls run side by side."""
+    final: tuple[str, ...] = ()
+    """The tools whose run is the end of the turn."""
     rules: Hash
     max_tokens: int
     """Most tokens of one reply; 0 leaves it to the provider."""

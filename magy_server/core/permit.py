@@ -21,6 +21,8 @@ from magy_server.core.shell_programs import program, remembered_words
 
 KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
 """The permission keys with a meaning of their own; a tool may bring another."""
+EDITOR_KEYS = ("editor", "emacs_eval")
+"""Those of the tools that ask the editor: what it knows, and to run code in it."""
 _RANK: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _FILES = ("read", "write")
 _WIDER: Mapping[str, str] = {"write": "edit", "git": "bash"}

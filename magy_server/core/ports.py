@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
+from magy_server.core.knowledge import Question
 from magy_server.core.values import Version
 from magy_server.edits.model import TextChange
+
+A = TypeVar("A")
 
 # --- store --------------------------------------------------------------------------------------
 
@@ -294,6 +297,16 @@ class Editor(Protocol):
 
     async def save(self, path: str) -> bool:
         """Asks the editor to save; False when it cannot."""
+        ...
+
+    @property
+    def knows(self) -> frozenset[str]:
+        """What it can be asked for, as `knowledge.Knowledge` names it."""
+        ...
+
+    async def ask(self, question: Question[A]) -> A:
+        """Raises EditorError: it cannot be asked that, did not answer in time, or its answer cannot
+        be understood."""
         ...
 
 

@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from magy_server.core.actions import ActionReader, ActionSpec
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.events import Action, Value
-from magy_server.core.permit import KEYS, Rule, Ruleset
+from magy_server.core.nodes import Nodes, front_matter
+from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 
 if TYPE_CHECKING:
     from yaml import MappingNode, Node
@@ -34,13 +36,19 @@ if TYPE_CHECKING:
 Mode = Literal["primary", "subagent", "all"]
 _FIELDS = (
     "description", "mode", "hidden", "temperature", "model", "tools", "permissions", "extends",
+    "actions",
 )  # fmt: skip
+AGENT_FILE = (
+    "an agent file begins with a line `---`, then settings such as `description: ...`, then "
+    "another `---`, then the system prompt."
+)
 _ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
 class AgentSpec(Value):
     """`model` is `provider/model`, None for the configured one. `tools` None: all that the rules
-    leave; else only these. `prompt` is the system prompt, `where` the file it all stands in."""
+    leave; else only these. `prompt` is the system prompt, `actions` are what editors offer to have
+    done by it, `where` is the file it all stands in."""
 
     name: str
     description: str
@@ -51,6 +59,7 @@ class AgentSpec(Value):
     tools: tuple[str, ...] | None = None
     rules: Ruleset
     prompt: str
+    actions: tuple[ActionSpec, ...] = ()
     where: str = ""
 
 
@@ -66,6 +75,10 @@ class Agents(Mapping[str, AgentSpec]):
     """By name: the file in a project that is not trusted."""
     problems: Sequence[str] = ()
     """All that was found wrong, for people; each names its file."""
+    common_actions: Mapping[str, ActionSpec] = field(default_factory=dict)
+    """Those of no agent in particular, by id."""
+    unused: Sequence[str] = ()
+    """Other files than agents' in a project that is not trusted."""
 
     def __getitem__(self, name: str) -> AgentSpec:
         return self.specs[name]
@@ -75,6 +88,12 @@ class Agents(Mapping[str, AgentSpec]):
 
     def __len__(self) -> int:
         return len(self.specs)
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        """What editors offer, by id."""
+        own = (action for spec in self.specs.values() for action in spec.actions)
+        return {**self.common_actions, **{action.id: action for action in own}}
 
     def named(self, name: str) -> AgentSpec:
         """Raises InvalidConfig for one whose file is wrong, NotTrusted, NotFound."""
@@ -101,8 +120,8 @@ def parse_agent(
         raise InvalidConfig(
             f"{where}: {name!r} is no agent name; use small letters, digits, - and _ for the file."
         )
-    front, prompt = _split(text, where)
-    fields = _Reader(where, bases or {}).fields(front)
+    front, prompt = front_matter(text, where, AGENT_FILE)
+    fields = _Reader(where, bases or {}, name).fields(front)
     base = fields.pop("extends", None)
     if base is not None:
         fields = _extended(fields, base)
@@ -130,167 +149,69 @@ def _extended(fields: Mapping[str, Any], base: AgentSpec) -> dict[str, Any]:
         patterns = {rule.pattern for rule in own}
         rest = [rule for rule in keys.get(key, ()) if rule.pattern not in patterns]
         keys[key] = own if any(rule.bare for rule in own) else _merged([*own, *rest])
-    inherited = base.model_dump(exclude={"name", "rules", "where"})
+    inherited = base.model_dump(exclude={"name", "rules", "where", "actions"})
     return inherited | dict(fields) | {"permissions": keys}
 
 
-def _split(text: str, where: str) -> tuple[str, str]:
-    """Front matter and body. The front matter keeps its first line, so that line numbers hold."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    if lines[0].rstrip() != "---":
-        raise InvalidConfig(
-            f"{where}:1: an agent file begins with a line `---`, then settings such as "
-            "`description: ...`, then another `---`, then the system prompt."
-        )
-    for number, line in enumerate(lines[1:], start=1):
-        if line.rstrip() == "---":
-            return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :]).strip()
-    raise InvalidConfig(f"{where}:1: the front matter has no end; add a line `---` after it.")
+class _Reader(Nodes):
+    """`name`: the agent's. `bases`: those that it may extend."""
 
-
-class _Reader:
-    """Checks the YAML nodes one by one, as only they know their lines."""
-
-    def __init__(self, where: str, bases: Mapping[str, AgentSpec]) -> None:
-        self.where = where
+    def __init__(self, where: str, bases: Mapping[str, AgentSpec], name: str = "") -> None:
+        super().__init__(where)
         self.bases = bases
-
-    def fail(self, node: Node, message: str) -> NoReturn:
-        raise InvalidConfig(f"{self.where}:{node.start_mark.line + 1}: {message}")
+        self.name = name
 
     def fields(self, front: str) -> dict[str, Any]:
         """The keys that are there, checked and converted."""
-        node = self._compose(front)
+        node = self.compose(front)
         if node is None:
             return {}
         readers = {
-            "description": self._string,
-            "mode": lambda n: self._one_of(n, get_args(Mode), "mode"),
-            "hidden": self._boolean,
+            "description": self.string,
+            "mode": lambda n: self.one_of(n, get_args(Mode), "mode"),
+            "hidden": self.boolean,
             "temperature": self._temperature,
             "model": self._model,
             "tools": self._names,
             "permissions": self._permissions,
             "extends": self._base,
+            "actions": ActionReader(self.where, agent=self.name).owned,
         }
         fields = {}
-        for key, value in self._pairs(node):
+        for key, value in self.pairs(node):
             if key.value not in readers:
-                self._unknown(key, "setting", _FIELDS)
+                self.unknown(key, "setting", _FIELDS)
             fields[key.value] = readers[key.value](value)
         return fields
 
     def rules(self, text: str) -> dict[str, tuple[Rule, ...]]:
-        node = self._compose(text)
+        node = self.compose(text)
         return self._permissions(node) if node else {}
-
-    def _compose(self, front: str) -> Node | None:
-        import yaml
-
-        try:
-            node: Node | None = yaml.compose(front, Loader=yaml.SafeLoader)
-        except (yaml.YAMLError, RecursionError) as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else 1
-            problem = getattr(error, "problem", None) or "it cannot be read"
-            raise InvalidConfig(
-                f"{self.where}:{line}: not valid YAML ({problem}). Put quotes around patterns and "
-                'texts with special characters: "*.env": deny.'
-            ) from None
-        return node
-
-    def _pairs(self, node: Node) -> Iterator[tuple[Node, Node]]:
-        """The pairs of a mapping, keys being plain scalars and no key there twice."""
-        import yaml
-
-        if not isinstance(node, yaml.MappingNode):
-            self.fail(node, "expected lines of the form `key: value`.")
-        seen: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode) or not key.value:
-                self.fail(key, "a key must be one word or one quoted text.")
-            if key.value in seen:
-                self.fail(key, f"{key.value!r} is there twice; keep one of them.")
-            seen.add(key.value)
-            yield key, value
-
-    def _unknown(self, node: Node, what: str, known: Iterable[str]) -> NoReturn:
-        known = list(known)
-        near = difflib.get_close_matches(str(node.value).lower(), known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(known)}."
-        self.fail(node, f"unknown {what} {node.value!r}. {hint}")
 
     # --- values ---
 
-    def _scalar(self, node: Node) -> Any:
-        import yaml
-
-        if not isinstance(node, yaml.ScalarNode):
-            self.fail(node, "expected one value here, not a list or a mapping.")
-        loader = yaml.SafeLoader("")
-        try:
-            return loader.construct_object(node)
-        except (yaml.YAMLError, ValueError):
-            self.fail(node, f"{node.value!r} cannot be read as a value; put it in quotes.")
-        finally:
-            loader.dispose()
-
-    def _string(self, node: Node) -> str:
-        self._scalar(node)
-        text = str(node.value).strip()
-        if not text:
-            self.fail(node, "expected a text here.")
-        return text
-
-    def _boolean(self, node: Node) -> bool:
-        value = self._scalar(node)
-        if not isinstance(value, bool):
-            self.fail(node, f"expected true or false, not {node.value!r}.")
-        return value
-
     def _temperature(self, node: Node) -> float:
-        value = self._scalar(node)
+        value = self.scalar(node)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
             self.fail(node, f"temperature is a number from 0 to 2, not {node.value!r}.")
         return float(value)
 
     def _model(self, node: Node) -> str:
-        model = self._string(node)
+        model = self.string(node)
         provider, slash, name = model.partition("/")
         if not (provider and slash and name):
             self.fail(node, f"model is `provider/model`, such as anthropic/NAME, not {model!r}.")
         return model
 
     def _names(self, node: Node) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(item for item, _ in self._items(node)))
+        names = tuple(dict.fromkeys(item for item, _ in self.items(node)))
         for name in names:
             if not re.fullmatch(r"\w[\w.-]*", name):
                 self.fail(node, f"{name!r} is no tool name; write `tools: read_file, bash`.")
         return names
 
-    def _items(self, node: Node) -> Iterator[tuple[str, Node]]:
-        """Of a list, or of one text with commas."""
-        import yaml
-
-        if isinstance(node, yaml.SequenceNode):
-            for item in node.value:
-                yield self._string(item), item
-            return
-        if self._scalar(node) is None:
-            return
-        for piece in str(node.value).split(","):
-            if not piece.strip():
-                self.fail(node, "there is nothing between two commas.")
-            yield piece.strip(), node
-
     def _base(self, node: Node) -> AgentSpec:
-        return self.bases[self._one_of(node, self.bases, "built-in agent")]
-
-    def _one_of(self, node: Node, known: Iterable[str], what: str) -> str:
-        value = self._string(node)
-        if value not in (known := list(known)):
-            self._unknown(node, what, known)
-        return value
+        return self.bases[self.one_of(node, self.bases, "built-in agent")]
 
     # --- permissions ---
 
@@ -311,7 +232,7 @@ class _Reader:
         return {key: _merged(rules) for key, rules in found.items()}
 
     def _mapped(self, node: MappingNode, found: dict[str, list[Rule]]) -> None:
-        for key, value in self._pairs(node):
+        for key, value in self.pairs(node):
             rules = list(self._rules(value))
             if not rules:
                 self.fail(value, "there are no rules here; write an action or `pattern: action`.")
@@ -319,7 +240,7 @@ class _Reader:
 
     def _worded(self, node: Node, found: dict[str, list[Rule]]) -> None:
         """`bash ask`, `bash . ask`, or with a pattern between: `read *.env deny`."""
-        for item, at in self._items(node):
+        for item, at in self.items(node):
             key, _, rest = item.partition(" ")
             pattern, _, action = rest.strip().rpartition(" ")
             pattern = pattern.strip()
@@ -337,13 +258,13 @@ class _Reader:
             yield Rule(pattern="*", action=self._action(node, str(node.value).strip()), bare=True)
             return
         for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-            for pattern, action in self._pairs(mapping):
-                value = self._action(action, self._string(action))
+            for pattern, action in self.pairs(mapping):
+                value = self._action(action, self.string(action))
                 yield Rule(pattern=pattern.value, action=value)
 
     def _key(self, node: Node, key: str) -> str:
         near = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.7)
-        if key not in KEYS and (near or not re.fullmatch(r"[a-z][a-z0-9_]*", key)):
+        if key not in (*KEYS, *EDITOR_KEYS) and (near or not re.fullmatch(r"[a-z][a-z0-9_]*", key)):
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(KEYS)}."
             self.fail(node, f"unknown permission {key!r}. {hint}")
         return key

@@ -103,7 +103,10 @@ def next_step(state: State) -> Step:
 
 
 def _calls(state: State, turn: Turn) -> Step:
-    """What the open calls of the latest reply need."""
+    """What the open calls of the latest reply need; nothing any more, once one has run that ends
+    the turn."""
+    if _ended_by(state, turn):
+        return End("end_turn")
     open_calls = [call for call in turn.calls.values() if call.open]
     if orphans := _ids(call for call in open_calls if call.orphan):
         return Recover(orphans)
@@ -129,6 +132,8 @@ def _in_line(open_calls: list[CallState], readers: tuple[str, ...]) -> list[Call
 
 def _talk(state: State, turn: Turn) -> Step:
     """No call is open: let steering prompts in, ask the model, or end."""
+    if end := _final(state, turn):
+        return end
     steers = tuple(p.id for p in state.steers)
     unanswered = turn.reply is None or bool(turn.calls)
     if turn.reply is not None and not unanswered and not steers:
@@ -140,6 +145,23 @@ def _talk(state: State, turn: Turn) -> Step:
     if steers:
         return Admit(steers, turn=turn.id, opens=False)
     return CallModel()
+
+
+def _final(state: State, turn: Turn) -> End | None:
+    """A tool that ends the turn has run; or the reply that should have called it was cut short,
+    which it would be again."""
+    if _ended_by(state, turn):
+        return End("end_turn")
+    names = state.briefing.final if state.briefing else ()
+    cut = bool(names) and turn.reply is not None and turn.reply.stop == "max_tokens"
+    return End("max_tokens") if cut else None
+
+
+def _ended_by(state: State, turn: Turn) -> bool:
+    """Whether a call has run that ends the turn, however it went."""
+    names = state.briefing.final if state.briefing else ()
+    calls = [call for call in turn.calls.values() if call.call.name in names]
+    return any(call.allowed and not call.open for call in calls)
 
 
 def _end(reply: Replied) -> End:

@@ -29,6 +29,7 @@ from magy_server.core.events import (
     Image,
     Seen,
 )
+from magy_server.core.knowledge import Knowledge
 from magy_server.core.ports import Editor, ToolSchema
 
 
@@ -59,6 +60,17 @@ class Proposal:
     sessions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the person wants rewritten: characters [start, end) of the plain text of `seen`, which
+    is what the file (canonical path) held when they asked."""
+
+    path: str
+    start: int
+    end: int
+    seen: bytes
+
+
 class ToolContext(Protocol):
     """What a running tool may use. `root` is the workspace root (canonical absolute path)."""
 
@@ -72,6 +84,10 @@ class ToolContext(Protocol):
 
     async def seen(self, path: str) -> bytes | None:
         """The file (canonical absolute path) as the model knows it, from reading or writing it."""
+        ...
+
+    async def selection(self) -> Selection | None:
+        """Of the latest prompt that has one."""
         ...
 
     async def proposal(self, path: str) -> Proposal | None:
@@ -118,6 +134,8 @@ class FactContext(Protocol):
 
     async def seen(self, path: str) -> bytes | None: ...
 
+    async def selection(self) -> Selection | None: ...
+
     async def proposal(self, path: str) -> Proposal | None: ...
 
 
@@ -134,6 +152,8 @@ class Tool:
     """`key` is the permission key its rules are found under. `fresh` is how long, in seconds, a
     result may be given again for the same call while nothing is known to have changed; 0: never.
     `style`: it edits in this style, and only one such tool is offered: what the model does best.
+    `needs`: what the editor must have announced (`knowledge.Knowledge`) for it to be offered.
+    `final`: once it has run, the turn is over; only agents that list it have it.
     """
 
     name: str
@@ -148,6 +168,8 @@ class Tool:
     recover: RecoverFunction | None
     fresh: float
     style: EditStyle
+    needs: Knowledge | None
+    final: bool
     _arguments: type[Any]
 
     @property
@@ -176,6 +198,8 @@ def tool(
     recover: RecoverFunction | None = None,
     fresh: float = 0.0,
     style: EditStyle = "",
+    needs: Knowledge | None = None,
+    final: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
     """Makes a Tool of a typed async function whose first parameter is the context."""
 
@@ -193,6 +217,8 @@ def tool(
             recover=recover,
             fresh=fresh,
             style=style,
+            needs=needs,
+            final=final,
             _arguments=model,
         )
 

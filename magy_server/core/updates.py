@@ -86,7 +86,7 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
             yield from _configured(event, stamp)
         case Briefed():
             yield _option("agent", event.agent)
-            yield _option("model", event.model)
+            yield {**_option("model", event.model), "_meta": {"magy": {"window": event.window}}}
         case Prompted():
             yield user_message(event)
             yield {"sessionUpdate": "_magy_queue", "added": event.id, "delivery": event.delivery}
@@ -298,8 +298,15 @@ def _judged(event: Judged, texts: Mapping[Hash, str]) -> Update:
     if facts.title:
         fields["title"] = facts.title
     if facts.preview and facts.preview in texts:
-        fields["content"] = [_diff((), texts[facts.preview], paths)]
+        fields["content"] = [_ahead(facts.code, texts[facts.preview], paths)]
     return tool_call(event.call, **fields)
+
+
+def _ahead(code: bool, text: str, paths: list[str]) -> dict[str, Any]:
+    """The preview of a call."""
+    if code:
+        return {"type": "content", "content": {"type": "text", "text": text}}
+    return _diff((), text, paths)
 
 
 def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:

@@ -36,12 +36,24 @@ class Link(Value):
     name: str
 
 
+class Selected(Value):
+    """A place in a file that is to be rewritten: characters [start, end) of the plain text of
+    `base`, which is what the file (canonical path) held then, unsaved changes included."""
+
+    path: str
+    base: Hash
+    start: int
+    end: int
+
+
 class Embedded(Value):
-    """Text that the user attached (a selection, a buffer), with where it came from."""
+    """Text that the user attached (a selection, a buffer), with where it came from. `selected`: the
+    text is about this place, which the agent is to rewrite."""
 
     type: Literal["embedded"] = "embedded"
     uri: str
     text: str
+    selected: Selected | None = None
 
 
 class Image(Value):
@@ -143,7 +155,9 @@ class Facts(Value):
     title: str = ""
     """One line for a person: "Edit src/app.py", "Run pytest -q"."""
     preview: Hash | None = None
-    """What would change, as a unified diff, where that is known beforehand."""
+    """What would change, as a unified diff, where that is known beforehand; or, if `code`, what
+    would run, where the title does not say all of it."""
+    code: bool = False
     problem: str | None = None
     """Why the call cannot run at all (bad arguments, outside the workspace, unknown tool)."""
 

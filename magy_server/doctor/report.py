@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TextIO
 
 from magy_server import __version__
+from magy_server.core.harmless import one_line
 from magy_server.doctor.finding import Finding, Status
 
 _WIDEST = 100
@@ -41,10 +42,10 @@ def show(findings: Sequence[Finding], out: TextIO) -> None:
             topic = one.topic
             print(f"\n{_painted(topic, '1', coloured)}", file=out)
         mark = _painted(marks[one.status], _COLOURS[one.status], coloured)
-        first, *rest = textwrap.wrap(harmless(one.what), width - 4) or [""]
+        first, *rest = textwrap.wrap(one_line(one.what), width - 4) or [""]
         print(f"  {mark} {first}", *(f"    {line}" for line in rest), sep="\n", file=out)
         if one.mend:
-            mend = textwrap.wrap(harmless(one.mend), width - 5 - len(arrow))
+            mend = textwrap.wrap(one_line(one.mend), width - 5 - len(arrow))
             indent = " " * (len(arrow) + 5)
             print(f"    {arrow} {mend[0]}", *(indent + x for x in mend[1:]), sep="\n", file=out)
     print(f"\n{_painted(_sum(findings), '1', coloured)}", file=out)
@@ -55,12 +56,6 @@ def _sum(findings: Sequence[Finding]) -> str:
     kinds: tuple[Status, ...] = ("problem", "warning", "note")
     said = [f"{counts[k]} {k}{'s' * (counts[k] != 1)}" for k in kinds if counts[k]]
     return f"{', '.join(said)}." if said else "Nothing is wrong."
-
-
-def harmless(text: str) -> str:
-    """On one line, and without what would steer a terminal: file names and programs have a say in
-    these sentences."""
-    return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
 
 
 def _coloured(out: TextIO) -> bool:

@@ -194,13 +194,15 @@ def _processes() -> list[Finding]:
 
 
 def _peers(directory: Path) -> tuple[list[str], int]:
-    """The processes whose sockets are in the mesh's directory, and how many of them are gone. They
-    are known by their number and the time they started: to connect would disturb them."""
+    """The other processes whose sockets are in the mesh's directory, and how many of them are gone.
+    They are known by their number and the time they started: to connect would disturb them."""
     import psutil
 
     alive, dead = [], 0
     for file in sorted(directory.glob("*.sock")):
         number = file.name.partition("-")[0]
+        if number == str(os.getpid()):
+            continue  # the server that was asked for this
         try:
             process = psutil.Process(int(number))
             there = process.create_time() <= file.lstat().st_mtime + 1

@@ -23,6 +23,8 @@ UNKNOWN = (
     "The process that ran this was killed. Whether it took effect is unknown: look before you "
     "do it again."
 )
+NOT_RUN = "(not run: the turn was stopped first)"
+OVER = "(not run: the turn is over: the call before this one ended it)"
 PARTIAL = 2_000
 """Characters of a stopped command's output that the model still gets."""
 
@@ -107,10 +109,13 @@ async def happened(files: Files, root: str, call: CallState) -> tuple[FileChange
     return tuple(found)
 
 
-def closed(call: CallState, output: str = "", changes: Sequence[FileChange] = ()) -> Finished:
-    """How a call ends that is stopped from outside. `changes`: those that it made by then."""
+def closed(
+    call: CallState, output: str = "", changes: Sequence[FileChange] = (), *, over: bool = False
+) -> Finished:
+    """How a call ends that is stopped from outside. `changes`: those that it made by then. `over`:
+    a call before it ended the turn."""
     if call.started is None:
-        text = "(not run: the turn was stopped first)"
+        text = OVER if over else NOT_RUN
         return Finished(call=call.call.id, status="not_run", for_model=text)
     made = tuple(changes)
     names = ", ".join(change.path for change in made[:NAMED])

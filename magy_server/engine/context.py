@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from magy_server.core.events import (
     Action,
+    Embedded,
     Event,
     Evidence,
     Exited,
@@ -14,11 +15,12 @@ from magy_server.core.events import (
     Finished,
     Hash,
     Judged,
+    Prompted,
     Started,
 )
 from magy_server.core.ports import Editor, Files
 from magy_server.core.state import CallState, State
-from magy_server.core.tool import Proposal
+from magy_server.core.tool import Proposal, Selection
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
 
@@ -41,6 +43,15 @@ class LookContext:
     async def seen(self, path: str) -> bytes | None:
         hash = self._live.state.seen.get(path)
         return await self._world.store.blob(hash) if hash else None
+
+    async def selection(self) -> Selection | None:
+        for item in reversed(self._live.state.conversation):
+            if isinstance(item, Prompted):
+                for part in item.content:
+                    if isinstance(part, Embedded) and (about := part.selected):
+                        seen = await self._world.store.blob(about.base)
+                        return Selection(about.path, about.start, about.end, seen)
+        return None
 
     async def proposal(self, path: str) -> Proposal | None:
         found = await self._proposed(path)

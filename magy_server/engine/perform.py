@@ -257,7 +257,8 @@ class Performer:
             events: list[Event] = list(_said_so_far(now, asked, partials))
             for call in now.turn.open_calls:
                 partial = partials.get(("output", call.call.id))
-                events.append(closed(call, partial.since(0) if partial else ""))
+                said = partial.since(0) if partial else ""
+                events.append(closed(call, said, over=step.stop == "end_turn"))
             events.append(Ended(turn=now.turn.id, stop=step.stop, message=step.message))
             return Write(events)
 

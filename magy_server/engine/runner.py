@@ -72,6 +72,8 @@ class Runner:
         session = self.watch(stream)
         if not session.loaded:
             await session.load()
+        elif session.state.opened is None:
+            await session.refresh()  # who was making it may have been stopped right after
         if session.state.opened is None:
             await self.forget(stream)
             name = stream.removeprefix("session/")

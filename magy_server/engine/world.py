@@ -163,6 +163,7 @@ class World:
             sections=tuple(_section(name, text, blobs) for name, text in sections),
             tools=tuple(_section(tool.name, self._schema(tool), blobs) for tool in offered),
             readers=tuple(tool.name for tool in offered if tool.effect == "read"),
+            final=tuple(tool.name for tool in offered if tool.final),
             rules=put(json.dumps([s.model_dump(mode="json") for s in sources]), blobs),
             **_sizes(settings, models.facts(model)),
             thinking_tokens=settings.thinking_tokens,
@@ -178,8 +179,11 @@ class World:
 
     def _offered(self, tool: Tool, agent: AgentSpec, sources: Sequence[Ruleset]) -> bool:
         """E101: the agent's list of tools and the rules together. To list one tool that edits is to
-        list all of them: which one it is depends on the model."""
-        listed = agent.tools is None or tool.name in agent.tools
+        list all of them: which one it is depends on the model. What an editor must help with needs
+        one that can."""
+        if tool.needs and (self.editor is None or tool.needs not in self.editor.knows):
+            return False
+        listed = tool.name in (agent.tools or ()) or (agent.tools is None and not tool.final)
         if tool.style and agent.tools is not None:
             listed = any(name in agent.tools for name, t in self.tools.items() if t.style)
         return listed and not withholds(sources, tool.key)

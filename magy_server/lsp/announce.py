@@ -68,6 +68,11 @@ class Announcer:
         self._open: dict[str, set[str]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
+    @property
+    def running(self) -> Sequence[str]:
+        """The sessions that have a turn now, in the order in which these began."""
+        return list(self._running)
+
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         session_id = state.stream.removeprefix("session/")
         for entry in entries:

@@ -8,16 +8,20 @@ every keystroke. `LiveDocument` replaces the text part and nothing else.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
+from weakref import WeakKeyDictionary
 
 from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
+
+from magy_server.lsp.names import PLACED
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 WIDEST = {"utf-8": 4, "utf-16": 2, "utf-32": 1}
@@ -132,6 +136,11 @@ class LiveDocument(TextDocument):
     def lines(self) -> Sequence[str]:
         return tuple(self._split())
 
+    def line(self, number: int) -> str:
+        """One line, from 0, with its end; "" behind the last. As cheap in a long file."""
+        lines = self._split()
+        return lines[number] if number < len(lines) else ""
+
     @property
     def source(self) -> str:
         if self._parts is None:
@@ -143,7 +152,10 @@ class LiveDocument(TextDocument):
 
 Watcher = Callable[[LiveDocument | None], None]
 """Called when a document was opened, after every single change of it (a notification may carry
-several), and with None when it was closed. On the way of every keystroke: must be quick."""
+several; of more than `MOST_STEPS`, after the last one), and with None when it was closed. On the
+way of every keystroke: must be quick."""
+MOST_STEPS = 64
+"""Changes of one notification that are shown one by one."""
 
 
 class LiveWorkspace(Workspace):
@@ -159,6 +171,20 @@ class LiveWorkspace(Workspace):
         """Called with the URI whenever any document was opened, changed or closed."""
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}
+        self._meant: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+
+    def asked(self, task: asyncio.Task[Any], method: str, params: Mapping[str, Any]) -> None:
+        """Keeps what the document of a request that is to change it says now, for `meant`."""
+        uri = _to_change(method, params)
+        path = canonical(uri) if uri else None
+        if path and (document := self.document(path)):
+            self._meant[task] = document.source
+
+    def meant(self) -> str | None:
+        """To be called in the task of a request: the text that its positions are of, which may
+        have moved on since it came. None: the document was not open then."""
+        task = asyncio.current_task()
+        return self._meant.get(task) if task else None
 
     @property
     def encoding(self) -> str:
@@ -249,6 +275,18 @@ class LiveWorkspace(Workspace):
         super().update_text_document(text_doc, change)
         self._changed(text_doc.uri)
 
+    def update_all(
+        self,
+        name: types.VersionedTextDocumentIdentifier,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> None:
+        """All changes of one notification."""
+        silent = len(changes) - 1 if len(changes) > MOST_STEPS else 0
+        for change in changes[:silent]:
+            super().update_text_document(name, change)
+        for change in changes[silent:]:
+            self.update_text_document(name, change)
+
     def remove_text_document(self, doc_uri: str) -> None:
         super().remove_text_document(doc_uri)
         # Not by path: the file behind the name may have become another one since.
@@ -256,6 +294,18 @@ class LiveWorkspace(Workspace):
             if names.pop(uri_key(doc_uri), self) is None and not names:
                 del self._by_path[path]
         self._changed(doc_uri)
+
+
+def _to_change(method: str, params: Mapping[str, Any]) -> str | None:
+    """The URI of the document in which a request names a place to be rewritten."""
+    about: Any = params
+    if method == "workspace/executeCommand" and params.get("command") in PLACED:
+        arguments = params.get("arguments")
+        about = arguments[0] if type(arguments) is list and arguments else None
+    elif method != "magy/rewrite/start":
+        return None
+    uri = about.get("uri") if type(about) is dict else None
+    return uri if type(uri) is str else None
 
 
 def uri_key(uri: str) -> str:

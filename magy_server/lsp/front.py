@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server import __version__
 from magy_server.core.errors import MagyError
@@ -22,13 +22,19 @@ if TYPE_CHECKING:
     from magy_server.engine.engine import Engine
     from magy_server.engine.session import Listener
     from magy_server.engine.trust import Trust
+    from magy_server.lsp.doctor import Examine
     from magy_server.lsp.door import Door
     from magy_server.lsp.server import Server
     from magy_server.lsp.surface import Surface
     from magy_server.lsp.transport import Handler
 
 LOG = logging.getLogger(__name__)
-WARMING = ("magy/session/new", "magy/session/resume", "magy/session/subscribe")
+WARMING = (
+    "magy/session/new", "magy/session/resume", "magy/session/subscribe", "magy/rewrite/start",
+)  # fmt: skip
+
+Way = Literal["document", "message", "none"]
+WAYS: Sequence[Way] = ("document", "message", "none")
 
 Compose = Callable[
     [Sequence[str], Mapping[str, Any], "Editor | None", Sequence["Listener"]],
@@ -38,15 +44,22 @@ Compose = Callable[
 
 
 class Front:
-    """`lsp.server.FrontDoor`. `compose` gives the composition root; it may import what is slow."""
+    """`lsp.server.FrontDoor`. `compose` gives the composition root, `examine` the doctor; they may
+    import what is slow."""
 
     version = __version__
     experimental: Mapping[str, Any] = {"version": __version__, "protocol": 1}
     commands: Sequence[str] = COMMANDS
     standard: Sequence[str] = STANDARD
 
-    def __init__(self, compose: Callable[[], Compose], scratch: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        compose: Callable[[], Compose],
+        scratch: Callable[[], str],
+        examine: Callable[[], Examine],
+    ) -> None:
         self._compose = compose
+        self._examine = examine
         self._scratch = scratch
         self._stack = AsyncExitStack()
         self._door: Door | None = None
@@ -58,12 +71,17 @@ class Front:
         """pygls announces what is registered with it; the requests come to us (`standard`)."""
         from lsprotocol import types
 
-        lens, action = types.CodeLensOptions(), types.CodeActionOptions(code_action_kinds=KINDS)
+        lens = types.CodeLensOptions()
+        action = types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
         server.feature(types.TEXT_DOCUMENT_CODE_LENS, lens)(_announced)
         server.feature(types.TEXT_DOCUMENT_CODE_ACTION, action)(_announced)
+        server.feature(types.CODE_ACTION_RESOLVE)(_announced)
 
     async def start(self, server: Server) -> Mapping[str, Handler]:
-        """Raises MagyError; the person is told in a window as well."""
+        """Raises MagyError; the person is told in a window as well, and may ask the doctor."""
+        from magy_server.lsp.doctor import handlers
+
+        server.connection.methods.update(handlers(self._examine, _roots(server)))
         try:
             return await self._start(server)
         except MagyError as error:
@@ -77,6 +95,7 @@ class Front:
 
         from magy_server.lsp.announce import Announcer
         from magy_server.lsp.door import Door
+        from magy_server.lsp.plain import Home
         from magy_server.lsp.surface import Surface
 
         about = Announced(server.pygls.protocol.options)
@@ -89,10 +108,13 @@ class Front:
         announcer.engine = engine
         engine.runner.broken = lambda stream, sentence: _say_broken(server, stream, sentence)
         outbox = server.connection.outbox
-        surface = self._surface = Surface(server, engine, editor, about, roots, spawn)
-        self._door = Door(
-            engine, trust, outbox, roots, self._scratch(), about.client, surface.groups
-        )
+        scratch = self._scratch()
+        home = Home(
+            roots, scratch, lambda root: trust.settings(root).default_agent,
+            lambda: announcer.running,
+        )  # fmt: skip
+        surface = self._surface = Surface(server, engine, editor, about, home, spawn, self._examine)
+        self._door = Door(engine, trust, outbox, roots, scratch, about.client, surface.groups)
         self._resuming = server.connection.spawn(_resume(engine, roots))
         for root in roots:
             if ignored := trust.ignored(root):
@@ -101,7 +123,7 @@ class Front:
         for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
             server.show(f"Magy: {problem}", MessageType.Warning)
         server.commands.update(surface.plain.commands())
-        methods = {**self._door.methods(), **surface.plain.methods()}
+        methods = {**surface.plain.noting(self._door.methods()), **surface.plain.methods()}
         for name in WARMING:
             methods[name] = self._warming_too(methods[name], engine, server)
         return methods
@@ -145,9 +167,19 @@ class Announced:
         self.interactions = bool(offers.get("interactions"))
         self.review = bool(offers.get("review"))
         """It draws hunks itself, and wants to hear `magy/review/changed`."""
+        usual: Way = "none" if self.interactions else "document"
+        wanted = [way for way in WAYS if way == offers.get("answers")]
+        self.answers: Way = wanted[0] if wanted else usual
+        """How it is shown what came of a command. A client that shows transcripts needs nothing."""
         self.lenses = bool(offers.get("lenses", not self.review))
-        self.editor = [k for k, on in editor.items() if on] if isinstance(editor, dict) else []
+        self.editor = _offered(editor) if isinstance(editor, dict) else []
         self.settings: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
+
+
+def _offered(editor: Mapping[str, Any]) -> list[str]:
+    """What the editor can be asked. Code to evaluate can only be in a language that Magy has a tool
+    for."""
+    return [name for name, on in editor.items() if on and (name != "eval" or on == "elisp")]
 
 
 async def _announced(*arguments: Any) -> None:

@@ -86,7 +86,7 @@ def actions(
         if len(file.hunks) > 1:
             whole = {"uri": file.uri, "proposed": file.mode == "proposed"}
             found.extend(_choices(whole, f"all {len(file.hunks)} changes in this file"))
-    wanted = [action for action in found if _asked_for(str(action["kind"]), only)]
+    wanted = [action for action in found if asked_for(str(action["kind"]), only)]
     return [action | {"tags": [LLM_GENERATED]} for action in wanted] if tags else wanted
 
 
@@ -115,7 +115,7 @@ def touches(hunk: ReviewHunk, range: Range) -> bool:
     return first < end and start <= last
 
 
-def _asked_for(kind: str, only: Sequence[str] | None) -> bool:
+def asked_for(kind: str, only: Sequence[str] | None) -> bool:
     """Kinds are a hierarchy: who asks for `quickfix` gets `quickfix.magy.accept`, too."""
     return only is None or any(kind == want or kind.startswith(f"{want}.") for want in only)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from magy_server.lsp import editor_wire as editor
 from magy_server.lsp import review_wire as review
+from magy_server.lsp import rewrite_wire as rewrite
 from magy_server.lsp.wire import (
     AgentsParams,
     AgentsResult,
@@ -116,6 +118,15 @@ CLIENT_TO_SERVER = (
            "What an edit, in any format, would do to the live texts. Changes nothing."),
     Method("magy/edit/apply", review.EditApplyParams, review.EditResult,
            "Do it; the changes are then under review like an agent's."),
+    Method("magy/context/get", editor.ContextParams, editor.ContextResult,
+           "What is around the cursor, as blocks for a prompt: shown to the person, then sent."),
+    Method("magy/prompt/complete", editor.CompleteParams, editor.CompleteResult,
+           "What may follow an `@`: files, symbols, and at the beginning skills and commands."),
+    Method("magy/doctor/run", editor.DoctorParams, editor.DoctorResult,
+           "What is wrong here, and how to mend it. Takes half a minute at most."),
+    Method("magy/rewrite/start", rewrite.RewriteStartParams, rewrite.RewriteStartResult,
+           "Rewrite a place of a file by an instruction: answers at once; magy/rewrite/draft tells "
+           "the rest. The change is then under review like an agent's."),
     Method("magy/workspace/trust", TrustParams, TrustResult,
            "Whether a project's own configuration may do more than narrow; sets it if asked."),
 )  # fmt: skip
@@ -127,7 +138,21 @@ SERVER_TO_CLIENT = (
     Method("magy/review/changed", review.ReviewChanged, None,
            "Decisions, edits, or typing that has paused changed what is pending in these files. "
            "Sent to who announced `review` or `interactions`."),
+    Method("magy/rewrite/draft", rewrite.RewriteDraft, None,
+           "How far a rewrite is that this client started, or that was taken up again after a "
+           "crash and this client announced `review` or `interactions`."),
     Method("magy/session/listChanged", ListChanged, None, "A session's row changed."),
     Method("magy/editor/save", SaveParams, SaveResult,
            "Save a buffer. Only sent if the client announced `editor.save`."),
+    Method("magy/editor/diagnostics", editor.DiagnosticsParams, editor.DiagnosticsAnswer,
+           "What checkers found. Only sent if announced, as all that follow; to be answered at "
+           "once, from what the editor knows already."),
+    Method("magy/editor/definition", editor.PlaceParams, editor.LocationsAnswer,
+           "Where the name at this place is defined."),
+    Method("magy/editor/references", editor.PlaceParams, editor.LocationsAnswer,
+           "Where the name at this place is used."),
+    Method("magy/editor/symbols", editor.SymbolsParams, editor.SymbolsAnswer,
+           "The definitions in a file, or those of the workspace by name."),
+    Method("magy/editor/eval", editor.EvalParams, editor.EvalAnswer,
+           'Evaluate code, which a person has allowed. Announced as `eval: "elisp"`.'),
 )  # fmt: skip

@@ -3,14 +3,27 @@
 ACCEPT, REJECT, COMMENT = "magy.hunk.accept", "magy.hunk.reject", "magy.hunk.comment"
 ACCEPT_ALL, REJECT_ALL = "magy.file.acceptAll", "magy.file.rejectAll"
 NEXT, PREVIOUS = "magy.review.next", "magy.review.previous"
-COMMANDS = (ACCEPT, REJECT, COMMENT, ACCEPT_ALL, REJECT_ALL, NEXT, PREVIOUS)
+RUN, PROMPT, REWRITE = "magy.action.run", "magy.prompt", "magy.rewrite"
+CANCEL, NEW, SHOW = "magy.cancel", "magy.session.new", "magy.transcript.show"
+COMMANDS = (
+    ACCEPT, REJECT, COMMENT, ACCEPT_ALL, REJECT_ALL, NEXT, PREVIOUS,
+    RUN, PROMPT, REWRITE, CANCEL, NEW, SHOW,
+)  # fmt: skip
+PLACED = (RUN, REWRITE)
+"""Those that may replace what stands at a place: meant as the text is when the command comes."""
 
 ACCEPT_KIND, REJECT_KIND = "quickfix.magy.accept", "quickfix.magy.reject"
-KINDS = (ACCEPT_KIND, REJECT_KIND)
+CANCEL_KIND, SHOW_KIND = "source.magy.cancel", "source.magy.transcript"
+KINDS = (
+    ACCEPT_KIND, REJECT_KIND,
+    "quickfix.magy", "refactor.magy", "refactor.rewrite.magy", "source.magy",
+)  # fmt: skip
 
+CODE_ACTION, RESOLVE = "textDocument/codeAction", "codeAction/resolve"
 STANDARD = (
     "textDocument/codeLens",
-    "textDocument/codeAction",
+    CODE_ACTION,
+    RESOLVE,
     "workspace/textDocumentContent",
 )
 """Requests of the standard protocol that the front door answers."""

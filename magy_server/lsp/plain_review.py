@@ -60,8 +60,8 @@ class PlainReview:
     def methods(self) -> Mapping[str, Handler]:
         return {
             "textDocument/codeLens": self._code_lens,
-            "textDocument/codeAction": self._code_action,
-            "workspace/textDocumentContent": self._content,
+            "textDocument/codeAction": self.code_action,
+            "workspace/textDocumentContent": self.content,
         }
 
     def commands(self) -> Mapping[str, Command]:
@@ -82,7 +82,7 @@ class PlainReview:
             return []
         return lenses.lenses(await self._view.shown(_document(params)))
 
-    async def _code_action(self, params: dict[str, Any]) -> Any:
+    async def code_action(self, params: dict[str, Any]) -> Any:
         range, context = lenses.parse_range(params.get("range")), params.get("context")
         if range is None:
             raise InvalidRequest("textDocument/codeAction: `range` is missing or malformed.")
@@ -90,7 +90,7 @@ class PlainReview:
         files = await self._view.shown(_document(params))
         return lenses.actions(files, range, only if type(only) is list else None, self._tags)
 
-    async def _content(self, params: dict[str, Any]) -> Any:
+    async def content(self, params: dict[str, Any]) -> Any:
         uri = params.get("uri")
         if type(uri) is not str:
             raise InvalidRequest("workspace/textDocumentContent: `uri` is missing.")

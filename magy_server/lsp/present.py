@@ -21,6 +21,7 @@ def session_info(info: StreamInfo) -> wire.SessionInfo:
         cwd=about.get("cwd", ""),
         root=info.root,
         title=about.get("title") or None,
+        agent=about.get("options", {}).get("agent", ""),
         updated_at=stamp(info.updated),
         state=about.get("state", "idle"),
         turns=about.get("turns", 0),

@@ -14,7 +14,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import orjson
 from cattrs import transform_error
@@ -88,6 +88,10 @@ class _Protocol(LanguageServerProtocol):
         result.capabilities.experimental = {"magy": dict(self.experimental)}
         return result
 
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        cast(LiveWorkspace, self.workspace).update_all(params.text_document, params.content_changes)
+
     @property
     def initialized(self) -> bool:
         return self._workspace is not None
@@ -157,13 +161,12 @@ class Server:
         for name in front.standard:
             connection.methods[name] = partial(self._too_early, name)
         connection.pending = self._ready
+        connection.arrived = lambda *request: self.workspace.asked(*request)
         connection.open(self.pygls.protocol)
 
     @property
     def workspace(self) -> LiveWorkspace:
-        workspace = self.pygls.workspace
-        assert isinstance(workspace, LiveWorkspace)
-        return workspace
+        return cast(LiveWorkspace, self.pygls.workspace)
 
     @property
     def client(self) -> types.ClientCapabilities:

@@ -13,6 +13,8 @@ import logging
 import os
 import select
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import cast
 
@@ -27,7 +29,8 @@ updates, and half the speed."""
 
 
 def claim() -> tuple[int, int]:
-    """Takes standard input and output for the protocol: the private descriptors, closed on exec."""
+    """Takes standard input and output for the protocol: the private descriptors, closed on exec.
+    The process now lives no longer than the client."""
     stdin = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
     stdout = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
     null = os.open(os.devnull, os.O_RDWR)
@@ -41,7 +44,23 @@ def claim() -> tuple[int, int]:
     if widen := getattr(fcntl, "F_SETPIPE_SZ", None):  # Linux
         with contextlib.suppress(OSError):  # no pipe, or more than the user may have
             fcntl.fcntl(stdout, widen, PIPE_SIZE)
+    end_with_client(stdin)
     return stdin, stdout
+
+
+def end_with_client(stdin: int, grace: float = 60.0) -> None:
+    """Ends the process `grace` seconds after the client has gone, if it has not ended by then in
+    the orderly way: something may keep its event loop from ever hearing of it."""
+    watched = os.dup(stdin)
+
+    def watch() -> None:
+        gone = select.poll()
+        gone.register(watched, 0)  # what is told without being asked for: that the other end closed
+        gone.poll()
+        time.sleep(grace)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="client gone", daemon=True).start()
 
 
 class Reader(asyncio.Protocol):

@@ -9,19 +9,27 @@ from typing import Any
 from lsprotocol import types
 
 from magy_server.core.errors import EditorError, MagyError
+from magy_server.core.ports import Files
 from magy_server.engine.engine import Engine
+from magy_server.engine.reviews import Reviews
+from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.checkpoints import CheckpointVerbs
+from magy_server.lsp.context import ContextVerbs
+from magy_server.lsp.doctor import Examine
 from magy_server.lsp.door import place
 from magy_server.lsp.edits import EditVerbs
 from magy_server.lsp.front import Announced
+from magy_server.lsp.knowing import knowing
 from magy_server.lsp.places import SCHEME
+from magy_server.lsp.plain import Home, Plain
 from magy_server.lsp.plain_review import PlainReview, Window
+from magy_server.lsp.pointing import Pointing
+from magy_server.lsp.reach import Reach
 from magy_server.lsp.review import ReviewVerbs, View
 from magy_server.lsp.review_news import ReviewNews
+from magy_server.lsp.rewrite import RewriteVerbs
 from magy_server.lsp.server import Server
 from magy_server.lsp.workspace import LiveEditor
-
-LLM_GENERATED = types.CodeActionTag.LlmGenerated
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
@@ -36,35 +44,35 @@ class Surface:
         engine: Engine,
         editor: LiveEditor,
         about: Announced,
-        roots: Sequence[str],
+        home: Home,
         spawn: Spawn,
+        examine: Callable[[], Examine],
     ) -> None:
         reviews, files = engine.world.reviews, engine.world.files
         if reviews is None or files is None:
             raise MagyError("Magy was put together without reviews.", reason="not_started")
         self._server = server
+        roots = home.roots
         can = Abilities(server.client)
         view = View(reviews, files, server.workspace, roots, about.client)
         verbs = ReviewVerbs(view, lambda cwd: place(cwd, roots)[0])
-        self.plain = PlainReview(
-            view,
-            verbs,
-            Window(server.show, self._reveal, editor.unseen),
-            server.connection.spawn,
-            shows_lenses=about.lenses,
-            tags=can.tags,
-        )
+        review = PlainReview(
+            view, verbs, Window(server.show, self._reveal, editor.unseen), server.connection.spawn,
+            shows_lenses=about.lenses, tags=can.tags,
+        )  # fmt: skip
+        self.rewrites = _rewrites(server, engine, about, roots)
+        reach = Reach(engine.world, roots)
+        contexts = ContextVerbs(server.workspace, editor, reach)
+        self.plain = Plain(
+            server, engine, about, home, spawn, can, review,
+            Pointing(server.workspace, contexts, reach), self.rewrites.command,
+        )  # fmt: skip
         self.groups: Mapping[str, object] = {
             "review": verbs,
+            "rewrite": self.rewrites,
             "checkpoint": CheckpointVerbs(engine),
-            "edit": EditVerbs(
-                reviews,
-                files,
-                engine.world.store,
-                lambda cwd: place(cwd, roots),
-                next(iter(roots), None),
-                about.client,
-            ),
+            "edit": _edits(engine, reviews, files, about, roots),
+            **knowing(engine, editor, reach, contexts, spawn, examine),
         }
         self._shows = can.show_document
         self._news = ReviewNews(
@@ -73,16 +81,19 @@ class Surface:
             server.connection.request,
             spawn,
             lenses=about.lenses and can.refresh_lenses,
-            texts=self.plain.texts,
+            texts=review.texts,
         )
         server.workspace.touched = self._news.touched
         spawn(view.learn())
+        spawn(self.rewrites.resume())
         if can.texts:
             spawn(self._offer_texts())
 
     def close(self) -> None:
         self._server.workspace.touched = lambda uri: None
         self._news.close()
+        self.plain.close()
+        self.rewrites.close()
 
     async def _offer_texts(self) -> None:
         """pygls does not announce it (as of 2.1), so it is registered afterwards."""
@@ -93,8 +104,7 @@ class Surface:
 
     async def _reveal(self, uri: str, range: Mapping[str, Any]) -> None:
         if self._shows:
-            params = {"uri": uri, "takeFocus": True, "selection": range}
-            await self._ask("window/showDocument", params)
+            await self.plain.show_document(uri, range, True)
 
     async def _ask(self, method: str, params: Any) -> None:
         """The client may refuse: then it has not."""
@@ -104,17 +114,28 @@ class Surface:
             return
 
 
-class Abilities:
-    """What the client can, of what matters here."""
+def _edits(
+    engine: Engine, reviews: Reviews, files: Files, about: Announced, roots: Sequence[str]
+) -> EditVerbs:
+    return EditVerbs(
+        reviews,
+        files,
+        engine.world.store,
+        lambda cwd: place(cwd, roots),
+        next(iter(roots), None),
+        about.client,
+    )
 
-    def __init__(self, client: types.ClientCapabilities) -> None:
-        window, workspace, document = client.window, client.workspace, client.text_document
-        shown = window.show_document if window else None
-        self.show_document = bool(shown and shown.support)
-        lens = workspace.code_lens if workspace else None
-        self.refresh_lenses = bool(lens and lens.refresh_support)
-        texts = workspace.text_document_content if workspace else None
-        self.texts = bool(texts and texts.dynamic_registration)
-        action = document.code_action if document else None
-        tags = action.tag_support if action else None
-        self.tags = bool(tags and LLM_GENERATED in tags.value_set)
+
+def _rewrites(
+    server: Server, engine: Engine, about: Announced, roots: Sequence[str]
+) -> RewriteVerbs:
+    return RewriteVerbs(
+        engine,
+        server.workspace,
+        server.connection.outbox,
+        lambda cwd: place(cwd, roots),
+        roots,
+        lambda text: server.show(text, types.MessageType.Warning),
+        tells=about.interactions or about.review,
+    )

@@ -96,6 +96,11 @@ class Connection:
         """Requests and notifications that are ours. May grow at any time."""
         self.pending: Callable[[str], Awaitable[None]] | None = None
         """Waits until a method of ours is known; None when all that will be known are."""
+        self.arrived: Callable[[asyncio.Task[None], str, dict[str, Any]], object] = (
+            lambda task, method, params: None
+        )
+        """Called with (task, method, params) as a request of ours comes, before any later message
+        is looked at: what runs in the task may find more messages handled already."""
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[tuple[int, str]] = self._loop.create_future()
         self.shutting_down = False
@@ -220,7 +225,9 @@ class Connection:
         elif method in self.methods or method.startswith("magy/"):
             params = message.get("params")
             if params is None or type(params) is dict:
-                self._tasks[id] = self._loop.create_task(self._serve(id, method, params or {}))
+                task = self._loop.create_task(self._serve(id, method, params or {}))
+                self._tasks[id] = task
+                self.arrived(task, method, params or {})
             else:
                 self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
         else:

@@ -20,6 +20,8 @@ from magy_server.edits.text import plain
 from magy_server.lsp.documents import Positions
 
 Changes = tuple[TextChange, ...]
+FEW = 64
+"""Parts of an edit that is looked for after every keystroke."""
 
 
 class Verdict:
@@ -82,11 +84,24 @@ class Verdict:
             return
         self._untouched = self._untouched and shown in self._some
         # The longer step first: its last part alone may look like the whole.
-        for before, changes in dict.fromkeys((self._before[0], self._before[-1])):
-            if before != self._base and self._was(before, changes, text):
+        # Where nobody has typed there is nothing to find: the rest of the edit is to come.
+        steps = () if self._untouched else (self._before[0], self._before[-1])
+        for before, changes in dict.fromkeys(steps):
+            if before == self._base or not self._may_be(before, text):
+                continue
+            if self._was(before, changes, text):
                 return
         _, newest = self._before[-1]
         self._before.append((text, newest if newest is None else carried(newest, typed)))
+
+    def _may_be(self, before: str, text: str) -> bool:
+        """False if so little was changed that it cannot be an edit of many parts, which it would
+        take long to be sure of."""
+        if len(self._changes) <= FEW:
+            return True
+        made = span(before, text)
+        reach = self._changes[-1].start - self._changes[0].end
+        return 2 * max(made.end - made.start, len(made.text)) >= reach
 
     def _was(self, before: str, moved: Changes | None, text: str) -> bool:
         """Whether `text` is `before` with the edit."""

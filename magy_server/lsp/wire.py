@@ -105,6 +105,7 @@ class SessionInfo(Wire):
     cwd: str
     root: str | None = Field(default=None, description="Workspace root; null: a global session")
     title: str | None = None
+    agent: str = Field(default="", description="`rewrite`: of a magy/rewrite/start")
     updated_at: str | None = Field(default=None, description="ISO 8601, UTC")
     state: str = Field(default="idle", description="idle | running | requires_action")
     turns: int = 0

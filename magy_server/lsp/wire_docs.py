@@ -14,9 +14,20 @@ def describe(methods: Iterable[Method]) -> Iterable[str]:
     for method in methods:
         kind = "request" if method.result else "notification"
         yield f"### `{method.name}` ({kind})\n\n{method.about}\n"
-        yield from _table("Params", method.params)
-        if method.result:
-            yield from _table("Result", method.result)
+        yield from _shapes("Params", method)
+
+
+def commands(methods: Iterable[Method]) -> Iterable[str]:
+    """The same for commands."""
+    for method in methods:
+        yield f"### `{method.name}`\n\n{method.about}\n"
+        yield from _shapes("Argument", method)
+
+
+def _shapes(given: str, method: Method) -> Iterable[str]:
+    yield from _table(given, method.params)
+    if method.result:
+        yield from _table("Result", method.result)
 
 
 def _table(title: str, model: type[Wire]) -> Iterable[str]:

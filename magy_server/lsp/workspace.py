@@ -6,17 +6,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
+from magy_server.core.knowledge import Question
 from magy_server.core.ports import Buffer
 from magy_server.edits.diff import apply
 from magy_server.edits.model import TextChange
 from magy_server.lsp.documents import LiveDocument, LiveWorkspace, Positions
+from magy_server.lsp.knowledge import Knower
 from magy_server.lsp.transport import ClientError, Connection, NotAnswered
 from magy_server.lsp.verify import Verdict
 
+A = TypeVar("A")
 SAVE = 60.0
 """Seconds in which an editor saves a file, or has not."""
 SOON = 1.0
@@ -47,6 +50,7 @@ class LiveEditor:
         self._workspace = workspace
         self._versioned = versioned
         self._offers = frozenset(offers)
+        self._knower = Knower(connection, workspace, self._offers)
         self._show = show
         self._patience = patience
         self._answer = answer
@@ -93,6 +97,13 @@ class LiveEditor:
             answer = await self._connection.request("magy/editor/save", {"uri": document.uri}, SAVE)
             return type(answer) is dict and answer.get("saved") is True
         return False
+
+    @property
+    def knows(self) -> frozenset[str]:
+        return self._knower.knows
+
+    async def ask(self, question: Question[A]) -> A:
+        return await self._knower.ask(question)
 
     def _current(self, buffer: Buffer) -> None:
         """The document is still as it is in `buffer`. Raises EditRefused."""

@@ -29,7 +29,7 @@ from magy_server.tools.paths import Place
 from magy_server.tools.patience import to_end
 from magy_server.tools.text import decode, digest
 
-ATTEMPTS = 3
+ATTEMPTS = 20
 """How often a change is worked out again because the buffer moved on meanwhile."""
 
 _busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

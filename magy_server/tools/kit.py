@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from magy_server.core.tool import Tool
 from magy_server.tools.editing import edit_file, write_file
+from magy_server.tools.editor_eval import emacs_eval
+from magy_server.tools.editor_knowledge import KNOWLEDGE_TOOLS
 from magy_server.tools.files import read_file
 from magy_server.tools.git import git_tools
 from magy_server.tools.listing import list_dir
 from magy_server.tools.patch import apply_patch
 from magy_server.tools.plan import update_plan
 from magy_server.tools.process import Processes
+from magy_server.tools.rewriting import replace_selection
 from magy_server.tools.search import search_tools
 from magy_server.tools.shell import shell_tools
 from magy_server.tools.web import web_tools
@@ -45,5 +48,8 @@ def make_tools(processes: Processes, options: Options = USUAL) -> list[Tool]:
         *shell_tools(processes, options.bash_timeout),
         *git_tools(processes),
         *web_tools(options.search_url),
+        *KNOWLEDGE_TOOLS,
+        emacs_eval,
         update_plan,
+        replace_selection,
     ]

@@ -1,4 +1,5 @@
-"""What a prompt mentions: `@path` and `@skill` in the words of a person -> content for the model.
+"""What a prompt mentions: `@path`, `@skill` and `@sym:NAME` in the words of a person -> content for
+the model.
 
 The words stay as they are; what they mention is added behind them. Only what exists below the
 workspace root is a mention: `@pytest.fixture`, `@alice` and `me@example.org` are none.
@@ -10,6 +11,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -23,6 +25,7 @@ from magy_server.edits.text import plain
 from magy_server.tools import disk, pictures
 from magy_server.tools.pages import Page
 from magy_server.tools.paths import Place, resolve, resource
+from magy_server.tools.symbol_mentions import SYMBOL, definitions
 
 MOST = 50
 """Mentions of one prompt that are followed; a pasted log may have any number of `@`."""
@@ -65,21 +68,26 @@ async def expand(
     """`content` with what its texts mention, and the bytes of the pictures among that.
 
     A file or directory is linked, a picture shown, and of `@path:10-20` the lines are given: from
-    the open buffer if `editor` has one. `@name` at the very beginning gives the text of the skill
-    of that name. A picture that models would not take is only linked, and so is a file that `rules`
-    do not allow to be read unasked: what a person pastes may mention anything. Without any source
-    of rules all may be read. `root` is canonical.
+    the open buffer if `editor` has one. `@sym:name` gives the definition that `editor` knows, and
+    `@name` at the very beginning the text of the skill of that name. A picture that models would
+    not take is only linked, and so is a file that `rules` do not allow to be read unasked: what a
+    person pastes may mention anything. Without any source of rules all may be read. `root` is
+    canonical.
     """
     if not any(isinstance(part, Text) and "@" in part.text for part in content):
         return tuple(content), {}
     parts = await asyncio.to_thread(_found, root, content, skills or {})
+    for part, found in zip(content, parts, strict=True):
+        if isinstance(part, Text) and SYMBOL in part.text:
+            may_read = partial(_may_read, rules)
+            found += await definitions(root, part.text, editor, may_read)
     paths = {m.place.path for part in parts for m in part if isinstance(m, Mention) and m.lines}
     buffers = {path: editor.buffer(path) for path in paths} if editor else {}
     live = {path: plain(buffer.text) for path, buffer in buffers.items() if buffer}
     return await asyncio.to_thread(_joined, content, parts, _Maker(live, rules))
 
 
-Parts = Sequence[Sequence[Mention | Content]]
+Parts = Sequence[list[Mention | Content]]
 """For each part of a prompt what it mentions."""
 
 
@@ -224,7 +232,7 @@ class _Maker:
     def content(self, mention: Mention) -> Content:
         place, lines = mention
         link = _link(place)
-        if not self._may_read(place):
+        if not _may_read(self._rules, place):
             return link  # nobody can be asked here; read_file asks
         try:
             if lines:
@@ -232,11 +240,6 @@ class _Maker:
             return self._picture(place) or link
         except (ToolError, InvalidRequest):
             return link  # the model may read it, and is then told what is wrong with it
-
-    def _may_read(self, place: Place) -> bool:
-        found = Facts(resources=(resource(place.root, place.path, "read"),))
-        decision = permit.decide(found, "read", "read", self._rules)
-        return not self._rules or decision.action == "allow"
 
     def _lines(self, place: Place, lines: tuple[int, int]) -> Embedded | None:
         first, last = lines
@@ -258,6 +261,11 @@ class _Maker:
         return image
 
 
+def _may_read(rules: Sequence[Ruleset], place: Place) -> bool:
+    found = Facts(resources=(resource(place.root, place.path, "read"),))
+    return not rules or permit.decide(found, "read", "read", rules).action == "allow"
+
+
 def _link(place: Place) -> Link:
     folder = "/" if Path(place.path).is_dir() else ""
     return Link(uri=Path(place.path).as_uri(), name=f"{place.name}{folder}")
@@ -274,4 +282,13 @@ def read_skills(folder: Path) -> dict[str, str]:
         text = file.read_text("utf-8")
         matter = re.match(r"\ufeff?---\s*\n.*?\n---\s*\n", text, re.DOTALL)
         found[file.parent.name] = text[matter.end() if matter else 0 :].strip()
+    return found
+
+
+def described_skills(folder: Path) -> dict[str, str]:
+    """Name -> what it is for, of the same files. Blocks."""
+    found = {}
+    for file in sorted(folder.glob("*/SKILL.md")):
+        about = re.search(r"^description:[ \t]*(.+)$", file.read_text("utf-8"), re.MULTILINE)
+        found[file.parent.name] = about[1].strip().strip("\"'") if about else ""
     return found

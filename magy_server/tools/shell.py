@@ -13,7 +13,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools import shell_facts
-from magy_server.tools.harmless import harmless
+from magy_server.tools.only_reads import only_reads
 from magy_server.tools.output import SHOWN
 from magy_server.tools.patience import to_end
 from magy_server.tools.process import Command, Processes, ending
@@ -51,7 +51,7 @@ def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
         if background:
             processes.check_room(ctx.session)
             return _in_background(processes, ctx, await _opened(processes, ctx, command))
-        if harmless(ctx.facts):
+        if only_reads(ctx.facts):
             return await _in_foreground(ctx, await _opened(processes, ctx, command), timeout)
         async with trees.around(ctx.root, ctx.editor) as around:
             running = await _opened(processes, ctx, command)

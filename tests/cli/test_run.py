@@ -377,3 +377,10 @@ def test_a_slow_reader_does_not_make_it_deaf(magy: Magy) -> None:
         assert running.wait(20) == 130
         assert running.stdout
         running.stdout.close()
+
+
+def test_without_an_editor_there_is_none_of_its_knowledge(magy: Magy) -> None:
+    magy.script('prompt: hello\ncall: emacs_eval {"code": "1"}\n---\ntext: "{{last}}"\n')
+    said = magy("run", "hello").stdout
+    assert "There is no tool 'emacs_eval'" in said
+    assert "find_definition" not in said and "list_symbols" not in said

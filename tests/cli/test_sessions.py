@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.cli.transcript import fenced
 from magy_server.core import codec
 from magy_server.core.events import Entry
+from magy_server.core.markdown import fenced
 from magy_server.core.ports import Batch
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
@@ -224,7 +224,7 @@ def test_what_runs_elsewhere_is_not_deleted(magy: Magy) -> None:
 
 
 def test_a_session_that_runs_elsewhere_can_be_watched(magy: Magy) -> None:
-    magy.script("text: It begins. \ndelay: 4\ntext: It ends.\n")
+    magy.script("text: It begins. \ndelay: 8\ntext: It ends.\n")
     with magy.start("run", "hello") as running:
         watched = magy("sessions", "resume", magy.wait_for_turn())
         out, _ = running.communicate(timeout=30)

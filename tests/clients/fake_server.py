@@ -9,6 +9,7 @@ the n-th turn, the last turn serves for all later ones. A turn is a list of step
     {"error": {"code": ..., "message": ...}} an error response
     {"notify": METHOD, "params": ...}        a notification; "times": N repeats it
     {"request": METHOD, "params": ...}       a request to the client; its answer goes to LOG
+    {"silent": true}                         no response, as of a server that hangs
     {"exit": CODE}                           dies at once
 
 The string "$KEY" stands for that key of the message's params. Every message that comes in is
@@ -77,6 +78,8 @@ class FakeServer:
                     self._asked += 1
                     body = {"id": f"fake-{self._asked}", "method": name}
                     self._send({**body, "params": step.get("params", {})})
+                case {"silent": _}:
+                    answered = True
                 case {"exit": code}:
                     os._exit(code)
                 case _:

@@ -13,12 +13,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+
+from tests.clients.driven import xvfb
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -95,7 +96,7 @@ def run_file() -> Callable[[str], str]:
     def run(file: str) -> str:
         names = " ".join(name for name, _ in deftests(file))
         code = f"(ert-run-tests-batch-and-exit '(member {names}))"
-        done = emacs(*packages(), "-l", file, "--eval", code)
+        done = emacs(*packages(), "-l", file, "--eval", code, timeout=110)
         return done.stdout + done.stderr
 
     return run
@@ -152,9 +153,70 @@ def test_speaks_only_methods_of_the_wire() -> None:
     assert used <= wire
 
 
+def test_package_lint_has_nothing_to_say() -> None:
+    if emacs(*packages(), "--eval", '(princ (locate-library "package-lint"))').stdout == "nil":
+        missing("package-lint is not installed (Debian: apt install elpa-package-lint)")
+    main = f'(setq package-lint-main-file "{CLIENT / "magy.el"}")'
+    done = emacs(
+        *packages(), "--eval", f"(progn (require 'package-lint) {main})",
+        "-f", "package-lint-batch-and-exit", *map(str, SOURCES),
+    )  # fmt: skip
+    said = [line for line in (done.stdout + done.stderr).splitlines() if ": " in line]
+    # One from before Emacs 28 takes it for a slip of the pen.
+    assert [line for line in said if "uninstallable in all released Emacs" not in line] == []
+    assert not done.returncode or said
+
+
+def test_no_option_is_without_effect() -> None:
+    texts = {source.name: source.read_text("utf-8") for source in SOURCES}
+    options = texts.pop("magy-options.el")
+    names = re.findall(r"^\(defcustom (magy-[a-z-]+)", options, re.MULTILINE)
+    assert len(names) > 30
+    of_the_server = options[options.index("(defconst magy-options--of-the-server") :]
+    used = set(re.findall(r"[a-z-]+", of_the_server + "".join(texts.values())))
+    assert set(names) <= used
+
+
+def test_tool_groups_are_the_servers_permission_keys() -> None:
+    from magy_server.tools import kit
+    from magy_server.tools.process import Processes
+
+    options = (CLIENT / "magy-options.el").read_text("utf-8")
+    found = re.search(r"\(defconst magy-tool-groups\s+'\(([^)]*)\)", options)
+    assert found
+    groups = set(found[1].split())
+    keys = {tool.key for tool in kit.make_tools(Processes())}
+    assert keys - groups <= {"bash_stop"}
+
+
+def test_documented_settings_are_settings() -> None:
+    """The guide's table of options that are settings of the server: names and defaults are so."""
+    from magy_server.config import Settings
+
+    rows = re.findall(
+        r"^\| `(magy-[a-z-]+)` \| (.*?) \| `([a-z_]+(?:\.[a-z_]+)?)`",
+        GUIDE.read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert len(rows) > 8
+    settings = Settings()
+    for option, default, path in rows:
+        value: Any = settings
+        for step in path.split("."):
+            value = getattr(value, step)
+        first = re.match(r'`?("?)(\w+)', default)
+        assert first
+        shown = {"t": True, "nil": ""}.get(first[2], first[2])
+        if path != "permission":
+            assert str(value).removesuffix(".0") == str(shown), option
+
+
 def test_documented_keys_are_bound() -> None:
     """Each row of the guide's key tables names what its keys do."""
-    rows = re.findall(r"^\| (`.+?`) \| (.*?) \|", GUIDE.read_text("utf-8"), re.MULTILINE)
+    tables = re.findall(
+        r"^\| key \|.*\n\|.*\n((?:\|.*\n)+)", GUIDE.read_text("utf-8"), re.MULTILINE
+    )
+    rows = re.findall(r"^\| (`.+?`) \| (.*?) \|", "".join(tables), re.MULTILINE)
     keys = [(key, row[1].strip("`")) for row in rows for key in re.findall(r"`(.+?)`", row[0])]
     assert len(keys) > 15
     looked_up = " ".join(
@@ -205,22 +267,6 @@ def test_in_a_window(tmp_path: Path) -> None:
     assert said["end"] is True
     assert said["header"] == " ? question  Make the tests pass · build · 18.4k tokens"
     assert "[Magy asks 1]" in said["line"]
-
-
-@contextmanager
-def xvfb() -> Iterator[str]:
-    """A display of its own; Xvfb picks a free number and writes it when it is ready."""
-    reader, writer = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writer), "-noreset", "-nolisten", "tcp"]
-    with subprocess.Popen(
-        [*command, "-screen", "0", "1200x900x24"], pass_fds=[writer], stderr=subprocess.DEVNULL
-    ) as server:
-        os.close(writer)
-        try:
-            with os.fdopen(reader) as number:
-                yield f":{number.readline().strip()}"
-        finally:
-            server.terminate()
 
 
 @pytest.mark.req("G022")

@@ -17,7 +17,8 @@ from .rules import EFFECTS, facts, file
 AGENTS = Path(__file__).parents[2] / "agents"
 HOME = "/home/someone"
 VISIBLE = ("build", "plan", "explore", "general")
-HIDDEN = ("compaction", "summary", "title")
+ANSWERING = ("compaction", "summary", "title")
+HIDDEN = (*ANSWERING, "rewrite")
 
 
 def load() -> dict[str, AgentSpec]:
@@ -180,7 +181,10 @@ def test_explore_only_looks() -> None:
     assert (spec.mode, spec.hidden) == ("subagent", False)
     assert set(spec.tools or ()) == {
         "read_file", "list_dir", "glob", "grep", "git_status", "git_diff", "git_log", "bash",
+        "diagnostics", "find_definition", "find_references", "list_symbols",
     }  # fmt: skip
+    assert not withholds([spec.rules, COMMON], "editor")
+    assert withholds([spec.rules, COMMON], "emacs_eval")
     for key in ("edit", "write", "net", "agent"):
         assert withholds([spec.rules, COMMON], key)
     assert judged("explore", "read", "a.py").action == "allow"
@@ -197,7 +201,15 @@ def test_general_is_build_without_delegation() -> None:
 
 
 @pytest.mark.req("E087", "E088", "E089")
-@pytest.mark.parametrize("agent", HIDDEN)
+def test_who_rewrites_can_change_what_is_selected_and_nothing_else() -> None:
+    spec = BUILT_IN["rewrite"]
+    assert (spec.mode, spec.hidden, spec.tools) == ("primary", True, ("replace_selection",))
+    for key in ("bash", "git", "net", "agent", "plan", "a_tool_to_come"):
+        assert withholds([spec.rules], key)
+    assert judged("rewrite", "edit", ".env", bypass=True).action == "deny"
+
+
+@pytest.mark.parametrize("agent", ANSWERING)
 def test_hidden_agents_can_do_nothing_but_answer(agent: str) -> None:
     spec = BUILT_IN[agent]
     assert (spec.mode, spec.hidden, spec.tools) == ("primary", True, ())

@@ -15,9 +15,11 @@ from magy_server.core.events import (
     Ended,
     Finished,
     Limits,
+    Part,
     Planned,
     Requeued,
     Resumed,
+    Section,
     Task,
     Text,
 )
@@ -37,7 +39,7 @@ from magy_server.core.steps import (
     next_step,
 )
 
-from .build import Log, call, finished, judged, prompted, started
+from .build import Log, briefed, call, finished, judged, prompted, started
 
 TEXT = Text(text="hello")
 
@@ -126,6 +128,46 @@ def test_a_steering_prompt_keeps_a_finished_turn_going() -> None:
     assert next_step(log.state) == Admit(("p2",), turn="p1", opens=False)
     log.add(Admitted(turn="p1", prompts=("p2",), opens=False))
     assert next_step(log.state) == CallModel()
+
+
+def last(*parts: Part, **fields: Any) -> Log:
+    """A reply in a turn that the tool `put` ends."""
+    return Log(briefed(tools=(Section(name="put", hash="h2"),), final=("put",))).begin().reply(
+        *parts, **fields
+    )  # fmt: skip
+
+
+def test_a_tool_that_ends_the_turn_ends_it_once_it_has_run() -> None:
+    for status in ("completed", "failed"):
+        log = last(call("1.0", "put")).add(judged("1.0"), started("1.0"))
+        assert next_step(log.state) == Wait()
+        assert next_step(log.add(finished("1.0", status=status)).state) == End("end_turn")
+
+
+def test_once_a_call_has_ended_the_turn_the_others_of_its_reply_are_not_run() -> None:
+    for status in ("completed", "failed"):
+        log = last(call("1.0", "put"), call("1.1", "put"), call("1.2", "bash"))
+        assert next_step(log.state) == Judge(("1.0",))
+        log.add(judged("1.0"), started("1.0"))
+        assert next_step(log.state) == Wait()
+        assert next_step(log.add(finished("1.0", status=status)).state) == End("end_turn")
+
+
+def test_a_call_that_could_not_run_leaves_the_end_of_the_turn_to_the_next() -> None:
+    log = last(call("1.0", "put"), call("1.1", "put"))
+    log.add(judged("1.0", "deny"), finished("1.0", status="failed"))
+    assert next_step(log.state) == Judge(("1.1",))
+
+
+def test_a_tool_that_ends_the_turn_may_be_called_again_when_it_could_not_run() -> None:
+    log = last(call("1.0", "put")).add(judged("1.0", "deny"), finished("1.0", status="failed"))
+    assert next_step(log.state) == CallModel()
+
+
+def test_a_reply_cut_short_is_not_asked_for_again_where_one_call_was_wanted() -> None:
+    log = last(call("1.0", "put"), stop="max_tokens")
+    log.add(judged("1.0", "deny"), finished("1.0", status="failed"))
+    assert next_step(log.state) == End("max_tokens")
 
 
 def test_the_queue_is_reordered_and_dropped() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from pathlib import Path
 
 import pytest
 
 from magy_server.doctor import Around, Check, Finding, examine
 from magy_server.doctor.installation import satisfies
-from magy_server.doctor.report import harmless
+from magy_server.doctor.report import show
 
 GOOD = Finding("good", "ok", "It is well.")
 
@@ -62,4 +63,8 @@ def test_versions_are_compared_by_their_numbers(version: str, bounds: str, fits:
 
 
 def test_nothing_that_is_shown_steers_the_terminal() -> None:
-    assert harmless("a\x1b[31mb\n\tc\u202ed\x07") == "a�[31mb c�d�"
+    out = io.StringIO()
+    odd = "a\x1b[31mb\n\tc\u202ed\x07"
+    show([Finding("models", "problem", odd, odd)], out)
+    assert out.getvalue().count("ab c<U+202E>d<U+0007>\n") == 2
+    assert out.getvalue().replace("\n", "").isprintable()

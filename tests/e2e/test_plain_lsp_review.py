@@ -71,6 +71,7 @@ class Plain:
         ]
 
     async def actions(self, path: Path, line: int, **context: Any) -> list[Any]:
+        """Those of the review; `test_plain_actions.py` has the others."""
         at = {"line": line, "character": 0}
         params = {
             "textDocument": {"uri": path.as_uri()},
@@ -78,7 +79,8 @@ class Plain:
             "context": {"diagnostics": [], **context},
         }
         found: list[Any] = await self.client.request("textDocument/codeAction", params)
-        return found
+        kinds = ("quickfix.magy.accept", "quickfix.magy.reject")
+        return [action for action in found if action["kind"] in kinds]
 
     async def run(self, command: Any) -> Any:
         """As a click on a lens or the choice of an action does."""
@@ -340,11 +342,15 @@ async def test_what_the_server_announces(root: Path, state: Path) -> None:
         assert can["codeLensProvider"]["resolveProvider"] is False
         assert can["codeActionProvider"]["codeActionKinds"] == [
             "quickfix.magy.accept", "quickfix.magy.reject",
+            "quickfix.magy", "refactor.magy", "refactor.rewrite.magy", "source.magy",
         ]  # fmt: skip
+        assert can["codeActionProvider"]["resolveProvider"] is True
         assert can["textDocumentSync"]["openClose"] is True
         assert can["executeCommandProvider"]["commands"] == [
             "magy.hunk.accept", "magy.hunk.reject", "magy.hunk.comment", "magy.file.acceptAll",
             "magy.file.rejectAll", "magy.review.next", "magy.review.previous",
+            "magy.action.run", "magy.prompt", "magy.rewrite", "magy.cancel", "magy.session.new",
+            "magy.transcript.show",
         ]  # fmt: skip
 
 

@@ -38,13 +38,13 @@ search_url = "{search}"
 
 @asynccontextmanager
 async def at_work(
-    root: Path, state: Path, search: str = "http://127.0.0.1:9/"
+    root: Path, state: Path, search: str = "http://127.0.0.1:9/", **start: Any
 ) -> AsyncIterator[tuple[Person, AnthropicServer]]:
     async with AnthropicServer() as model:
         state.mkdir()
         settings = SETTINGS.format(url=model.base_url, key=KEY, search=search)
         (state / "magy.toml").write_text(settings)
-        async with person(root, state, env={KEY: "test-key"}) as one:
+        async with person(root, state, env={KEY: "test-key"}, **start) as one:
             await one.new()
             yield one, model
 

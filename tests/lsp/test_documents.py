@@ -12,6 +12,7 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from magy_server.lsp.documents import (
+    MOST_STEPS,
     LiveDocument,
     LiveWorkspace,
     Positions,
@@ -154,3 +155,22 @@ def test_every_single_change_is_told(tmp_path: Path) -> None:
     stop()
     workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, "again"))
     assert len(shown) == 4 and len(touched) == 5
+
+
+def test_of_very_many_changes_at_once_only_the_last_is_told(tmp_path: Path) -> None:
+    """Each is judged by the whole text, and thousands would keep the server from all else."""
+    workspace = LiveWorkspace(None)
+    uri = uri_of(tmp_path / "a")
+    shown: list[str | None] = []
+    workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, ""))
+    workspace.watch(uri, lambda live: shown.append(live.source if live else None))
+    name = types.VersionedTextDocumentIdentifier(2, uri)
+    start = types.Position(0, 0)
+    typed = types.TextDocumentContentChangePartial(range=types.Range(start, start), text="x")
+    workspace.update_all(name, [typed] * MOST_STEPS)
+    assert shown == ["x" * n for n in range(1, MOST_STEPS + 1)]
+    shown.clear()
+    workspace.update_all(name, [typed] * (MOST_STEPS + 1))
+    assert shown == ["x" * (2 * MOST_STEPS + 1)]
+    workspace.update_all(name, [])
+    assert len(shown) == 1

@@ -114,3 +114,18 @@ def test_carried_changes_do_the_same(text: str, at: int, new: str, typed_at: int
     assert moved is not None
     done = apply(apply(text, [typed]), moved)
     assert done.replace("!", "", 1) == apply(text, [change])
+
+
+def test_an_edit_of_very_many_parts_is_judged_while_it_comes_and_while_someone_types() -> None:
+    lines = [f"line {n}\n" for n in range(6000)]
+    base = "".join(lines)
+    starts = [sum(map(len, lines[:n])) for n in range(0, 6000, 3)]
+    parts = tuple(TextChange(start, start + 4, "Line") for start in starts)
+    coming = [apply(base, parts[-20 * n :]) for n in range(1, len(parts) // 20 + 1)]
+    verdict = Verdict(base, parts, "utf-32")
+    assert [verdict.show(text) for text in coming] == [False] * (len(coming) - 1) + [True]
+    assert verdict.landed
+    typing = Verdict(base, parts, "utf-32")
+    typed = [base + "typed"[:n] for n in range(1, 6)] * 20
+    assert not any(typing.show(text) for text in typed)
+    assert typing.show(apply(typed[-1], parts)) and typing.landed

@@ -16,6 +16,7 @@ import pytest
 
 from magy_server.core.errors import EditRefused, EditUnverified, NotFound, ToolError
 from magy_server.core.events import Evidence, Facts
+from magy_server.core.knowledge import Question
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import Proposal, Result, Tool
 from magy_server.edits.model import TextChange
@@ -38,6 +39,9 @@ class FakeEditor:
         """What the buffer really holds after an apply that was said to be done."""
         self.typing: Callable[[str], str] | None = None
         """What the person makes of the buffer right after an apply."""
+        self.answers: dict[str, Any] = {}
+        """What it knows: an answer, an error, or what gives the answer to a question."""
+        self.asked: list[Question[Any]] = []
         self.on_save: Callable[[str], str] | None = None
         """A formatter that runs on saving."""
 
@@ -79,6 +83,19 @@ class FakeEditor:
 
     async def late(self, path: str) -> bool:
         return False
+
+    @property
+    def knows(self) -> frozenset[str]:
+        return frozenset(self.answers)
+
+    async def ask(self, question: Question[Any]) -> Any:
+        self.asked.append(question)
+        name = type(question).__name__.lower()
+        answer = self.answers[{"evaluation": "eval"}.get(name, name)]
+        await asyncio.sleep(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(question) if callable(answer) else answer
 
     async def save(self, path: str) -> bool:
         if not self.can_save:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from magy_server.core.errors import ToolError
 from magy_server.edits.diff import changes, unified
 from magy_server.edits.text import plain, split
+from magy_server.tools.change import ATTEMPTS
 from magy_server.tools.editing import edit_file, write_file
 from magy_server.tools.files import read_file
 from magy_server.tools.text import digest
@@ -547,7 +548,7 @@ async def test_a_user_who_never_stops_typing_ends_the_tries(
     editor.before_apply = type_again
     with pytest.raises(ToolError, match="another version now"):
         await workspace.run(edit_file, path="a.py", old_text="x", new_text="y")
-    assert len(workspace.last.evidence) == 3
+    assert len(workspace.last.evidence) == ATTEMPTS
 
 
 async def test_an_editor_that_refuses_is_believed(workspace: Workspace, editor: FakeEditor) -> None:

@@ -15,8 +15,8 @@ from magy_server.core.tool import Result, Tool
 from magy_server.core.values import FileChange, Version
 from magy_server.tools import disk, witness, worktree
 from magy_server.tools.change import busy
-from magy_server.tools.harmless import harmless
 from magy_server.tools.kit import make_tools
+from magy_server.tools.only_reads import only_reads
 from magy_server.tools.paths import Place
 from magy_server.tools.process import Processes
 from magy_server.tools.text import digest
@@ -618,8 +618,8 @@ async def test_a_change_under_way_is_waited_for(person: Person, shell: Shell) ->
         ("make", False),
     ],
 )
-async def test_harmless(person: Person, shell: Shell, command: str, expected: bool) -> None:
-    assert harmless(await person.judge(shell.tools["bash"], command=command)) is expected
+async def test_what_only_reads(person: Person, shell: Shell, command: str, expected: bool) -> None:
+    assert only_reads(await person.judge(shell.tools["bash"], command=command)) is expected
 
 
 async def test_what_runs_in_the_background_is_not_covered(person: Person, shell: Shell) -> None:

@@ -112,12 +112,31 @@
   "Return a scenario: TURNS is a plist of method -> list of turns, over sane defaults."
   (append turns
           (list 'initialize
-                `[[(:result (:capabilities (:positionEncoding ,magy-test-encoding)))]]
+                `[[(:result (:capabilities
+                                          (:positionEncoding ,magy-test-encoding
+                                           :experimental (:magy (:version "0.1.0"
+                                                                 :protocol 1)))))]]
                 'magy/session/new [[(:result (:sessionId "$sessionId" :configOptions []))]]
                 'magy/session/resume (vector (vector (list :result
                                                            (magy-test-page "$sessionId"))))
                 'magy/session/prompt [[(:result (:messageId "$messageId"
                                                             :outcome "started"))]])))
+
+(defun magy-test-asks (&rest requests)
+  "Return a scenario in which a prompt is followed by REQUESTS, (METHOD PARAMS)."
+  (magy-test-scenario
+   'magy/session/prompt
+   (vector (vconcat '((:result (:messageId "$messageId" :outcome "started")))
+                    (mapcar (pcase-lambda (`(,method ,params))
+                              (list :request method :params params))
+                            requests)))))
+
+(defun magy-test-eval (code &optional milliseconds)
+  "Have an agent evaluate CODE within MILLISECONDS; return the answer."
+  (magy-test-with (magy-test-asks (list "magy/editor/eval"
+                                        (list :code code :timeoutMs (or milliseconds 5000))))
+    (magy-prompt "go")
+    (magy-test-answer 1)))
 
 (defun magy-test--json (scenario)
   "Return SCENARIO as JSON text; the first of several turns for a method counts."
@@ -163,11 +182,12 @@
        (magy-test--clean-up))))
 
 (defun magy-test-text (&optional visible)
-  "Return the transcript's text without properties, or only what is VISIBLE."
+  "Return the transcript's text without properties, or only what is VISIBLE.
+The input and what else is in the foot is not part of it."
   (with-current-buffer (magy-transcript-buffer (magy-test-project))
     (if (not visible)
-        (buffer-substring-no-properties (point-min) (point-max))
-      (cl-loop for pos from (point-min) below (point-max)
+        (buffer-substring-no-properties (point-min) (magy-transcript-end))
+      (cl-loop for pos from (point-min) below (magy-transcript-end)
                unless (invisible-p pos) concat (string (char-after pos))))))
 
 (defun magy-test-see (text)

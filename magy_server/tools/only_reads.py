@@ -1,7 +1,7 @@
 """Command lines that change no file, by what they are: programs that only read, used as such.
 
 Not for permission, which has rules of its own (`core.permit`): it saves the look for changed files.
-Whatever is not surely harmless counts as not.
+Whatever does not surely only read counts as more.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SORTS = frozenset({"-n", "-r", "-rn", "-nr", "-u", "-c"})
 """Of `sort` and `uniq`, which can write: switches with which they do not."""
 
 
-def harmless(facts: Facts) -> bool:
+def only_reads(facts: Facts) -> bool:
     """Whether nothing that this command line does changes a file; `facts` are those of `bash`."""
-    return all(map(_harmless, facts.resources)) and bool(facts.resources)
+    return all(map(_only_reads, facts.resources)) and bool(facts.resources)
 
 
-def _harmless(resource: Resource) -> bool:
+def _only_reads(resource: Resource) -> bool:
     if resource.kind != "exec":
         return resource.kind == "read"
     return not resource.opaque and _reads(resource.argv)

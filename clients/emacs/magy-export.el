@@ -1,0 +1,124 @@
+;;; magy-export.el --- Copying and exporting Magy's transcripts  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Magy authors
+;; SPDX-License-Identifier: GPL-3.0-or-later
+;; This is free software with no warranty at all; see the file COPYING.
+
+;;; Commentary:
+
+;; What is copied is what the region holds.  What is exported is the
+;; whole session, however little of it is drawn: it is read from the
+;; server's log page by page, without waiting, and shown nowhere.
+
+;;; Code:
+
+(require 'magy-org)
+
+(defconst magy-export--page 500
+  "How many entries of the log are asked for at once.")
+
+;;;; Copying
+
+(defun magy-export--items (beg end)
+  "Return the items between BEG and END."
+  (let (items)
+    (magy-transcript-map-back
+     (lambda (item)
+       (when (and (< (magy-item-start item) end) (> (magy-transcript--end item) beg))
+         (push item items))
+       (<= (magy-item-start item) beg)))
+    items))
+
+;;;###autoload
+(defun magy-copy-as-org (beg end)
+  "Put the region, from BEG to END, or the item at point into the kill ring as Org.
+Part of an answer is taken as it is; of anything else the whole item."
+  (interactive (if (use-region-p)
+                   (list (region-beginning) (region-end))
+                 (list (point) (1+ (point)))))
+  (unless (derived-mode-p 'magy-transcript-mode)
+    (user-error "This is not a transcript"))
+  (let ((items (or (magy-export--items beg end) (user-error "Nothing here to copy"))))
+    (kill-new
+     (if (and (use-region-p) (null (cdr items)) (eq 'agent (magy-item-kind (car items))))
+         (magy-org-from-markdown (buffer-substring-no-properties beg end))
+       (mapconcat #'identity (delq nil (mapcar #'magy-org-item items)) "\n\n")))
+    (message "Copied as Org")))
+
+;;;; Exporting
+
+(defun magy-export--collect (project session then)
+  "Read the whole log of SESSION from PROJECT's server, then call THEN.
+It is called in a transcript in which nothing is drawn, and which
+goes away."
+  (let ((buffer (generate-new-buffer " *magy export*"))
+        (view (magy-view--make :root (magy-project-root project) :parent project
+                               :session session)))
+    (with-current-buffer buffer
+      (magy-transcript-mode)
+      (setq magy-transcript--project project
+            magy-transcript--view view))
+    (magy-when-ready project (lambda () (magy-export--next buffer view 0 then)))))
+
+(defun magy-export--next (buffer view after then)
+  "Read the entries AFTER that of VIEW's session into BUFFER.
+At the end call THEN there."
+  (magy-request
+   (magy-view-parent view) 'magy/session/events
+   (list :sessionId (magy-project-session view) :after after :limit magy-export--page)
+   (lambda (result)
+     (let ((events (plist-get result :events)))
+       (with-current-buffer buffer
+         (let ((inhibit-read-only t))
+           (magy-session--page view events)
+           (setq magy-transcript--dirty nil)))
+       (if (and (magy--true (plist-get result :more)) (not (seq-empty-p events)))
+           (magy-export--next buffer view
+                              (plist-get (elt events (1- (length events))) :seq) then)
+         (unwind-protect (with-current-buffer buffer (funcall then))
+           (kill-buffer buffer)))))
+   (lambda (problem)
+     (kill-buffer buffer)
+     (magy--message "Magy cannot export: %s" (plist-get problem :message)))))
+
+(defun magy-export--write (file head convert)
+  "Write to FILE the line HEAD and all items here as CONVERT returns them."
+  (let ((items (magy-export--items (point-min) (point-max)))
+        (coding-system-for-write 'utf-8-unix))
+    (with-temp-file file
+      (insert head)
+      (dolist (item items)
+        (when-let ((text (funcall convert item)))
+          (insert "\n" text "\n"))))
+    (magy--message "Magy: wrote %s" (abbreviate-file-name file))))
+
+(defun magy-export--to (file head convert)
+  "Export the session shown here to FILE; HEAD makes its first line of the title.
+CONVERT returns an item as text."
+  (let* ((project (if (derived-mode-p 'magy-transcript-mode)
+                      magy-transcript--project
+                    (magy-current-project)))
+         (view (if (derived-mode-p 'magy-transcript-mode) magy-transcript--view project))
+         (title (or (magy-project-title view) (magy-project-name project)))
+         (file (expand-file-name file)))
+    (magy-export--collect project
+                          (or (magy-project-session view)
+                              (user-error "There is no session to export"))
+                          (lambda ()
+                            (magy-export--write file (funcall head title) convert)))))
+
+;;;###autoload
+(defun magy-export-org (file)
+  "Write the whole session of this transcript or project to FILE as Org."
+  (interactive "FExport as Org to: ")
+  (magy-export--to file (lambda (title) (format "#+title: %s\n" title)) #'magy-org-item))
+
+;;;###autoload
+(defun magy-export-markdown (file)
+  "Write the whole session of this transcript or project to FILE as Markdown."
+  (interactive "FExport as Markdown to: ")
+  (magy-export--to file (lambda (title) (format "<!-- %s -->\n" title))
+                   #'magy-org-markdown-item))
+
+(provide 'magy-export)
+;;; magy-export.el ends here

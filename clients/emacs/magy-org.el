@@ -1,0 +1,208 @@
+;;; magy-org.el --- Magy's transcripts as Org or Markdown  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Magy authors
+;; SPDX-License-Identifier: GPL-3.0-or-later
+;; This is free software with no warranty at all; see the file COPYING.
+
+;;; Commentary:
+
+;; The text of a transcript is Markdown, as models write it.  Here it
+;; becomes Org, for the kill ring or a file: sections for who speaks, and
+;; blocks for tools, thinking and agents.  Text within code is left as it
+;; is, but for the comma that Org wants before what looks like its own.
+
+;;; Code:
+
+(require 'magy-stream)
+(require 'magy-view)
+
+;;;; Markdown to Org
+
+(defconst magy-org--spans
+  '(("!\\[\\([^]\n]*\\)\\](<?\\([^)> \n]+\\)>?\\(?: \"[^\"\n]*\"\\)?)" . "[[\\2]]")
+    ("\\[\\([^]\n]+\\)\\](<?\\([^)> \n]+\\)>?\\(?: \"[^\"\n]*\"\\)?)" . "[[\\2][\\1]]")
+    ("\\*\\*\\([^ *\n][^*\n]*?\\)\\*\\*" . "\1\\1\1")
+    ("\\(^\\|[^*[:word:]]\\)\\*\\([^ *\n][^*\n]*?\\)\\*" . "\\1/\\2/")
+    ("\\(^\\|[^_[:word:]]\\)_\\([^ _\n][^_\n]*?\\)_\\([^_[:word:]]\\|$\\)" . "\\1/\\2/\\3")
+    ("~~\\([^ ~\n][^~\n]*?\\)~~" . "+\\1+")
+    ("\1" . "*"))
+  "Markdown spans and what they are in Org; bold waits as \\=^A until italic is done.")
+
+(defun magy-org--span (text)
+  "Return TEXT, which has no code in it, with its spans as Org's."
+  (pcase-dolist (`(,regexp . ,org) magy-org--spans)
+    (setq text (replace-regexp-in-string regexp org text t)))
+  text)
+
+(defun magy-org--code (code)
+  "Return CODE, of one line, as Org's verbatim text."
+  (if (string-search "~" code) (concat "=" code "=") (concat "~" code "~")))
+
+(defun magy-org--line (line)
+  "Return the Markdown LINE, in no block, with its spans as Org's."
+  (let ((start 0) parts)
+    (while (string-match "\\(`+\\)\\([^`\n]+?\\)\\1" line start)
+      (let ((from (match-beginning 0)) (to (match-end 0)) (code (match-string 2 line)))
+        (push (magy-org--span (substring line start from)) parts)
+        (push (magy-org--code code) parts)
+        (setq start to)))
+    (push (magy-org--span (substring line start)) parts)
+    (string-join (nreverse parts))))
+
+(defun magy-org--escape (text)
+  "Return TEXT for a block, with a comma before what Org would take for its own."
+  (replace-regexp-in-string "^\\(,*\\)\\(\\*\\|#\\+\\)" ",\\&" text t))
+
+(defun magy-org--table-line (line)
+  "Return the LINE of a Markdown table as one of Org's."
+  (if (string-match-p "\\`[ \t]*|[-:| \t]+\\'" line)
+      (concat "|" (mapconcat (lambda (_) "---")
+                             (split-string (string-trim line "[ \t]*|" "|[ \t]*") "|")
+                             "+")
+              "|")
+    (magy-org--line line)))
+
+(defun magy-org--plain (line level)
+  "Return the Markdown LINE as Org below a heading of LEVEL."
+  (cond
+   ((string-match "\\`\\(#+\\) +\\(.*?\\)[ #]*\\'" line)
+    (let ((depth (length (match-string 1 line))) (title (match-string 2 line)))
+      (concat (make-string (+ level depth) ?*) " " (magy-org--line title))))
+   ((string-match-p "\\`[ \t]*|.*|[ \t]*\\'" line) (magy-org--table-line line))
+   ((string-match-p "\\`\\(?:-\\{3,\\}\\|\\*\\{3,\\}\\|_\\{3,\\}\\)[ \t]*\\'" line) "-----")
+   ((string-match "\\`\\([ \t]*\\)[*+] +\\(.*\\)\\'" line)
+    (let ((indent (match-string 1 line)) (text (match-string 2 line)))
+      (concat indent "- " (magy-org--line text))))
+   ((string-prefix-p "#+" line) (concat "," line))
+   (t (magy-org--line line))))
+
+(defun magy-org-from-markdown (text &optional level)
+  "Return the Markdown TEXT as Org, for below a heading of LEVEL (1)."
+  (let ((level (or level 1)) fence quoted out)
+    (dolist (line (split-string text "\n"))
+      (when (and quoted (not (string-prefix-p ">" line)))
+        (push "#+end_quote" out)
+        (setq quoted nil))
+      (cond
+       (fence
+        (if (and (string-match "\\`[ \t]*\\(```+\\|~~~+\\)[ \t]*\\'" line)
+                 (string-prefix-p fence (match-string 1 line)))
+            (progn (push "#+end_src" out)
+                   (setq fence nil))
+          (push (magy-org--escape line) out)))
+       ((string-match "\\`[ \t]*\\(```+\\|~~~+\\)[ \t]*\\([^` \t]*\\)[^`]*\\'" line)
+        (setq fence (match-string 1 line))
+        (push (string-trim-right (concat "#+begin_src " (match-string 2 line))) out))
+       ((string-match "\\`> ?\\(.*\\)\\'" line)
+        (let ((inner (match-string 1 line)))
+          (unless quoted
+            (push "#+begin_quote" out)
+            (setq quoted t))
+          (push (magy-org--plain inner level) out)))
+       (t (push (magy-org--plain line level) out))))
+    (when quoted (push "#+end_quote" out))
+    (when fence (push "#+end_src" out))
+    (string-join (nreverse out) "\n")))
+
+;;;; Items
+
+(defun magy-org--result (data)
+  "Return diffs and output of the tool call DATA as plain text."
+  (string-trim-right
+   (mapconcat (lambda (part)
+                (pcase (plist-get part :type)
+                  ("diff" (magy--get part :patch :text))
+                  ("content" (concat (substring-no-properties
+                                      (magy-transcript--block (plist-get part :content)))
+                                     "\n"))
+                  (_ "")))
+              (plist-get data :content) "")))
+
+(defun magy-org--answer (data)
+  "Return how the question DATA was answered, as words."
+  (concat (magy--get data :question :title) ": " (or (plist-get data :outcome) "open")
+          (if (member (plist-get data :reason) '(nil ""))
+              ""
+            (concat ", " (plist-get data :reason)))))
+
+(defun magy-org--prompt (data)
+  "Return the text of the prompt DATA, with names for what went with it."
+  (substring-no-properties
+   (mapconcat #'magy-transcript--block (plist-get data :content) "\n")))
+
+(defun magy-org--plan (data mark)
+  "Return the plan DATA as a list; MARK returns what stands before an entry."
+  (mapconcat (lambda (entry)
+               (concat "- " (funcall mark (plist-get entry :status)) " "
+                       (plist-get entry :content)))
+             (plist-get data :entries) "\n"))
+
+(defun magy-org--box (status)
+  "Return the check box for an entry with STATUS."
+  (pcase status ("completed" "[X]") ("in_progress" "[-]") (_ "[ ]")))
+
+(defun magy-org--block (name arguments text)
+  "Return an Org block called NAME with ARGUMENTS around TEXT."
+  (concat "#+begin_" name (if (equal arguments "") "" (concat " " arguments)) "\n"
+          (if (equal text "") "" (concat (magy-org--escape text) "\n"))
+          "#+end_" name))
+
+(defun magy-org-item (item)
+  "Return ITEM as Org, or nil if it says nothing."
+  (let ((data (magy-item-data item)))
+    (pcase (magy-item-kind item)
+      ('user (format "* [%s]\n%s" magy-user-prompt
+                     (replace-regexp-in-string "^\\*+ " ",\\&" (magy-org--prompt data))))
+      ('agent (concat (if (> (magy-item-head item) 0)
+                          (format "* [%s]\n" magy-assistant-prompt)
+                        "")
+                      (magy-org-from-markdown (magy-org-text item))))
+      ('thought (magy-org--block "think" "" (string-trim (magy-stream-thought item))))
+      ('tool (magy-org--block (if (magy-view--child-p data) "agent" "tool")
+                              (concat (plist-get data :title) " :status "
+                                      (or (plist-get data :ended) (plist-get data :status)))
+                              (magy-org--result data)))
+      ('plan (magy-org--plan data #'magy-org--box))
+      ('question (concat "# " (magy-org--answer data)))
+      ('notice (format "# %s: %s" (plist-get data :title)
+                       (string-replace "\n" "\n# " (or (plist-get data :description) "")))))))
+
+(defun magy-org-text (item)
+  "Return the text of the answer ITEM."
+  (or (plist-get (magy-item-data item) :text)
+      (if-let ((start (marker-position (magy-item-start item))))
+          (string-trim-right
+           (buffer-substring-no-properties (+ start (magy-item-head item))
+                                           (magy-transcript--end item)))
+        "")))
+
+(defun magy-org-fence (text)
+  "Return TEXT in a Markdown fence that is longer than any in it."
+  (let ((fence "```"))
+    (while (string-search fence text)
+      (setq fence (concat fence "`")))
+    (concat fence "\n" text "\n" fence)))
+
+(defun magy-org-markdown-item (item)
+  "Return ITEM as Markdown, or nil if it says nothing."
+  (let ((data (magy-item-data item)))
+    (pcase (magy-item-kind item)
+      ('user (format "# %s\n\n%s" magy-user-prompt (magy-org--prompt data)))
+      ('agent (concat (if (> (magy-item-head item) 0)
+                          (format "# %s\n\n" magy-assistant-prompt)
+                        "")
+                      (magy-org-text item)))
+      ('thought (concat "> " (string-replace "\n" "\n> "
+                                             (string-trim (magy-stream-thought item)))))
+      ('tool (let ((result (magy-org--result data)))
+               (concat (format "**%s %s** (%s)" magy-tool-call-prompt (plist-get data :title)
+                               (or (plist-get data :ended) (plist-get data :status)))
+                       (if (equal result "") "" (concat "\n\n" (magy-org-fence result))))))
+      ('plan (magy-org--plan data (lambda (status)
+                                    (if (equal status "completed") "[x]" "[ ]"))))
+      ('question (format "_%s_" (magy-org--answer data)))
+      ('notice (format "_%s: %s_" (plist-get data :title)
+                       (or (plist-get data :description) ""))))))
+
+(provide 'magy-org)
+;;; magy-org.el ends here

@@ -1,0 +1,120 @@
+"""YAML read node by node, as only the nodes know their lines: for files that people write.
+
+Everything wrong is an InvalidConfig that names file and line, with what was probably meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from magy_server.core.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from yaml import Node
+
+
+def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
+    """Front matter and body. The front matter keeps its first line, so that line numbers hold.
+    `form` says how such a file begins. Raises InvalidConfig."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        raise InvalidConfig(f"{where}:1: {form}")
+    for number, line in enumerate(lines[1:], start=1):
+        if line.rstrip() == "---":
+            return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :]).strip()
+    raise InvalidConfig(f"{where}:1: the front matter has no end; add a line `---` after it.")
+
+
+class Nodes:
+    """`where` names the file in errors."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def fail(self, node: Node, message: str) -> NoReturn:
+        raise InvalidConfig(f"{self.where}:{node.start_mark.line + 1}: {message}")
+
+    def compose(self, front: str) -> Node | None:
+        import yaml
+
+        try:
+            node: Node | None = yaml.compose(front, Loader=yaml.SafeLoader)
+        except (yaml.YAMLError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            line = mark.line + 1 if mark else 1
+            problem = getattr(error, "problem", None) or "it cannot be read"
+            raise InvalidConfig(
+                f"{self.where}:{line}: not valid YAML ({problem}). Put quotes around patterns and "
+                'texts with special characters: "*.env": deny.'
+            ) from None
+        return node
+
+    def pairs(self, node: Node) -> Iterator[tuple[Node, Node]]:
+        """The pairs of a mapping, keys being plain scalars and no key there twice."""
+        import yaml
+
+        if not isinstance(node, yaml.MappingNode):
+            self.fail(node, "expected lines of the form `key: value`.")
+        seen: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or not key.value:
+                self.fail(key, "a key must be one word or one quoted text.")
+            if key.value in seen:
+                self.fail(key, f"{key.value!r} is there twice; keep one of them.")
+            seen.add(key.value)
+            yield key, value
+
+    def unknown(self, node: Node, what: str, known: Iterable[str]) -> NoReturn:
+        known = list(known)
+        near = difflib.get_close_matches(str(node.value).lower(), known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(known)}."
+        self.fail(node, f"unknown {what} {node.value!r}. {hint}")
+
+    def scalar(self, node: Node) -> Any:
+        import yaml
+
+        if not isinstance(node, yaml.ScalarNode):
+            self.fail(node, "expected one value here, not a list or a mapping.")
+        loader = yaml.SafeLoader("")
+        try:
+            return loader.construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            self.fail(node, f"{node.value!r} cannot be read as a value; put it in quotes.")
+        finally:
+            loader.dispose()
+
+    def string(self, node: Node) -> str:
+        self.scalar(node)
+        text = str(node.value).strip()
+        if not text:
+            self.fail(node, "expected a text here.")
+        return text
+
+    def boolean(self, node: Node) -> bool:
+        value = self.scalar(node)
+        if not isinstance(value, bool):
+            self.fail(node, f"expected true or false, not {node.value!r}.")
+        return value
+
+    def items(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Of a list, or of one text with commas."""
+        import yaml
+
+        if isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                yield self.string(item), item
+            return
+        if self.scalar(node) is None:
+            return
+        for piece in str(node.value).split(","):
+            if not piece.strip():
+                self.fail(node, "there is nothing between two commas.")
+            yield piece.strip(), node
+
+    def one_of(self, node: Node, known: Iterable[str], what: str) -> str:
+        value = self.string(node)
+        if value not in (known := list(known)):
+            self.unknown(node, what, known)
+        return value

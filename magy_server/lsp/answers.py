@@ -1,0 +1,106 @@
+"""How a person who has no transcript before them reads what came of their command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol.types import MessageType
+
+from magy_server.core.errors import MagyError
+from magy_server.core.harmless import harmless
+from magy_server.core.markdown import STOPS
+from magy_server.lsp.asking import Answer
+from magy_server.lsp.command_wire import Shown
+from magy_server.lsp.front import Way
+from magy_server.lsp.places import uri_of as file_uri
+from magy_server.lsp.transcripts import Transcripts, uri_of
+
+LONGEST = 1_500
+"""Characters of a message in a window."""
+MOST_LINES = 25
+
+Show = Callable[[str, MessageType], None]
+Reveal = Callable[[str, Mapping[str, Any] | None, bool], Awaitable[bool]]
+"""(URI, range, whether it takes the focus) -> whether the editor shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the editor can. `show` says a sentence; `texts`: it opens `magy:` documents;
+    `documents`: it opens documents at all, by `reveal`."""
+
+    show: Show
+    reveal: Reveal
+    documents: bool
+    texts: bool
+
+
+class Answers:
+    """`way`: how a turn's end is shown. A document is shown beside the work, never before it."""
+
+    def __init__(self, transcripts: Transcripts, screen: Screen, way: Way) -> None:
+        self._transcripts = transcripts
+        self._screen = screen
+        self._way: Way = "message" if way == "document" and not screen.documents else way
+
+    async def tell(self, answer: Answer) -> None:
+        if answer.stop == "cancelled":
+            return self._screen.show("Magy: cancelled.", MessageType.Info)
+        failed = answer.stop != "end_turn"
+        if failed:
+            why = answer.message or "Nothing more is known."
+            self._screen.show(
+                f"Magy: the turn ended ({STOPS[answer.stop]}). {_short(why)[0]}",
+                MessageType.Error if answer.stop == "error" else MessageType.Warning,
+            )
+        elif self._way == "document" and await self._shown(answer.session_id):
+            return None
+        if answer.text and answer.stop != "error" and self._way != "none":
+            await self._say(answer)
+        return None
+
+    async def _shown(self, session_id: str) -> bool:
+        try:
+            return (await self._reveal(session_id, False)).uri is not None
+        except MagyError:  # there is another way
+            return False
+
+    async def _say(self, answer: Answer) -> None:
+        text, cut = _short(answer.text)
+        try:
+            path = await self._transcripts.file(answer.session_id)
+            rest = f"\n\n[{'Cut here; all of it' if cut else 'With what it did'}: {path}]"
+        except MagyError as error:
+            rest = f"\n\n[{error.message}]"
+        self._screen.show(f"Magy: {text}{rest}", MessageType.Info)
+
+    async def show(self, session_id: str) -> Shown:
+        """Because the person asked for it. Raises NotFound, MagyError."""
+        shown = await self._reveal(session_id, True)
+        if shown.uri is None:
+            self._screen.show(f"Magy: the transcript is in {shown.path}", MessageType.Info)
+        return shown
+
+    async def _reveal(self, session_id: str, focus: bool) -> Shown:
+        """Raises NotFound, MagyError. Where the editor takes no texts from the server it is shown
+        a file."""
+        path = None
+        uri = uri_of(session_id)
+        if not (self._screen.documents and self._screen.texts):
+            file = await self._transcripts.file(session_id)
+            path, uri = str(file), file_uri(str(file))
+        else:
+            await self._transcripts.text(session_id)
+        at = {"line": self._transcripts.latest(session_id), "character": 0}
+        here = {"start": at, "end": at}
+        can = self._screen.documents and await self._screen.reveal(uri, here, focus)
+        return Shown(uri=uri if can else None, path=path)
+
+
+def _short(text: str) -> tuple[str, bool]:
+    """What a window holds of it, and whether that is not all."""
+    plain = harmless(text).strip()
+    some = "\n".join(plain[:LONGEST].split("\n")[:MOST_LINES]).rstrip()
+    return (f"{some} …", True) if len(some) < len(plain) else (plain, False)

@@ -1,0 +1,167 @@
+"""`magy/prompt/complete`: what may follow an `@` in a prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from pathlib import Path
+
+from magy_server.core.errors import EditorError
+from magy_server.core.knowledge import Symbols
+from magy_server.core.ports import Editor
+from magy_server.engine.engine import Engine
+from magy_server.lsp import editor_wire as wire
+from magy_server.lsp.door import place
+from magy_server.lsp.editor_wire import Completion
+from magy_server.lsp.reach import Reach
+from magy_server.resources import resource
+from magy_server.tools.file_index import FileIndex, Names, best, exists
+from magy_server.tools.mentions import described_skills
+from magy_server.tools.paths import below
+from magy_server.tools.scope import Stopped, in_thread
+from magy_server.tools.symbol_mentions import SYMBOL
+
+MOST = 50
+PATIENCE = 1.0
+"""Seconds for the names of the files, the first time, and for the editor's symbols."""
+COMMANDS = {
+    "clear": "Begin a new conversation",
+    "compact": "Sum up the older part of the conversation for the model",
+}
+_AT = re.compile(r'(?<![\w.@/\\+-])@(?:"(?P<quoted>[^"\n]*)|(?P<bare>[^\s"]*))\Z')
+_LONGEST = 1_000
+"""Characters before the cursor that matter."""
+
+
+class PromptVerbs:
+    """One completion at a time: a newer request ends the older one."""
+
+    def __init__(self, engine: Engine, editor: Editor, reach: Reach, index: FileIndex) -> None:
+        self._engine = engine
+        self._editor = editor
+        self._reach = reach
+        self._index = index
+        self._running: asyncio.Task[wire.CompleteResult] | None = None
+
+    async def complete(self, params: wire.CompleteParams) -> wire.CompleteResult:
+        found = _AT.search(params.before[-_LONGEST:])
+        if found is None:
+            return wire.CompleteResult(prefix="", items=[])
+        if self._running is not None:
+            self._running.cancel()
+        task = self._running = asyncio.ensure_future(self._complete(params, found))
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        if task.cancelled():
+            return wire.CompleteResult(prefix=found[0], items=[], incomplete=True)
+        return task.result()
+
+    async def _complete(
+        self, params: wire.CompleteParams, found: re.Match[str]
+    ) -> wire.CompleteResult:
+        query = found["bare"] if found["quoted"] is None else found["quoted"]
+        begins = params.before.strip() == found[0]
+        first = await asyncio.to_thread(_beginnings) if begins else []
+        items: list[Completion] = []
+        if found["quoted"] is None:
+            items = [item for item in first if item.label[1:].startswith(query)]
+        root = await self._root(params)
+        whole = True
+        if root is not None and (found["quoted"] is not None or not query.startswith(SYMBOL)):
+            names = await self._index.names(root, PATIENCE)
+            taken = {item.text for item in first}
+            items += [_file(name, taken) for name in await self._files(root, names, query)]
+            whole = names.whole
+        if root is not None and found["quoted"] is None:
+            items += await self._symbols(query)
+        more = len(items) > MOST or not whole
+        return wire.CompleteResult(prefix=found[0], items=items[:MOST], incomplete=more)
+
+    async def _root(self, params: wire.CompleteParams) -> str | None:
+        """Where mentions of this prompt are looked up."""
+        if params.session_id is not None:
+            info = await self._engine.info(params.session_id)
+            return info.root or info.summary.get("cwd")
+        if params.cwd is not None:
+            return place(params.cwd, self._reach.roots)[0]
+        return next(iter(self._reach.roots), None)
+
+    async def _files(self, root: str, names: Names, query: str) -> list[str]:
+        """With nothing typed, those that are open come first."""
+        open_ = [n for p in self._editor.open_paths() if (n := below(root, p)) and n != "."]
+
+        def look(check: Callable[[], None]) -> list[str]:
+            found = best(names, query, MOST * 2, check)
+            if not query:
+                known = set(names.paths)
+                found = list(dict.fromkeys([*(n for n in reversed(open_) if n in known), *found]))
+            return [name for name in found if exists(root, name)]
+
+        try:
+            found = await in_thread(look)
+        except Stopped:
+            return []
+        shown = [name for name in found if not self._reach.denied(f"{root.rstrip('/')}/{name}")]
+        return shown[: MOST + 1]
+
+    async def _symbols(self, query: str) -> list[Completion]:
+        explicit = query.startswith(SYMBOL)
+        wanted = query.removeprefix(SYMBOL)
+        if "symbols" not in self._editor.knows or "/" in wanted:
+            return []
+        if len(wanted) < (1 if explicit else 2):
+            return []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                found = await self._editor.ask(Symbols(None, wanted))
+        except (EditorError, TimeoutError):
+            return []
+        items: dict[str, Completion] = {}
+        for symbol in found.items:
+            path = symbol.at.path
+            if path is None or not re.fullmatch(r'[^\s"@]+', symbol.name):
+                continue
+            if wanted.casefold() in symbol.name.casefold() and not self._reach.denied(path):
+                where = f"{self._reach.name(path)}:{symbol.at.line}"
+                detail = f"{symbol.kind} in {where}" if symbol.kind else where
+                item = Completion(
+                    label=symbol.name, text=f"@{SYMBOL}{symbol.name}", kind="symbol", detail=detail
+                )
+                items.setdefault(symbol.name, item)
+        names = sorted(
+            items, key=lambda n: (not n.casefold().startswith(wanted.casefold()), len(n), n)
+        )
+        return [items[name] for name in names[:MOST]]
+
+
+def _file(name: str, taken: Collection[str]) -> Completion:
+    """What it takes to mention it; of a directory one may go on into it. `taken` means something
+    else where it would stand; and what ends in a full stop is not to end a sentence."""
+    folder = name.endswith("/")
+    text = f"@{name}"
+    if re.search(r"\s|[^\w/]\Z", name) or name.startswith(SYMBOL) or text in taken:
+        text = f'@"{name}' if folder else f'@"{name}"'
+    return Completion(label=name, text=text, kind="directory" if folder else "file")
+
+
+def _beginnings() -> list[Completion]:
+    """What a whole prompt may begin with."""
+    commands = [
+        Completion(label=f"@{name}", text=f"@{name}", kind="command", detail=about)
+        for name, about in COMMANDS.items()
+    ]
+    skills = [
+        Completion(label=f"@{name}", text=f"@{name}", kind="skill", detail=about)
+        for name, about in _skills(resource("skills"))
+    ]
+    return [*skills, *commands]
+
+
+@cache
+def _skills(folder: Path) -> Sequence[tuple[str, str]]:
+    """Those that are shipped do not change."""
+    return tuple(described_skills(folder).items())

@@ -1,0 +1,148 @@
+"""What every editor gets through the standard protocol, put together for a connection (G001)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lsprotocol.types import MessageType
+
+from magy_server import config
+from magy_server.core.errors import EditorError
+from magy_server.engine.engine import Engine
+from magy_server.lsp import names
+from magy_server.lsp.abilities import Abilities
+from magy_server.lsp.actions import CodeActions, Known
+from magy_server.lsp.answers import Answers, Screen
+from magy_server.lsp.asking import Asking
+from magy_server.lsp.front import Announced
+from magy_server.lsp.plain_commands import PlainCommands
+from magy_server.lsp.plain_review import Command, PlainReview
+from magy_server.lsp.pointing import Pointing
+from magy_server.lsp.server import Server
+from magy_server.lsp.transcripts import Transcripts, session_of
+from magy_server.lsp.transport import Handler
+
+TEXTS = "workspace/textDocumentContent"
+USES = ("magy/session/new", "magy/session/prompt", "magy/session/resume")
+LEAVES = ("magy/session/close", "magy/session/delete")
+DELETES = "magy/session/delete"
+ANSWER = 10.0
+"""Seconds that a client may take to show a document."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a connection's sessions live. `roots`: the editor's folders, canonical; `scratch`: the
+    directory for sessions without a project; `agent`: workspace root -> who is asked there;
+    `running`: the sessions that have a turn now, the latest last."""
+
+    roots: Sequence[str]
+    scratch: str
+    agent: Callable[[str | None], str]
+    running: Callable[[], Sequence[str]]
+
+
+class Plain:
+    """`rewrite`: the command `magy.rewrite`."""
+
+    def __init__(
+        self,
+        server: Server,
+        engine: Engine,
+        about: Announced,
+        home: Home,
+        spawn: Spawn,
+        can: Abilities,
+        review: PlainReview,
+        pointing: Pointing,
+        rewrite: Command,
+    ) -> None:
+        self._server = server
+        self._home = home
+        self._review = review
+        self._transcripts = Transcripts(
+            engine, server.connection.request, spawn, Path(config.state_dir()) / "transcripts"
+        )
+        answers = Answers(
+            self._transcripts,
+            Screen(self._show, self.show_document, can.show_document, can.texts),
+            about.answers,
+        )
+        self._asking = Asking(
+            engine, home.roots, home.scratch, home.agent, about.client, spawn,
+            None if about.answers == "none" else answers.tell, home.running,
+        )  # fmt: skip
+        known = Known(lambda root: engine.world.agents(root).actions, spawn)
+        self._actions = CodeActions(
+            known, lambda uri: self._asking.where(uri).root, pointing.symbol,
+            resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
+        )  # fmt: skip
+        self._commands = PlainCommands(self._asking, known, pointing, answers, rewrite)
+        for root in (*home.roots, None):
+            spawn(known.learn(root))
+        spawn(self._transcripts.tidy())
+
+    def close(self) -> None:
+        self._transcripts.close()
+
+    def methods(self) -> Mapping[str, Handler]:
+        return {
+            **self._review.methods(),
+            names.CODE_ACTION: self._code_action,
+            names.RESOLVE: self._resolve,
+            TEXTS: self._content,
+        }
+
+    def commands(self) -> Mapping[str, Command]:
+        return {**self._review.commands(), **self._commands.commands()}
+
+    def noting(self, methods: Mapping[str, Handler]) -> Mapping[str, Handler]:
+        """The same methods, but that commands without a session go to the one used last."""
+        noting = {name: self._noting(methods[name], self._asking.used) for name in USES}
+        leaving = {name: self._noting(methods[name], self._asking.left) for name in LEAVES}
+        deleting = self._noting(leaving[DELETES], self._transcripts.forget)
+        return {**methods, **noting, **leaving, DELETES: deleting}
+
+    def _noting(self, handler: Handler, note: Callable[[str], None]) -> Handler:
+        async def handle(params: dict[str, Any]) -> Any:
+            result = await handler(params)
+            note(str(params.get("sessionId")))
+            return result
+
+        return handle
+
+    async def show_document(
+        self, uri: str, selection: Mapping[str, Any] | None, focus: bool
+    ) -> bool:
+        """Whether the client says that it shows it. Only for one that can."""
+        params = {"uri": uri, "takeFocus": focus} | ({"selection": selection} if selection else {})
+        try:
+            answer = await self._server.connection.request("window/showDocument", params, ANSWER)
+        except EditorError:
+            return False
+        return type(answer) is dict and answer.get("success") is True
+
+    def _bare(self) -> tuple[bool, bool]:
+        return bool(self._home.running()), self._asking.last is not None
+
+    def _show(self, message: str, kind: MessageType) -> None:
+        self._server.show(message, kind)
+
+    async def _code_action(self, params: dict[str, Any]) -> Any:
+        review = await self._review.code_action(params)
+        return [*review, *self._actions.offered(params)]
+
+    async def _resolve(self, params: dict[str, Any]) -> Any:
+        return self._actions.resolve(params)
+
+    async def _content(self, params: dict[str, Any]) -> Any:
+        session_id = session_of(str(params.get("uri")))
+        if session_id is None:
+            return await self._review.content(params)
+        return {"text": await self._transcripts.shown(session_id)}

@@ -1,0 +1,128 @@
+"""The commands by which any editor asks something of an agent (G001). They answer at once: what
+comes of them shows as progress, as questions, as edits, and at the end as a text to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from magy_server.core.actions import ActionSpec, filled
+from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.events import Content, Text
+from magy_server.lsp import command_wire as wire
+from magy_server.lsp import names
+from magy_server.lsp.actions import Known
+from magy_server.lsp.answers import Answers
+from magy_server.lsp.asking import Asking
+from magy_server.lsp.pointing import Pointed, Pointing, empty
+from magy_server.lsp.wire import Wire, parsed
+
+_MENTION = re.compile(r"(?<![\w.@/\\+-])@")
+"""What begins a mention where it stands."""
+
+Command = Callable[[list[Any]], Awaitable[Any]]
+P = TypeVar("P", bound=Wire)
+
+
+class PlainCommands:
+    """`rewrite`: the command `magy.rewrite`."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        known: Known,
+        pointing: Pointing,
+        answers: Answers,
+        rewrite: Command,
+    ) -> None:
+        self._asking = asking
+        self._known = known
+        self._pointing = pointing
+        self._answers = answers
+        self._rewrite_command = rewrite
+
+    def commands(self) -> Mapping[str, Command]:
+        return {
+            names.RUN: _command(names.RUN, wire.ActionRun, self._run),
+            names.PROMPT: _command(names.PROMPT, wire.PromptRun, self._prompt),
+            names.REWRITE: self._rewrite_command,
+            names.CANCEL: _command(names.CANCEL, wire.CancelRun, self._cancel),
+            names.NEW: _command(names.NEW, wire.NewRun, self._new),
+            names.SHOW: _command(names.SHOW, wire.ShowRun, self._show),
+        }
+
+    async def _run(self, asked: wire.ActionRun) -> Wire:
+        where = self._asking.where(asked.uri)
+        spec = await self._known.named(where.root, asked.action)
+        pointed = await self._pointing.at(asked.uri, asked.range, asked.diagnostics)
+        _check(spec, asked, pointed)
+        words = filled(
+            spec.prompt, {"symbol": pointed.symbol, "place": _unmentioned(pointed.place)}
+        )
+        if asked.text.strip():
+            words = f"{words}\n\n{asked.text.strip()}"
+        if spec.rewrite:
+            return await self._rewrite(asked, words)
+        content = [Text(text=words), *pointed.content]
+        return await self._asking.prompt(asked, where, content, spec.agent)
+
+    async def _rewrite(self, asked: wire.ActionRun, instruction: str) -> wire.Prompted:
+        place = asked.range.model_dump(mode="json", by_alias=True)
+        argument = {"uri": asked.uri, "range": place, "instruction": instruction}
+        if asked.message_id:
+            about = f"{asked.action}\n{asked.message_id}"
+            argument["requestKey"] = f"action-{sha256(about.encode()).hexdigest()[:32]}"
+        return wire.Prompted.model_validate(await self._rewrite_command([argument]))
+
+    async def _prompt(self, asked: wire.PromptRun) -> Wire:
+        if not asked.text.strip():
+            raise InvalidRequest(f"{names.PROMPT}: `text` is empty: say something.")
+        where = self._asking.where(asked.uri)
+        content: list[Content] = [Text(text=asked.text)]
+        if asked.uri and asked.range:
+            content.extend((await self._pointing.at(asked.uri, asked.range)).content)
+        return await self._asking.prompt(asked, where, content)
+
+    async def _cancel(self, asked: wire.CancelRun) -> Wire:
+        session_id = await self._asking.cancel(asked.session_id)
+        return wire.Cancelled(cancelled=session_id is not None, session_id=session_id)
+
+    async def _new(self, asked: wire.NewRun) -> Wire:
+        where = self._asking.where(asked.uri)
+        return wire.NewMade(session_id=await self._asking.new(where, asked.agent or ""))
+
+    async def _show(self, asked: wire.ShowRun) -> Wire:
+        session_id = asked.session_id or self._asking.last
+        if session_id is None:
+            raise NotFound("There is no transcript yet: nothing was asked from this editor.")
+        return await self._answers.show(session_id)
+
+
+def _unmentioned(name: str) -> str:
+    """A file's name with no `@` in it that is a mention: only people mention."""
+    return _MENTION.sub(lambda found: r"\@" if found.start() else "./@", name)
+
+
+def _check(spec: ActionSpec, asked: wire.ActionRun, pointed: Pointed) -> None:
+    """Raises InvalidRequest: the action makes no sense there."""
+    if spec.when == "selection" and empty(asked.range):
+        raise InvalidRequest(
+            f"{spec.title!r} needs a selection: select the lines that it is about."
+        )
+    if spec.when == "symbol" and not pointed.symbol:
+        raise InvalidRequest(
+            f"There is no word at {pointed.place} that {spec.id!r} could be about."
+        )
+
+
+def _command(name: str, model: type[P], verb: Callable[[P], Awaitable[Wire]]) -> Command:
+    async def run(given: list[Any]) -> Any:
+        argument = given[0] if given else {}
+        if len(given) > 1 or type(argument) is not dict:
+            raise InvalidRequest(f"{name} takes one argument, an object. See docs/protocol.md.")
+        found = await verb(parsed(model, argument, name))
+        return found.model_dump(mode="json", by_alias=True)
+
+    return run

@@ -1,0 +1,278 @@
+"""Transcripts as Markdown for editors that show none themselves: as `magy:/transcript/ID.md` where
+the editor takes texts from the server, as a file in the state directory where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from magy_server.core.errors import EditorError, MagyError, NotFound
+from magy_server.core.events import Entry, Hash, Prompted
+from magy_server.core.markdown import Markdown, shown_blobs
+from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.session import Session
+from magy_server.lsp.places import SCHEME
+
+LOG = logging.getLogger(__name__)
+REFRESH = "workspace/textDocumentContent/refresh"
+EVERY = 1.0
+"""Seconds between two refreshes of one transcript."""
+UNSHOWN = 30.0
+"""Seconds without a request for a text that was refreshed, after which it is not shown any more."""
+ANSWER = 10.0
+PAGE = 500
+"""Entries that are read at once."""
+MOST = 1_000_000
+"""Characters of a transcript; of a longer one the end."""
+KEPT = 50
+"""Diffs that are kept from one look at a session to the next."""
+HELD = 8
+"""Transcripts in memory."""
+SHOWN = 32
+"""Transcripts that are refreshed."""
+_PREFIX = "/transcript/"
+_LONGEST_NAME = 200
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+Request = Callable[[str, Any, float], Coroutine[Any, Any, Any]]
+
+
+def uri_of(session_id: str) -> str:
+    return f"{SCHEME}:{_PREFIX}{quote(session_id, safe='')}.md"
+
+
+def session_of(uri: str) -> str | None:
+    """None: it is no transcript's."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    name = parts.path.removeprefix(_PREFIX)
+    if parts.scheme != SCHEME or name == parts.path or not name.endswith(".md"):
+        return None
+    return unquote(name.removesuffix(".md"))
+
+
+class Transcripts:
+    """`request` sends one to the editor; `folder` is where files are written."""
+
+    def __init__(self, engine: Engine, request: Request, spawn: Spawn, folder: Path) -> None:
+        self._engine = engine
+        self._request = request
+        self._spawn = spawn
+        self._folder = folder
+        self._held: dict[str, _Transcript] = {}
+        self._shown: dict[str, _Shown] = {}
+
+    async def text(self, session_id: str) -> str:
+        """Raises NotFound."""
+        try:
+            info = await self._engine.info(session_id)
+        except NotFound:  # it may have been deleted anywhere
+            self.forget(session_id)
+            raise
+        held = self._held.get(session_id)
+        if held is not None and held.made != info.created:  # it is another with the same id
+            self.forget(session_id)
+        held = self._held.pop(session_id, None)
+        held = held or _Transcript(self._engine, session_id, info.created)
+        self._held[session_id] = held
+        while len(self._held) > HELD:
+            del self._held[next(iter(self._held))]
+        return await held.text()
+
+    async def shown(self, session_id: str) -> str:
+        """The text, for an editor that is refreshed from now on as it grows."""
+        await self._engine.info(session_id)
+        shown = self._shown.get(session_id)
+        if shown is None or shown.closed:
+            session = self._engine.runner.watch(stream_of(session_id))
+            shown = _Shown(uri_of(session_id), session, self._request, self._spawn)
+            self._show(session_id, shown)
+        shown.asked_for()
+        return await self.text(session_id)
+
+    async def file(self, session_id: str) -> Path:
+        """Written anew, for nobody else to read. Raises NotFound, MagyError."""
+        text = await self.text(session_id)
+        return await asyncio.to_thread(_write, self._folder, _name(session_id), text)
+
+    def latest(self, session_id: str) -> int:
+        """The line, from 0, at which the latest prompt begins in the text made last."""
+        held = self._held.get(session_id)
+        return held.latest if held else 0
+
+    def forget(self, session_id: str) -> None:
+        """The session was deleted: nothing of it stays, no file either."""
+        self._held.pop(session_id, None)
+        if shown := self._shown.pop(session_id, None):
+            shown.close()
+        self._remove(self._folder / _name(session_id))
+
+    async def tidy(self) -> None:
+        """Removes the files of sessions that were deleted elsewhere, or while nothing ran."""
+        for path in await asyncio.to_thread(lambda: list(self._folder.glob("*.md"))):
+            if await self._engine.world.store.info(stream_of(unquote(path.stem))) is None:
+                self._remove(path)
+
+    def close(self) -> None:
+        for shown in self._shown.values():
+            shown.close()
+
+    def _show(self, session_id: str, shown: _Shown) -> None:
+        self._shown = {id: one for id, one in self._shown.items() if not one.closed}
+        self._shown[session_id] = shown
+        while len(self._shown) > SHOWN:
+            self._shown.pop(next(iter(self._shown))).close()
+
+    def _remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            LOG.warning("%s cannot be removed: %s.", path, error.strerror)
+
+
+class _Transcript:
+    """Grows with its session; only what is new is read. `made` is when the session was."""
+
+    def __init__(self, engine: Engine, session_id: str, made: float) -> None:
+        self.made = made
+        self._engine = engine
+        self._session_id = session_id
+        self._cursor = 0
+        self._markdown: Markdown | None = None
+        self._paragraphs: deque[tuple[str, bool]] = deque()
+        """And whether a prompt begins there."""
+        self._size = 0
+        self._cut = False
+        self._texts: dict[Hash, str] = {}
+        self._reading = asyncio.Lock()
+
+    async def text(self) -> str:
+        async with self._reading:
+            await self._read()
+            left_out = (
+                [f"*What came before is left out; `magy sessions export {self._session_id}` "
+                 "gives all.*"] if self._cut else []
+            )  # fmt: skip
+            return "\n\n".join([*left_out, *(text for text, _ in self._paragraphs), ""])
+
+    @property
+    def latest(self) -> int:
+        lines, found = (2 if self._cut else 0), 0
+        for text, begins in self._paragraphs:
+            if begins:
+                found = lines
+            lines += text.count("\n") + 2
+        return found
+
+    async def _read(self) -> None:
+        store, stream = self._engine.world.store, stream_of(self._session_id)
+        if self._markdown is None:
+            info = await self._engine.info(self._session_id)
+            self._markdown = Markdown(str(info.summary.get("title") or ""))
+        while entries := await store.read(stream, after=self._cursor, limit=PAGE):
+            await self._learn(entries)
+            for entry in entries:
+                begins = isinstance(entry.event, Prompted)
+                for text in self._markdown.paragraphs([entry], self._texts):
+                    self._add(text, begins)
+                    begins = False
+            self._cursor = entries[-1].seq
+
+    async def _learn(self, entries: Sequence[Entry]) -> None:
+        """The diffs that they show. One may be shown a little later than it is known."""
+        while len(self._texts) > KEPT:
+            del self._texts[next(iter(self._texts))]
+        hashes = {hash for entry in entries for hash in shown_blobs(entry.event)}
+        if missing := list(hashes - self._texts.keys()):
+            blobs = await self._engine.world.store.blobs(missing)
+            self._texts |= {h: data.decode("utf-8", "replace") for h, data in blobs.items()}
+
+    def _add(self, text: str, begins: bool) -> None:
+        self._paragraphs.append((text, begins))
+        self._size += len(text)
+        while self._size > MOST and len(self._paragraphs) > 1:
+            self._size -= len(self._paragraphs.popleft()[0])
+            self._cut = True
+
+
+class _Shown:
+    """A text that the editor shows: it is told when there is more, until it does not ask for the
+    text any more."""
+
+    def __init__(self, uri: str, session: Session, request: Request, spawn: Spawn) -> None:
+        self.closed = False
+        self._uri = uri
+        self._session = session
+        self._request = request
+        self._spawn = spawn
+        self._loop = asyncio.get_running_loop()
+        self._seq = session.state.seq
+        self._asked = self._said = self._loop.time()
+        self._due: asyncio.TimerHandle | None = None
+        self._stop = session.watch(self._grown)
+
+    def asked_for(self) -> None:
+        self._asked = self._loop.time()
+
+    def close(self) -> None:
+        self.closed = True
+        self._stop()
+        if self._due:
+            self._due.cancel()
+            self._due = None
+
+    def _grown(self) -> None:
+        """The log, or only what streams, which the text does not show."""
+        streams = self._session.loaded and self._session.state.seq == self._seq
+        if self.closed or self._due or streams:
+            return
+        now = self._loop.time()
+        if self._said > self._asked and now - self._said > UNSHOWN:
+            self.close()
+        else:
+            self._due = self._loop.call_at(max(now, self._said + EVERY), self._refresh)
+
+    def _refresh(self) -> None:
+        self._due = None
+        self._seq = self._session.state.seq
+        self._said = self._loop.time()
+        self._spawn(self._tell())
+
+    async def _tell(self) -> None:
+        with suppress(EditorError):  # it cannot: it asks again by itself, or not
+            await self._request(REFRESH, {"uri": self._uri}, ANSWER)
+
+
+def _name(session_id: str) -> str:
+    """Of the file. It may be cut; then two sessions take turns in it."""
+    name = quote(session_id, safe="")[-_LONGEST_NAME:].lstrip(".%") or "session"
+    return f"{name}.md"
+
+
+def _write(folder: Path, name: str, text: str) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, made = tempfile.mkstemp(prefix=".magy-", dir=folder)  # 0600
+        try:
+            with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            os.replace(made, folder / name)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(made)
+            raise
+    except OSError as error:
+        raise MagyError(
+            f"{folder / name} cannot be written: {error.strerror}.", reason="state"
+        ) from None
+    return folder / name

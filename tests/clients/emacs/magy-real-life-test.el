@@ -1,0 +1,104 @@
+;;; magy-real-life-test.el --- Trouble and company, with the real server  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'magy-test-helper)
+(require 'magy-server-test)
+
+(ert-deftest magy-real-server-may-ask-emacs ()
+  :tags '(E116 G007)
+  (magy-test-real "prompt: compute
+call: emacs_eval {\"code\": \"(+ 40 2)\"}
+---
+text: All done, it is {{last}}
+"
+    (magy-prompt "compute")
+    (let ((asked (magy-test-question)))
+      (should (string-match-p "(\\+ 40 2)" (format "%s" asked)))
+      (magy-test-give "allow" "")
+      (magy-test-see "All done")
+      (should (string-match-p "it is[^z]*42" (magy-test-text))))))
+
+(ert-deftest magy-real-server-killed-goes-on-with-nothing-lost ()
+  (magy-test-real "prompt: first
+text: One. All done.
+prompt: second
+text: Two. All done.
+"
+    (magy-prompt "first")
+    (magy-test-settle)
+    (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'STOP)
+    (let ((magy-patience 0.5))
+      (magy-prompt "second")
+      (magy-test-until (magy-hung-p (magy-test-project)))
+      (magy-restart (magy-test-project))
+      (magy-test-wait "the second answer"
+                      (lambda () (string-match-p "Two. All done" (magy-test-text))) 30)
+      (should (= 1 (cl-count-if (lambda (item)
+                                  (and (eq 'user (magy-item-kind item))
+                                       (string-search "second"
+                                                      (format "%s" (magy-item-data item)))))
+                                (hash-table-values
+                                 (buffer-local-value 'magy-transcript--items
+                                                     (magy-transcript-buffer
+                                                      (magy-test-project))))))))))
+
+(ert-deftest magy-real-bypass-answers-what-would-be-asked ()
+  :tags '(E036 E062)
+  (magy-test-real "prompt: clean up
+call: bash {\"command\": \"rm -rf build\"}
+---
+text: All done.
+"
+    (make-directory (expand-file-name "build" magy-test-root))
+    (let ((magy-bypass-permission t)
+          (magy-audit-directory (expand-file-name ".audit" magy-test-root)))
+      (magy-prompt "clean up")
+      (magy-test-wait "the end" (lambda () (string-match-p "All done" (magy-test-text))) 30)
+      (should-not (file-directory-p (expand-file-name "build" magy-test-root)))
+      (should (directory-files magy-audit-directory nil "\\`audit-[0-9]+\\.jsonl\\'")))))
+
+(defun magy-test-second-emacs ()
+  "Start another Emacs on the session of this one; return its process."
+  (let ((process-environment
+         (append (list (concat "MAGY_TEST_ROOT=" magy-test-root)
+                       (concat "MAGY_TEST_SESSION=" (magy-project-session (magy-test-project)))
+                       (format "MAGY_TEST_SETTINGS=%S" magy-settings))
+                 process-environment)))
+    (make-process
+     :name "second emacs" :buffer (generate-new-buffer " *second emacs*")
+     :noquery t :connection-type 'pipe :sentinel #'ignore
+     :command (list (expand-file-name invocation-name invocation-directory)
+                    "-Q" "--batch" "-L" (file-name-directory (locate-library "magy"))
+                    "-L" magy-test-directory "-l" "magy-second-emacs.el"))))
+
+(ert-deftest magy-real-two-emacsen-on-one-session ()
+  :tags '(G003)
+  (magy-test-real "prompt: clean up
+text: I remove the build.
+call: bash {\"command\": \"rm -rf build\"}
+---
+text: All done.
+"
+    (make-directory (expand-file-name "build" magy-test-root))
+    (magy-prompt "clean up")
+    (let* ((asked (magy-test-question))
+           (second (magy-test-second-emacs)))
+      ;; Nobody answers here; the other Emacs does.
+      (magy-test-wait "the other Emacs" (lambda () (not (process-live-p second))) 90)
+      (should (equal 0 (process-exit-status second)))
+      (magy-test-wait "the end" (lambda () (string-search "All done" (magy-test-text))) 30)
+      (magy-test-idle)
+      (should-not (magy-permission--all))
+      (should-not (file-directory-p (expand-file-name "build" magy-test-root)))
+      (should (string-search (plist-get asked :title) (magy-test-text)))
+      (let ((there (with-current-buffer (process-buffer second) (buffer-string)))
+            (here (magy-test-text)))
+        (kill-buffer (process-buffer second))
+        (should (string-search "clean up" there))
+        (should (equal (split-string here "\n+" t) (split-string there "\n+" t)))))))
+
+(provide 'magy-real-life-test)
+;;; magy-real-life-test.el ends here

@@ -1,0 +1,62 @@
+;;; magy-review-going-test.el --- No failure silences the review  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'magy-review-draw-test)
+(require 'magy-review)
+
+(defun magy-test-decidable ()
+  "Return the scenario of one change in a.txt; what is decided is answered."
+  (append
+   (list 'magy/review/resolve
+         [[(:result (:decisionId nil :results [] :pending 1 :message "seen"))]])
+   (magy-test-under-review
+    (magy-test-review-of 0 (magy-test-hunk "h0" 0 "x\n" "0\n")))))
+
+(defun magy-test-accept (count)
+  "Accept the first change of the current buffer; the server hears of the COUNTth."
+  (let ((buffer (current-buffer)))
+    (goto-char (point-min))
+    (magy-review-accept)
+    (magy-test-until (= count (length (magy-test-received "magy/review/resolve"))))
+    (set-buffer buffer)))
+
+(ert-deftest magy-review-works-after-a-server-that-does-not-start ()
+  (magy-test-drawing (magy-test-decidable) "0\n1\n"
+    (magy-test-until (magy-review-hunk-here))
+    (let ((elsewhere (file-name-as-directory (make-temp-file "magy-test-" t))))
+      (unwind-protect
+          (with-temp-buffer
+            (setq default-directory elsewhere)
+            (let ((magy-server-command '("magy-that-is-not-there")))
+              (should-error (magy-review-next))))
+        (delete-directory elsewhere t)))
+    (magy-test-accept 1)))
+
+(ert-deftest magy-review-works-after-an-error-on-the-way ()
+  (magy-test-drawing (magy-test-decidable) "0\n1\n"
+    (magy-test-until (magy-review-hunk-here))
+    ;; Nothing could be sent.
+    (let ((magy-before-send-functions (list (lambda (_) (user-error "Not now")))))
+      (should-error (magy-review-next) :type 'user-error)
+      (should-error (magy-review-accept) :type 'user-error))
+    ;; The answer was more than something here could take.
+    (cl-letf (((symbol-function 'magy-review--drop) (lambda (&rest _) (error "Broken"))))
+      (magy-test-accept 1)
+      (magy-test-until (not (alist-get (magy-test-project) magy-review--going))))
+    (magy-test-accept 2)
+    (cl-letf (((symbol-function 'magy-review--say) (lambda (&rest _) (error "Broken"))))
+      (magy-test-accept 3)
+      (magy-test-until (not (alist-get (magy-test-project) magy-review--going))))
+    (magy-test-accept 4)))
+
+(ert-deftest magy-review-that-waits-in-one-project-waits-in-no-other ()
+  (magy-test-drawing (magy-test-decidable) "0\n1\n"
+    (magy-test-until (magy-review-hunk-here))
+    (let ((magy-review--going (list (list (magy-project--make :root "/elsewhere/") t))))
+      (magy-test-accept 1))))
+
+(provide 'magy-review-going-test)
+;;; magy-review-going-test.el ends here
