@@ -114,6 +114,7 @@ def test_ert(run_file: Callable[[str], str], file: str, name: str) -> None:
         pytest.fail(output[start:end] if 0 <= start < end else output[-4000:], pytrace=False)
 
 
+@pytest.mark.req("E131")
 def test_compiles_without_a_warning(tmp_path: Path) -> None:
     for source in SOURCES:
         shutil.copy(source, tmp_path)
@@ -269,7 +270,7 @@ def test_in_a_window(tmp_path: Path) -> None:
     assert "[Magy asks 1]" in said["line"]
 
 
-@pytest.mark.req("G022")
+@pytest.mark.req("G022", "F009")
 def test_in_a_terminal(tmp_path: Path) -> None:
     """A person types: the question shows in the mode line, and one key answers it."""
     tmux = shutil.which("tmux")
