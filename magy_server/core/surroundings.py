@@ -63,7 +63,9 @@ def definition(lines: Sequence[str], at: int) -> tuple[int, int] | None:
     at = min(at, len(lines) - 1)
     first, near = _near(lines, at, FAR + ABOVE)
     found = _definition(near, at - first)
-    return (found[0] + first, found[1] + first) if found else None
+    if found is None or (near[at - first].strip() and not found[0] <= at - first < found[1]):
+        return None  # such as `#endif`, which only looks like a comment on what is below
+    return found[0] + first, found[1] + first
 
 
 def block(lines: Sequence[str], head: int) -> tuple[int, int]:

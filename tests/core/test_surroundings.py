@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from magy_server.core.surroundings import block, definition, window
@@ -177,6 +177,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.integers(0, 40))
+@example(["#endif", "def f():"], 0)
 def test_what_is_found_has_the_line_in_it(lines: list[str], at: int) -> None:
     found = definition(lines, at)
     if found:
