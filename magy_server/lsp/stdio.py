@@ -56,7 +56,8 @@ def end_with_client(stdin: int, grace: float = 60.0) -> None:
     def watch() -> None:
         gone = select.poll()
         gone.register(watched, 0)  # what is told without being asked for: that the other end closed
-        gone.poll()
+        if not any(told & (select.POLLHUP | select.POLLERR) for _, told in gone.poll()):
+            return  # macOS cannot watch terminals and other devices, and says so at once
         time.sleep(grace)
         os._exit(1)
 

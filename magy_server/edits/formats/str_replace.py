@@ -13,7 +13,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Never
+from typing import Any, Literal, Never
 
 from magy_server.edits.formats.scan import DEPTH, Piece, Scanner
 from magy_server.edits.formats.stream import BOM, Fence, Found, refusal
@@ -113,7 +113,8 @@ class StrReplaceReader:
             except ValueError as error:
                 raise self._refuse(f"{error}. {VALID}", 1) from None
             yield value
-            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+            if blank := _SPACE.match(text, at):
+                at = blank.end()
 
     def _piece(self, piece: Piece) -> None:
         ours = _OURS.get(_plain_key(piece.key))
@@ -218,8 +219,8 @@ def lowered(found: Mapping[str, Any], default: str, source: int) -> FileEdit:
         return FileEdit(path, "delete")
     if "content" in found:
         _only(found, "path", "content")
-        op = "create" if command == "create" else "write"
-        return FileEdit(path, op, content=_text(found, "content"))  # type: ignore[arg-type]
+        op: Literal["create", "write"] = "create" if command == "create" else "write"
+        return FileEdit(path, op, content=_text(found, "content"))
     if command == "insert" or found.keys() & {"insert", "insert_line"}:
         return FileEdit(path, hunks=(_insertion(found, source),))
     _only(found, "path", "old_text", "new_text", "replace_all", "expected", "line")
