@@ -123,7 +123,7 @@ THEN is called with the ReviewFile, or nil if nothing is left of it."
 
 ;;;; Deciding
 
-(defun magy-review--places (uri proposed)
+(defun magy-review--params (uri proposed)
   "Return the parameters that name the review of URI, a proposal if PROPOSED."
   (list :uri uri :proposed (if proposed t :json-false)
         :requestKey (magy--new-id "review")))
@@ -139,7 +139,7 @@ THEN is called with nil if the server refused, which has been said."
     (magy-new-step project)
     (magy-request
      project 'magy/review/resolve
-     (append (magy-review--places uri proposed) (list :decision decision) which)
+     (append (magy-review--params uri proposed) (list :decision decision) which)
      (lambda (outcome)
        (magy-new-step project)
        (unwind-protect
@@ -205,7 +205,7 @@ PROPOSED and REASON are as they were sent."
     (magy-request
      project 'magy/review/undo
      (append (list :decisionId (plist-get decision :decision))
-             (magy-review--places (plist-get decision :uri) (plist-get decision :proposed)))
+             (magy-review--params (plist-get decision :uri) (plist-get decision :proposed)))
      (lambda (outcome)
        (magy-new-step project)
        (let ((message (or (plist-get outcome :message) "")))

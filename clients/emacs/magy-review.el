@@ -163,7 +163,7 @@ With PREFIX, or if `magy-review-ask-reason' is set, say why."
                   (text (read-string "Comment: " nil 'magy-review-history)))
        (when (string-blank-p text) (user-error "Nothing to say"))
        (magy-request project 'magy/review/comment
-                     (append (magy-review--places (plist-get file :uri)
+                     (append (magy-review--params (plist-get file :uri)
                                                   (magy-review--proposed-p file))
                              (list :hunkId (plist-get hunk :hunkId)
                                    :text (magy--json-text text)))
