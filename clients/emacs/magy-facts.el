@@ -64,9 +64,12 @@
       (setq text (string-replace value "[redacted]" text)))
     (pcase-dolist (`(,name . ,instead) (magy-facts--names))
       (unless (equal name "/")
-        (setq text (replace-regexp-in-string (concat (regexp-quote name)
-                                                     "\\(?:\\'\\|\\b\\|\\_>\\)")
-                                             instead text t t))))
+        ;; Not \b or \_>: a name may end in what is no letter, and what a symbol is
+        ;; depends on the buffer.
+        (setq text (replace-regexp-in-string
+                    (concat (regexp-quote name) "\\(?:\\'\\|[^[:alnum:]]\\)")
+                    (lambda (found) (concat instead (substring found (length name))))
+                    text t t))))
     (setq text (replace-regexp-in-string "://[^/@[:space:]]+@" "://…@" text t t))
     (setq text (replace-regexp-in-string magy-facts--assignments "\\1[redacted]" text))
     (setq case-fold-search nil)

@@ -91,6 +91,15 @@ esac
     (should (equal "nothing to hide, keys and all"
                    (magy-facts-redact "nothing to hide, keys and all")))))
 
+;; A home may end in a letter, a sign or a mark: none of them may give it away.
+(ert-deftest magy-report-names-no-home-whatever-it-ends-in ()
+  (dolist (home '("/tmp/someone" "/tmp/some-one_" "/tmp/some.one+" "/tmp/someone)"))
+    (let ((process-environment (cons (concat "HOME=" home) process-environment)))
+      (should (equal "see ~/x.el, ~: and ~"
+                     (magy-facts-redact (format "see %s/x.el, %s: and %s" home home home))))
+      (should (equal "/tmp/someoneelse/x.el"
+                     (magy-facts-redact "/tmp/someoneelse/x.el"))))))
+
 (ert-deftest magy-diagnosis-goes-with-a-report-that-is-shown-first ()
   :tags '(E049 E130)
   (magy-test-with (magy-test-scenario)
