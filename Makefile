@@ -4,9 +4,11 @@ python = .venv/bin/python
 stamp = .venv/.setup
 # How many processes run the tests; `make test workers=0` starts none.
 workers = auto
+# How often `make chaos` kills.
+kills = 1000
 
 .DEFAULT_GOAL = help
-.PHONY: help setup demo check test bench docs screenshots requirements clean
+.PHONY: help setup demo check test chaos bench docs screenshots requirements clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -29,6 +31,9 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 
 test: setup ## all tests; those left out for want of an editor are named
 	$(python) -m pytest -n $(workers) --dist worksteal
+
+chaos: setup ## kill the server 1,000 times while a tree of agents is at work
+	$(python) -m tests.chaos --kills $(kills)
 
 bench: setup ## how fast it is
 	$(python) -m bench

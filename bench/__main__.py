@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bench import (
+    children,
     documents,
     early,
     edits,
@@ -32,6 +33,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "prompts": prompts.ROWS,
     "search": search.ROWS,
     "early": early.ROWS,
+    "children": children.ROWS,
     "emacs": emacs.ROWS,
 }
 

@@ -5,7 +5,9 @@
 Each line of standard input is a prompt; each line of standard output tells, in seconds, how long
 its answer took (`wall`), when its first delta was there (`first`), and the processor time of this
 process (`cpu`). When the model calls `read_file`, the line is read from the file and sent back,
-after one durable append to DATABASE, until it calls no more: the least of an agent's loop.
+after one durable append to DATABASE, until it calls no more: the least of an agent's loop. With
+`spawn_agent` it starts another such loop beside this one, and with `wait_agent` all that were
+started have to end.
 """
 
 from __future__ import annotations
@@ -30,14 +32,30 @@ class Chat:
     async def ask(self, prompt: str) -> None:
         self.first = 0.0
         messages: list[Any] = [{"role": "user", "content": prompt}]
-        while calls := await self._reply(messages):
-            content = [
-                {"type": "tool_result", "tool_use_id": call["id"], "content": _run(call["input"])}
-                for call in calls
-            ]
-            messages += [{"role": "assistant", "content": calls}]
-            messages += [{"role": "user", "content": content}]
-            self._log.execute("INSERT INTO log VALUES (?)", (json.dumps(messages[-2:]),))
+        children: list[asyncio.Task[None]] = []
+        async with asyncio.TaskGroup() as group:
+            while calls := await self._reply(messages):
+                content = []
+                for call in calls:
+                    said = await self._run(call["name"], call["input"], group, children)
+                    result = {"type": "tool_result", "tool_use_id": call["id"], "content": said}
+                    content.append(result)
+                messages += [{"role": "assistant", "content": calls}]
+                messages += [{"role": "user", "content": content}]
+                self._log.execute("INSERT INTO log VALUES (?)", (json.dumps(messages[-2:]),))
+
+    async def _run(
+        self, name: str, arguments: Any, group: asyncio.TaskGroup, children: list[Any]
+    ) -> str:
+        if name == "spawn_agent":
+            other = Chat(self._client, self._log)
+            children.append(group.create_task(other.ask(arguments["prompt"])))
+            return "started"
+        if name == "wait_agent":
+            await asyncio.gather(*children)
+            return "all have ended"
+        lines: list[str] = Path(arguments["path"]).read_text().splitlines()
+        return lines[int(arguments["offset"]) - 1]
 
     async def _reply(self, messages: list[Any]) -> list[dict[str, Any]]:
         calls: list[dict[str, Any]] = []
@@ -57,11 +75,6 @@ class Chat:
             elif event.type == "content_block_stop" and calls:
                 calls[-1]["input"] = json.loads(arguments)
         return calls
-
-
-def _run(arguments: dict[str, Any]) -> str:
-    lines: list[str] = Path(arguments["path"]).read_text().splitlines()
-    return lines[int(arguments["offset"]) - 1]
 
 
 async def main(base_url: str, database: str) -> None:

@@ -156,7 +156,7 @@ def shown(value: float, unit: str) -> str:
     if unit == "count":
         return f"{value:,.0f}"
     if unit == "bytes":
-        return f"{value / 1e6:.1f} MB"
+        return f"{value / 1e6:.1f} MB" if value >= 1e5 else f"{value / 1e3:.1f} kB"
     for scale, name in ((1.0, "s"), (1e-3, "ms")):
         if value >= scale:
             return f"{value / scale:.2f} {name}"

@@ -5,7 +5,9 @@ answers ready, so that its own work does not blur what is measured.
 
 Prints its base URL. The prompt says what comes: `bench-stream-N` gives N text deltas, each in a TCP
 segment of its own, back to back; with `bench-spaced-N` a millisecond apart. `bench-loop-N` gives N
-replies with one call of `read_file` each, and then a last word.
+replies with one call of `read_file` each, and then a last word. `bench-tree-N` gives a reply that
+spawns four children with `bench-tree-(N-1)`, then one that waits for them, and then a last word;
+`bench-tree-0` only that.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Any, cast
 import orjson
 
 WORD = "delta "
-_ORDER = re.compile(rb"bench-(stream|spaced|loop)-(\d+)")
+CHILDREN = 4
+_ORDER = re.compile(rb"bench-(stream|spaced|loop|tree)-(\d+)")
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
@@ -50,8 +53,10 @@ class Exchange(asyncio.Protocol):
     def _answer(self, body: bytes) -> None:
         orders = _ORDER.findall(body)
         kind, count = orders[-1] if orders else (b"stream", b"1")
-        if kind == b"loop":
-            said = body.count(b'"tool_result"')
+        said = body.count(b'"tool_result"')
+        if kind == b"tree":
+            events = tree(int(orders[0][1]), said)
+        elif kind == b"loop":
             events = call(said, self._path) if said < int(count) else text(1)
         else:
             events = text(int(count))
@@ -74,22 +79,42 @@ def text(count: int) -> tuple[bytes, ...]:
     delta = _event(
         "content_block_delta", index=0, delta={"type": "text_delta", "text": WORD}
     )  # fmt: skip
-    return _reply({"type": "text", "text": ""}, [delta] * count, "end_turn")
+    return _reply(_block(0, {"type": "text", "text": ""}, [delta] * count), "end_turn")
 
 
 def call(number: int, path: str) -> tuple[bytes, ...]:
     """Reads another line each time: the same call again and again would be taken for a loop."""
-    arguments = orjson.dumps({"path": path, "offset": number + 1, "limit": 1}).decode()
-    delta = _event(
-        "content_block_delta",
-        index=0,
-        delta={"type": "input_json_delta", "partial_json": arguments},
-    )
-    block = {"type": "tool_use", "id": f"toolu_{number}", "name": "read_file", "input": {}}
-    return _reply(block, [delta], "tool_use")
+    arguments = {"path": path, "offset": number + 1, "limit": 1}
+    return _reply(_called(0, f"toolu_{number}", "read_file", arguments), "tool_use")
 
 
-def _reply(block: dict[str, Any], deltas: list[bytes], stop: str) -> tuple[bytes, ...]:
+@cache
+def tree(levels: int, said: int) -> tuple[bytes, ...]:
+    """`levels` are below; `said` results of calls have come."""
+    if not levels or said > CHILDREN:
+        return text(1)
+    if said:
+        return _reply(_called(0, "toolu_wait", "wait_agent", {}), "tool_use")
+    task = {"agent": "worker", "prompt": f"bench-tree-{levels - 1}"}
+    calls = [_called(n, f"toolu_{n}", "spawn_agent", task) for n in range(CHILDREN)]
+    return _reply([event for called in calls for event in called], "tool_use")
+
+
+def _called(index: int, id: str, name: str, arguments: dict[str, Any]) -> list[bytes]:
+    block = {"type": "tool_use", "id": id, "name": name, "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": orjson.dumps(arguments).decode()}
+    return _block(index, block, [_event("content_block_delta", index=index, delta=delta)])
+
+
+def _block(index: int, block: dict[str, Any], deltas: list[bytes]) -> list[bytes]:
+    return [
+        _event("content_block_start", index=index, content_block=block),
+        *deltas,
+        _event("content_block_stop", index=index),
+    ]
+
+
+def _reply(blocks: list[bytes], stop: str) -> tuple[bytes, ...]:
     usage = {"input_tokens": 10, "output_tokens": 1}
     message: dict[str, Any] = {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "bench", "content": [],
@@ -97,9 +122,7 @@ def _reply(block: dict[str, Any], deltas: list[bytes], stop: str) -> tuple[bytes
     }  # fmt: skip
     return (
         _event("message_start", message=message),
-        _event("content_block_start", index=0, content_block=block),
-        *deltas,
-        _event("content_block_stop", index=0),
+        *blocks,
         _event(
             "message_delta",
             delta={"stop_reason": stop, "stop_sequence": None},

@@ -6,7 +6,7 @@ import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ def delta_burst(run: Run) -> Row:
 
 def first_delta(run: Run) -> Row:
     """On a warm connection, seen from the client."""
-    with _stage(run) as (magy, bare):
+    with stage(run) as (magy, bare):
         ours, floor = in_turn(
             run.choose(20, 60),
             lambda: magy.turn("bench-stream-1")["first"],
@@ -58,7 +58,7 @@ def first_delta(run: Run) -> Row:
 
 def tool_loop(run: Run) -> Row:
     rounds = run.choose(50, 100)
-    with _stage(run) as (magy, bare):
+    with stage(run) as (magy, bare):
         ours, floor = in_turn(
             run.choose(3, 5),
             lambda: _looped(magy, rounds),
@@ -72,7 +72,7 @@ ROWS = (delta_spaced, delta_burst, first_delta, tool_loop)
 
 def _deltas(run: Run, name: str, order: str, count: int) -> Row:
     prompt = f"{order}-{count}"
-    with _stage(run) as (magy, bare):
+    with stage(run) as (magy, bare):
         ours, floor = in_turn(
             run.choose(3, 7),
             lambda: magy.turn(prompt)["cpu"] / count,
@@ -92,18 +92,23 @@ class Magy:
     """The real server; each turn is in a session of its own."""
 
     def __init__(self, peer: Peer, root: Path) -> None:
-        self._peer = peer
+        self.peer = peer
         self._root = root
         self._numbers = itertools.count(1)
         peer.initialize(root)
         peer.request("magy/agent/list")
 
-    def turn(self, prompt: str) -> dict[str, float]:
+    def session(self, agent: str | None = None) -> str:
+        """A new one, subscribed to."""
+        session = f"s{next(self._numbers)}"
+        self.peer.request("magy/session/new", sessionId=session, cwd=str(self._root), agent=agent)
+        self.peer.request("magy/session/subscribe", sessionId=session)
+        return session
+
+    def turn(self, prompt: str, agent: str | None = None) -> dict[str, float]:
         """Seconds: `first` and `wall` from the prompt on, and `cpu` of the server. `calls` is how
         many tool calls were completed."""
-        peer, session = self._peer, f"s{next(self._numbers)}"
-        peer.request("magy/session/new", sessionId=session, cwd=str(self._root))
-        peer.request("magy/session/subscribe", sessionId=session)
+        peer, session = self.peer, self.session(agent)
         peer.messages.clear()
         used, began = peer.processor_time(), time.perf_counter()
         peer.send({
@@ -145,8 +150,8 @@ class Bare:
 
 
 @contextmanager
-def _stage(run: Run) -> Iterator[tuple[Magy, Bare]]:
-    """Both sides, warm, with the same model server behind them."""
+def stage(run: Run, agents: Mapping[str, str] | None = None) -> Iterator[tuple[Magy, Bare]]:
+    """Both sides, warm, with the same model server behind them. `agents`: files of the user's."""
     root, state = run.fresh("project"), run.fresh("state")
     notes = root / "notes.txt"
     notes.write_text("".join(f"line {n} of some notes\n" for n in range(1, 1001)))
@@ -155,6 +160,9 @@ def _stage(run: Run) -> Iterator[tuple[Magy, Bare]]:
         assert model.stdout
         url = model.stdout.readline().decode().strip()
         (state / "magy.toml").write_text(SETTINGS.format(url=url))
+        (state / "agent").mkdir()
+        for name, text in (agents or {}).items():
+            (state / "agent" / f"{name}.md").write_text(text)
         with (
             start("-m", "bench.bare_sdk", url, str(state / "bare.db")) as bare,
             Peer(run, *MAGY, state=state, env={"BENCH_API_KEY": "none"}) as peer,

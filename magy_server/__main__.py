@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Magy runs on Linux and macOS; on Windows use WSL.", file=sys.stderr)
         return 2
     match chosen.command:
-        case "run" | "sessions" | "config" | "edit" | "completion":
+        case "run" | "sessions" | "agents" | "config" | "edit" | "completion":
             return _terminal(parser, chosen)
         case "doctor":
             from magy_server.doctor import main as examine

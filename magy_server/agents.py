@@ -131,7 +131,7 @@ def _at_home(spec: AgentSpec) -> AgentSpec:
 
 def agent_files(directory: Path) -> list[str]:
     """What is read of a directory of agents, for finding out whether it changed."""
-    return [*_listed(directory)[0], str(directory / COMMON), str(directory / ACTIONS)]
+    return [*_listed(directory)[0], *(os.path.join(directory, name) for name in (COMMON, ACTIONS))]
 
 
 def _listed(directory: Path) -> tuple[list[str], str | None]:

@@ -4,6 +4,7 @@ knows all layers; what is slow to import is imported where it is first needed.""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import platform
 import time
@@ -12,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from magy_server import config
+from magy_server import config, spawning
 from magy_server.bus.local import LocalBus
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
@@ -20,15 +21,22 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor, Store
 from magy_server.core.state import State
 from magy_server.engine.audit import Audit
+from magy_server.engine.budget import Purse
+from magy_server.engine.children import Children
 from magy_server.engine.consult import Titles
 from magy_server.engine.engine import Engine
+from magy_server.engine.kin import Herald
+from magy_server.engine.mailing import Mailing
 from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
+from magy_server.engine.supervision import Supervisor
 from magy_server.engine.world import Expand, Settings, World, read_project
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables
 from magy_server.resources import resource
+from magy_server.settings import AuditSettings
+from magy_server.settings import Settings as Tree
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.commits import Commits
 from magy_server.tools.groups import end_group
@@ -39,6 +47,8 @@ from magy_server.tools.mentions import expand as mentioned
 from magy_server.tools.mentions import read_skills
 from magy_server.tools.process import Processes
 from magy_server.tools.workspace import WorkspaceFiles
+
+LOG = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -68,11 +78,21 @@ async def compose(
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
         world = _world(opened, bus, projects, processes, configured, editor)
+        _limit(world, projects, roots)
         titles = Titles(lambda stream: runner.session(stream), world)
         audit = _audit(state, projects.settings(None).audit, closing)
-        heard: list[Listener] = [*listeners, *audit, titles]
+        herald = Herald(bus)
+        heard: list[Listener] = [*listeners, *audit, titles, herald]
+        world.lanes.moved = herald.moved
         runner = await closing.enter_async_context(Runner(world, end_group, heard))
         world.reviews = Reviews(runner)
+        world.children = Children(runner)
+        closing.push_async_callback(world.children.settle)
+        world.mailing = Mailing(runner)
+        closing.push_async_callback(world.mailing.close)
+        world.purse = Purse(runner)
+        world.supervisor = await closing.enter_async_context(Supervisor(runner))
+        heard += [world.purse, world.supervisor]  # no session is there yet that would miss it
         closing.callback(world.reviews.close)
         closing.push_async_callback(titles.close)
         # Closed before the runner: the ends of background commands still go into the log.
@@ -81,15 +101,22 @@ async def compose(
         yield projects.engine, projects
 
 
+def _limit(world: World, projects: Projects, roots: Sequence[str]) -> None:
+    """How many children there may be in this process, by what holds in its workspace roots."""
+    where: Sequence[str | None] = roots or [None]
+    asked = [projects.settings(root).spawn for root in where]
+    world.lanes.configure(spawning.limits(asked))
+    for remark in dict.fromkeys(said for spawn in asked for said in spawning.remarks(spawn)):
+        LOG.warning("%s", remark)
+
+
 def _key_names(projects: Projects, roots: Sequence[str]) -> set[str]:
     """The variables that hold keys, in any project's configuration: no command gets to see them."""
     settings = [projects.settings(root) for root in (None, *roots)]
     return set[str]().union(*(key_variables(one.provider) for one in settings))
 
 
-def _audit(
-    state: Path, settings: config.AuditSettings, closing: AsyncExitStack
-) -> Sequence[Listener]:
+def _audit(state: Path, settings: AuditSettings, closing: AsyncExitStack) -> Sequence[Listener]:
     if not settings.enabled:
         return ()
     directory = Path(settings.directory).expanduser() if settings.directory else state / "audit"
@@ -133,8 +160,8 @@ class Configured:
     def __init__(self, projects: Projects, environ: Mapping[str, str]) -> None:
         self._projects = projects
         self._environ = environ
-        self._held: dict[str | None, tuple[config.Settings, Providers]] = {}
-        self._made: list[tuple[config.Settings, Providers]] = []
+        self._held: dict[str | None, tuple[Tree, Providers]] = {}
+        self._made: list[tuple[Tree, Providers]] = []
 
     def settings(self, root: str | None) -> Settings:
         found = self._projects.settings(root)
@@ -150,6 +177,7 @@ class Configured:
             edits=found.edits.style,
             retries=model.retries,
             retry_delay=model.retry_delay,
+            wait_timeout=spawning.wait_timeout(found.spawn),
         )
 
     def models(self, root: str | None) -> Providers:
@@ -160,7 +188,7 @@ class Configured:
             held = self._held[root] = (settings, self._alike(settings))
         return held[1]
 
-    def _alike(self, settings: config.Settings) -> Providers:
+    def _alike(self, settings: Tree) -> Providers:
         for known, providers in self._made:
             if (known.provider, known.model) == (settings.provider, settings.model):
                 return providers

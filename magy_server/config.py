@@ -1,7 +1,7 @@
 """One typed tree of settings: defaults < user magy.toml < project magy.toml < editor < environment.
 
 An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask
-and lower `limits` are used; the rest is named, so that a person can be told.
+and lower values of `limits` and `spawn` are used; the rest is named, so that a person can be told.
 """
 
 from __future__ import annotations
@@ -13,178 +13,20 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from magy_server.core.errors import InvalidConfig
+from magy_server.settings import LimitSettings, Permission, Settings, SpawnSettings
 
 LARGEST = 1 << 20
 """Bytes of a magy.toml."""
-Action = Literal["allow", "ask", "deny"]
-Patterns = dict[str, Action]
-Permission = dict[str, Action | Patterns | list[Patterns]]
-"""By permission key: an action, or patterns with actions, in order."""
-
-
-class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Identity(Part):
-    name: str = Field(default="Magy", description="How this installation calls itself.")
-    description: str = Field(default="", description="For people.")
-
-
-class ModelSettings(Part):
-    default: str = Field(
-        default="",
-        description="`provider/model` of new sessions. Empty: chosen from the keys in the "
-        "environment, else from the model servers that run on this machine.",
-    )
-    small: str = Field(
-        default="", description="`provider/model` for titles; empty: the session's own."
-    )
-    max_tokens: Annotated[int, Field(ge=0)] = Field(
-        default=0,
-        description="Most tokens of one reply, thinking included; 0: what the model can, at most "
-        "32,000.",
-    )
-    thinking_tokens: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Thinking budget of one reply; 0 is off, else at least 1024."
-    )
-    retries: Annotated[int, Field(ge=0, le=20)] = Field(
-        default=4, description="How often a request that may succeed later is tried again."
-    )
-    retry_delay: Annotated[float, Field(ge=0)] = Field(
-        default=1.0, description="Seconds before the first retry; doubled each time."
-    )
-    timeout: Annotated[float, Field(gt=0)] = Field(
-        default=120.0,
-        description="Seconds until a reply must have begun; if not set, 900 for a model on this "
-        "machine.",
-    )
-    compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.8,
-        description="The conversation is compacted when it fills this share of what the model "
-        "can hold; 1: only when the provider says that it is too long.",
-    )
-
-
-class AboutModel(Part):
-    """Known of a model; what is left out is as in Magy's own table."""
-
-    window: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Tokens that the model can hold, prompt and reply together."
-    )
-    max_tokens: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Most tokens of one reply."
-    )
-    input: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="US dollars for a million tokens."
-    )
-    output: Annotated[float, Field(ge=0)] | None = Field(default=None, description="The same.")
-    cache_read: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="The same; if only `input` is given, that."
-    )
-    cache_write: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="The same; if only `input` is given, that."
-    )
-
-
-class ProviderSettings(Part):
-    name: str = Field(description="The part of `provider/model` before the slash.")
-    kind: Literal["anthropic", "openai", "openai-chat", "scripted"] = Field(
-        description="Which wire it speaks: Anthropic Messages, OpenAI Responses, or Chat "
-        "Completions as OpenAI and most others speak it."
-    )
-    api_key_env: str = Field(
-        default="", description="The environment variable that holds the key; never the key."
-    )
-    base_url: str | None = Field(default=None, description="Another endpoint than the usual one.")
-    models: list[str] = Field(default=[], description="Models to offer; any other may be named.")
-    about: dict[str, AboutModel] = Field(
-        default={}, description="What is known of models, by their names: sizes and prices."
-    )
-    script: str | None = Field(
-        default=None, description="For kind `scripted`: the script file, absolute."
-    )
-
-
-class LimitSettings(Part):
-    requests: Annotated[int, Field(ge=0)] = Field(
-        default=25, description="Model requests in one turn; 0 is no limit."
-    )
-    tokens: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Tokens in one turn, cached ones included; 0 is no limit."
-    )
-    seconds: Annotated[float, Field(ge=0)] = Field(
-        default=0, description="Time for one turn, seconds; 0 is no limit."
-    )
-    repeats: Annotated[int, Field(ge=0)] = Field(
-        default=5, description="So often the same calls with the same outcome are a loop; 0: never."
-    )
-
-
-class ToolSettings(Part):
-    bash_timeout: Annotated[float, Field(gt=0)] = Field(
-        default=30.0, description="Seconds for a command that does not name its own limit."
-    )
-    grep_program: str = Field(
-        default="rg", description="ripgrep; where it is not there, Magy searches by itself."
-    )
-    grep_matches: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=100, description="Most matching lines that one `grep` call shows."
-    )
-    glob_results: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=500, description="Most paths that one `glob` call shows."
-    )
-    search_url: str = Field(
-        default="https://html.duckduckgo.com/html/",
-        description="Where `web_search` asks, in DuckDuckGo's HTML form.",
-    )
-
-
-class EditSettings(Part):
-    review: Literal["review", "propose", "auto"] = Field(
-        default="review",
-        description="What becomes of an agent's edits: made at once and pending until looked at "
-        "(`review`), only shown until accepted (`propose`), or made and not asked about (`auto`).",
-    )
-    style: Literal["auto", "str_replace", "patch"] = Field(
-        default="auto",
-        description="How models edit: by replacing texts, by patches, or as their family is best.",
-    )
-
-
-class AuditSettings(Part):
-    enabled: bool = Field(default=True, description="Write the audit files.")
-    directory: str = Field(default="", description="Where; empty: `audit`, beside the sessions.")
-    preview_length: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        default=120, description="Characters of a command or path that the audit keeps."
-    )
-
-
-class Settings(Part):
-    """`magy.toml`."""
-
-    magy: Identity = Identity()
-    default_agent: str = Field(default="build", description="The agent of new sessions.")
-    custom_agents: bool = Field(
-        default=True, description="Read agents from the user's and the project's directories."
-    )
-    titles: bool = Field(default=True, description="Let the model give each session a title.")
-    model: ModelSettings = ModelSettings()
-    provider: list[ProviderSettings] = Field(
-        default=[], description="Providers besides those Magy knows, or changes to them, by name."
-    )
-    limits: LimitSettings = LimitSettings()
-    permission: Permission = Field(
-        default={}, description="Rules by key, as in an agent file; see permissions.md."
-    )
-    edits: EditSettings = EditSettings()
-    tools: ToolSettings = ToolSettings()
-    audit: AuditSettings = AuditSettings()
+_CAPS: Mapping[str, type[LimitSettings] | type[SpawnSettings]] = {
+    "limits": LimitSettings,
+    "spawn": SpawnSettings,
+}
+"""The tables of which an untrusted project may lower the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +51,10 @@ class Loaded:
 
 
 def config_dir() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(os.environ.get("MAGY_CONFIG_DIR") or Path(base) / "magy")
+    """Looked up for every step of every turn."""
+    if given := os.environ.get("MAGY_CONFIG_DIR"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "magy")
 
 
 def state_dir() -> Path:
@@ -283,8 +127,8 @@ def narrow(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
         if key == "permission":
             kept[key], widened = _only_narrowing(value)
             ignored += [f"{layer.name}: permission.{name}" for name in widened]
-        elif key == "limits":
-            kept["limits"] = {f"max:{name}": limit for name, limit in value.items()}
+        elif key in _CAPS:
+            kept[key] = {f"max:{name}": cap for name, cap in value.items()}
         else:
             ignored.append(f"{layer.name}: {key}")
     return Layer(f"{layer.name} (not trusted)", kept), tuple(ignored)
@@ -341,9 +185,10 @@ def _merge(layers: list[Layer], ignored: tuple[str, ...]) -> Loaded:
     rules: list[tuple[str, Permission]] = []
     for layer in layers:
         values = dict(layer.values)
-        limits = values.get("limits")
-        if isinstance(limits, Mapping) and any(name.startswith("max:") for name in limits):
-            values["limits"] = _lowered(merged.get("limits", {}), limits)
+        for key in _CAPS:
+            caps = values.get(key)
+            if isinstance(caps, Mapping) and any(name.startswith("max:") for name in caps):
+                values[key] = _lowered(key, merged.get(key, {}), caps)
         validate(Layer(layer.name, values))
         _trace(origins, layer.name, values)
         if table := values.pop("permission", None):
@@ -353,15 +198,15 @@ def _merge(layers: list[Layer], ignored: tuple[str, ...]) -> Loaded:
     return Loaded(Settings.model_validate(merged), tuple(rules), ignored, origins)
 
 
-def _lowered(limits: Mapping[str, Any], caps: Mapping[str, Any]) -> dict[str, Any]:
-    """The limits that an untrusted project changes: only to stricter ones. 0 means none, so is
-    widest."""
-    defaults = LimitSettings().model_dump()
+def _lowered(table: str, held: Mapping[str, Any], caps: Mapping[str, Any]) -> dict[str, Any]:
+    """The limits that an untrusted project changes: only to stricter ones. In `limits` 0 means
+    none, so is widest; in `spawn` it is what it is, and clamped."""
+    defaults = _CAPS[table]().model_dump()
     lowered = {}
     for name, cap in caps.items():
         name = name.removeprefix("max:")
-        now = limits.get(name, defaults.get(name, 0))
-        if cap and (not now or cap < now):
+        now = held.get(name, defaults.get(name, 0))
+        if (table == "spawn" or cap) and (cap < now or (table == "limits" and not now)):
             lowered[name] = cap
     return lowered
 

@@ -17,6 +17,7 @@ from magy_server.core.specs import Agents
 from magy_server.engine.engine import Engine
 from magy_server.engine.trust import MOST, files_hash, magy_files
 from magy_server.engine.world import read_project
+from magy_server.settings import Action, Patterns, Permission, Settings
 
 Signature = frozenset[tuple[str, int, int, int]]
 """Of files: path, size, time of the last change, inode."""
@@ -108,7 +109,7 @@ class Projects:
     def agents(self, root: str | None) -> Agents:
         return self.of(root).agents
 
-    def settings(self, root: str | None) -> config.Settings:
+    def settings(self, root: str | None) -> Settings:
         return self.of(root).loaded.settings
 
     def problems(self, root: str | None) -> list[str]:
@@ -148,7 +149,7 @@ def _signature(root: str | None) -> Signature:
 
 
 def _sources(root: str | None) -> Iterator[str]:
-    yield str(config.config_dir() / "magy.toml")
+    yield os.path.join(config.config_dir(), "magy.toml")
     yield from agent_files(user_directory())
     if root is not None:
         yield from islice(magy_files(root), MOST + 1)
@@ -162,13 +163,13 @@ def _stamp(path: str) -> tuple[str, int, int, int]:
     return path, about.st_size, about.st_mtime_ns, about.st_ino
 
 
-def ruleset(source: str, table: config.Permission) -> Ruleset:
+def ruleset(source: str, table: Permission) -> Ruleset:
     """A `permission` table of a configuration file as rules."""
     keys = {key: tuple(_rules(rules)) for key, rules in table.items()}
     return Ruleset(source=source, keys=keys).at_home(os.path.expanduser("~"))
 
 
-def _rules(rules: config.Action | config.Patterns | list[config.Patterns]) -> Iterator[Rule]:
+def _rules(rules: Action | Patterns | list[Patterns]) -> Iterator[Rule]:
     if isinstance(rules, str):
         yield Rule(pattern="*", action=rules, bare=True)
         return

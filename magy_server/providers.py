@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import cache
 from urllib.parse import urlsplit
 
-from magy_server.config import AboutModel, ModelSettings, ProviderSettings
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import ModelFacts, Price, Provider
 from magy_server.llm import catalogue
+from magy_server.settings import AboutModel, ModelSettings, ProviderSettings
 
 PROBE = 0.8
 """Seconds that a model server on this machine has for the list of its models."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,16 +21,19 @@ NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
 
 
 def protocol() -> Iterator[str]:
-    from magy_server.lsp import methods, wire
+    from magy_server.lsp import child_wire, methods, wire
     from magy_server.lsp.command_wire import COMMANDS
+    from magy_server.lsp.refusals import NAME, PATTERNS
+    from magy_server.lsp.shapes import LONGEST_ID
     from magy_server.lsp.wire_docs import commands, describe
 
     yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
     yield (
         "Transport is that of the Language Server Protocol: JSON-RPC 2.0 in `Content-Length`\n"
         "frames on standard input and output, beside the standard methods. A field marked `?` may\n"
-        "be left out.\n"
+        f"be left out. An `id` is a string of 1 to {LONGEST_ID} characters:\n{PATTERNS[NAME]}.\n"
     )
+    yield f"## Children\n\n{inspect.getdoc(child_wire)}\n"
     yield "## From the client\n"
     yield from describe(methods.CLIENT_TO_SERVER)
     yield "## From the server\n"
@@ -54,8 +56,9 @@ def protocol() -> Iterator[str]:
 
 def configuration() -> Iterator[str]:
     from magy_server import config
+    from magy_server.settings import Settings
 
-    schema = config.Settings.model_json_schema()
+    schema = Settings.model_json_schema()
     yield f"# Configuration\n\n{inspect.getdoc(config)}\n"
     yield (
         "The user's file is `magy.toml` in `$XDG_CONFIG_HOME/magy` (usually `~/.config/magy`), a\n"
@@ -94,7 +97,7 @@ def events() -> Iterator[str]:
     yield f"# Events\n\n{inspect.getdoc(module)}\n"
     yield (
         "Any process may append the events marked *inbox*; the others only the process that holds\n"
-        "the session's lease.\n"
+        "the lease of the session's tree.\n"
     )
     (union, *_) = module.Event.__args__
     names = {kind.__name__ for kind in union.__args__}
@@ -228,23 +231,19 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
 
 def _fields(schema: Mapping[str, Any]) -> str:
     """The properties of a JSON Schema object as a table."""
-    from magy_server.lsp.wire_docs import type_name
+    from magy_server.lsp.wire_docs import about, default, type_name
 
     required = schema.get("required", [])
     rows = [
         (
             name,
             type_name(body),
-            "required" if name in required else _default(body),
-            body.get("description", ""),
+            "required" if name in required else default(body),
+            about(body),
         )
         for name, body in schema.get("properties", {}).items()
     ]
     return _table(("Name", "Type", "Default", ""), rows)
-
-
-def _default(body: Mapping[str, Any]) -> str:
-    return "" if body.get("default") is None else _code(json.dumps(body["default"]))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

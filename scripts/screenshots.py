@@ -103,6 +103,28 @@ SCRIPT = "\n".join([
     "---",
     "text: All tests pass.",
     "",
+    "prompt: two agents",
+    "text: Two agents look into it, side by side.",
+    call("spawn_agent", agent="general", task_name="Quoted values",
+         prompt="Try what becomes of quoted values.\nReport each case with its result."),
+    call("spawn_agent", agent="explore", task_name="Who calls the parser",
+         prompt="Find all callers of parse_header."),
+    "---",
+    "text: They are on their way.",
+    "---",
+    "text: There is **one** caller, `headers`. The other agent is at work still.",
+    "",
+    "prompt: try what becomes",
+    "text: I try three values.",
+    call("bash", command="python try_values.py"),
+    "---",
+    "text: Done.",
+    "",
+    "prompt: find all callers",
+    call("grep", pattern="parse_header"),
+    "---",
+    "text: Only `headers` calls it, in line 28.",
+    "",
     "prompt: comprehension",
     "delay: 0.2",
     "speed: 60",
@@ -172,8 +194,29 @@ def menu(one: Driven) -> None:
     )
 
 
+def agents(one: Driven) -> None:
+    """The tree of agents above the transcript of their parent; one asks, one is done."""
+    one.keys("C-g", "C-c m o", "C-c m c")
+    one.until('(equal "" (magy-driven-transcript))')
+    one.keys("C-c m m", letters("have two agents look at the parser"), "RET")
+    one.until('(string-search "? Spawn general" (magy-driven-transcript))')
+    one.keys("C-c m y", "y")
+    one.until('(string-search "is at work still" (magy-driven-transcript))')
+    one.until('(string-search "? Run python" (magy-driven-transcript))')
+    one.keys("C-c m J")
+    one.ask(
+        "(delete-other-windows) (let ((below (split-window-below 7)))"
+        " (set-window-buffer below (magy-project-buffer (magy-driven-project)))"
+        " (set-window-start below 1)) t"
+    )
+    for state in ("waiting", "completed"):
+        one.until(f"(string-search {lisp(state)} (buffer-string))")
+    one.ask('(goto-char (point-min)) (search-forward "general") (set-window-point nil (point)) t')
+
+
 SCENES: dict[str, Callable[[Driven], None]] = {
     "transcript": transcript, "review": review, "diff": diff, "rewrite": rewrite, "menu": menu,
+    "agents": agents,
 }  # fmt: skip
 
 

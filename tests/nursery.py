@@ -34,6 +34,9 @@ MODULES = (
     "magy_server.lsp.door", "magy_server.lsp.surface", "magy_server.lsp.workspace",
     "magy_server.llm.scripted",
 )  # fmt: skip
+ALSO = "NURSERY_ALSO"
+"""The variable of a server's environment that names further modules, for who starts many servers
+that need them: they are imported once, for all that are born from then on."""
 
 
 class Born:
@@ -189,6 +192,10 @@ def _received(requests: socket.socket) -> tuple[dict[str, object], list[int]] | 
 def _give_birth(
     message: dict[str, object], ends: list[int], alive: dict[int, socket.socket]
 ) -> None:
+    environment = message["env"]
+    assert isinstance(environment, dict)
+    for module in environment.get(ALSO, "").split():
+        importlib.import_module(module)
     pid = os.fork()
     if pid == 0:
         _live(message, ends)

@@ -28,7 +28,7 @@ FRONT = {
     "connectors",
     "plugins",
 }
-EDGE = {"config", "resources"}
+EDGE = {"config", "resources", "settings", "spawning"}
 """Modules below every front door: settings, and where shipped files are."""
 
 PURE_STANDARD_LIBRARY = {
@@ -104,10 +104,10 @@ def may_import(importer: str) -> set[str]:
         return {importer} | PURE
     if importer in FRONT:
         return {importer} | PURE | MIDDLE | EDGE
-    if importer == "resources":
+    if importer in ("resources", "settings"):
         return set()
-    if importer == "config":
-        return PURE
+    if importer in ("config", "spawning"):
+        return PURE | {"settings"}
     return {"*"}  # the composition root and the commands around it
 
 

@@ -73,7 +73,7 @@ class Place:
     session = "s1"
 
     def __init__(self, root: Path) -> None:
-        self.root = str(root)
+        self.root = self.cwd = str(root)
 
 
 @cache

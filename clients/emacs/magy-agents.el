@@ -13,7 +13,6 @@
 (require 'magy-choose)
 (require 'magy-modeline)
 (require 'magy-session)
-(require 'magy-view)
 (require 'tabulated-list)
 
 (defun magy-agents--option (project id)
@@ -153,40 +152,6 @@ What a rule denies stays denied."
   (let ((project magy--own-project)
         (name (or (tabulated-list-get-id) (user-error "No agent here"))))
     (magy-session-ensure project (lambda () (magy-agents--set project "agent" name)))))
-
-;;;; Children
-
-(defun magy-agents--children (project sessions)
-  "Return those of SESSIONS that are children of PROJECT's session."
-  (let ((below (concat (magy-project-session project) "/")))
-    (seq-filter (lambda (info) (string-prefix-p below (plist-get info :sessionId)))
-                sessions)))
-
-;;;###autoload
-(defun magy-show-agent-transcript ()
-  "Choose a child agent of this project's session and show what it does."
-  (interactive)
-  (let ((project (magy-current-project)))
-    (unless (magy-project-session project)
-      (user-error "%s has no session yet" (magy-project-name project)))
-    (magy-session-ensure
-     project
-     (lambda ()
-       (magy-request
-        project 'magy/session/list
-        (list :cwd (directory-file-name (magy-project-root project)) :limit 200)
-        (lambda (result)
-          (magy-choose
-           "Child agent: "
-           (mapcar (lambda (info)
-                     (cons (format "%s  (%s, %s)"
-                                   (or (plist-get info :title) (plist-get info :sessionId))
-                                   (plist-get info :state)
-                                   (file-name-nondirectory (plist-get info :sessionId)))
-                           info))
-                   (magy-agents--children project (plist-get result :sessions)))
-           (lambda (info)
-             (magy-transcript-view (plist-get info :sessionId) project)))))))))
 
 (provide 'magy-agents)
 ;;; magy-agents.el ends here

@@ -261,16 +261,25 @@ It is called with no arguments in the transcript's buffer.")
   '(("@clear" . magy-clear-session) ("@compact" . magy-compact-session))
   "Prompts that are commands: (TEXT . FUNCTION), which is called with the project.")
 
-(defun magy-special-prompt (project text)
+(defvar magy-special-prompt-functions nil
+  "Functions that may do what a prompt says, and then return non-nil.
+They are called with the project, or the view, the text and the blocks
+that go with it.")
+
+(defun magy-special-prompt (project text blocks)
   "Do what TEXT says if it is a command as a whole; return non-nil if it was.
-PROJECT is what it is about."
-  (when-let ((special (assoc (string-trim text) magy-special-prompts)))
-    (funcall (cdr special) project)
-    t))
+PROJECT, or a view, is what it is about; BLOCKS go with it."
+  (if-let ((special (assoc (string-trim text) magy-special-prompts)))
+      (progn
+        (unless (eq project (magy-session-server project))
+          (user-error "%s is for the transcript of the project" (car special)))
+        (funcall (cdr special) project)
+        t)
+    (run-hook-with-args-until-success 'magy-special-prompt-functions project text blocks)))
 
 (defun magy-prompt-send (project text blocks delivery)
   "Send TEXT with BLOCKS to PROJECT's session; DELIVERY as always."
-  (unless (magy-special-prompt project text)
+  (unless (magy-special-prompt project text blocks)
     (magy-session-prompt project (cons (list :type "text" :text (magy--json-text text)) blocks)
                          delivery))
   (magy-prompt-show project))
@@ -291,19 +300,31 @@ KINDS are the kinds of things that may go with it; nil is all.  PREFIX
 says how it is delivered.  ITEM, if any, goes with it instead.  TEXT, if
 not nil, is what would be read, and DEFAULT stands for nothing."
   (let* ((project (magy-current-project))
-         (context (magy-context--make :project project :kinds kinds)))
+         (context (magy-context-here project kinds item)))
+    (magy-context-compose prompt context
+                          (lambda (text blocks)
+                            (magy-prompt-send project text blocks
+                                              (magy-prompt-delivery prefix)))
+                          :text text :default default)))
+
+(defun magy-context-here (project &optional kinds item)
+  "Return the context of a prompt to PROJECT: what is here, or only ITEM.
+KINDS are as in `magy-prompt-compose'."
+  (let ((context (magy-context--make :project project :kinds kinds)))
     (cond (item (magy-context--known context nil)
                 (magy-context-add context item))
           ((and (equal kinds '("selection")) (not (use-region-p)))
            (magy-context--known context nil))
           (t (magy-context--collect context)))
-    (let ((text (or text (magy-context--read prompt context default))))
-      (deactivate-mark)
-      (magy-context-when-known
-       context
-       (lambda ()
-         (magy-prompt-send project text (magy-context-blocks context)
-                           (magy-prompt-delivery prefix)))))))
+    context))
+
+(cl-defun magy-context-compose (prompt context then &key text default)
+  "Read a text after PROMPT; call THEN with it and the blocks that CONTEXT gives.
+TEXT, if not nil, is what would be read, and DEFAULT stands for nothing."
+  (let ((text (or text (magy-context--read prompt context default))))
+    (deactivate-mark)
+    (magy-context-when-known context
+                             (lambda () (funcall then text (magy-context-blocks context))))))
 
 (provide 'magy-context)
 ;;; magy-context.el ends here

@@ -21,6 +21,7 @@
 
 (defconst magy-evil--states
   '((magy-agents-mode . emacs)
+    (magy-agents-tree-mode . emacs)
     (magy-checkpoints-mode . emacs)
     (magy-review-diff-mode . emacs)
     (magy-review-list-mode . emacs)

@@ -83,13 +83,12 @@ At the end call THEN there."
 
 (defun magy-export--write (file head convert)
   "Write to FILE the line HEAD and all items here as CONVERT returns them."
-  (let ((items (magy-export--items (point-min) (point-max)))
+  (let ((texts (delq nil (mapcar convert (magy-export--items (point-min) (point-max)))))
         (coding-system-for-write 'utf-8-unix))
     (with-temp-file file
       (insert head)
-      (dolist (item items)
-        (when-let ((text (funcall convert item)))
-          (insert "\n" text "\n"))))
+      (dolist (text texts)
+        (insert "\n" text "\n")))
     (magy--message "Magy: wrote %s" (abbreviate-file-name file))))
 
 (defun magy-export--to (file head convert)

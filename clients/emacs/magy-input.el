@@ -40,6 +40,7 @@
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-c") #'magy-input-submit)
     (define-key map (kbd "C-c C-k") #'magy-cancel)
+    (define-key map (kbd "C-c ^") #'magy-transcript-up)
     (define-key map (kbd "TAB") #'completion-at-point)
     (define-key map (kbd "<backtab>") #'magy-transcript-toggle-all)
     (define-key map (kbd "M-p") #'magy-input-previous)
@@ -58,7 +59,10 @@
 (defun magy-input--separator ()
   "Return the line above the input."
   (concat (propertize (substitute-command-keys
-                       "\\<magy-input-map>\\[magy-input-submit] sends")
+                       (if (magy-view-of-child-p magy-transcript--view)
+                           "\\<magy-input-map>\\[magy-input-submit] tells this agent, \
+\\[magy-transcript-up] goes to its parent"
+                         "\\<magy-input-map>\\[magy-input-submit] sends"))
                       'face 'magy-separator)
           ;; A terminal extends no underline.
           (propertize " " 'face 'magy-separator 'display '(space :align-to (- right 1)))
@@ -183,14 +187,14 @@ for the turn to end, with \\[universal-argument] \\[universal-argument] it ends 
   (unless magy-input--start
     (user-error "This transcript is only to read"))
   (let ((text (string-trim (magy-input-text) "[ \t\n]*\n" "[ \t\n]+"))
-        (project magy-transcript--project))
+        (shown magy-transcript--view))
     (when (string-blank-p text)
       (user-error "Nothing to send"))
     (let ((blocks (funcall magy-prompt-context-function)))
       ;; If the server cannot be started at all, this fails, and the text stays.
-      (unless (magy-special-prompt project text)
+      (unless (magy-special-prompt shown text blocks)
         (magy-session-prompt
-         project (cons (list :type "text" :text (magy--json-text text)) blocks)
+         shown (cons (list :type "text" :text (magy--json-text text)) blocks)
          (magy-prompt-delivery prefix))))
     (magy-input-note text)
     (magy-input-set "")

@@ -16,7 +16,7 @@
 
 (declare-function magy-menu--transient "magy-menu")
 
-(defconst magy-menu--longest 7
+(defconst magy-menu--longest 8
   "How many commands are one below the other in the menu.")
 
 (defun magy-menu--columns ()

@@ -25,8 +25,12 @@
            sum (length (magy-project-questions project))))
 
 (defun magy-modeline--busy ()
-  "Return the projects in which an agent works."
-  (seq-filter (lambda (project) (equal (magy-project-state project) "running"))
+  "Return the projects in which an agent works, or a child of it."
+  (seq-filter (lambda (project)
+                (or (equal (magy-project-state project) "running")
+                    (and (magy-live-p project)
+                         (> (car (magy-children-count project (magy-project-session project)))
+                            0))))
               (hash-table-values magy--projects)))
 
 (defun magy-modeline--hung ()
@@ -55,8 +59,13 @@
   "Return the tooltip: what runs where, at what cost, and how to stop it."
   (concat
    (mapconcat (lambda (project)
-                (format "%s: %s, %s" (magy-project-name project)
-                        (magy-modeline--doing project) (magy-modeline-cost project)))
+                (string-join
+                 (delq nil
+                       (list (format "%s: %s" (magy-project-name project)
+                                     (magy-modeline--doing project))
+                             (magy-header-children project (magy-project-session project))
+                             (magy-modeline-cost project)))
+                 ", "))
               (seq-filter #'magy-live-p (hash-table-values magy--projects)) "\n")
    (substitute-command-keys
     "\nmouse-1: what to do; \\[magy-cancel] stops an agent")))
@@ -146,7 +155,9 @@
   "Tell the desktop of PROJECT's QUESTION if `magy-desktop-notifications' says so."
   (when (and magy-desktop-notifications (not (magy-modeline--focus-p)))
     (let ((title (format "Magy asks in %s" (magy-project-name project)))
-          (body (or (plist-get question :title) "")))
+          (body (concat (plist-get question :title)
+                        (when (magy-child-parent-id (plist-get question :sessionId))
+                          (format ", for %s" (magy-questions-asker project question))))))
       (if (functionp magy-desktop-notifications)
           (funcall magy-desktop-notifications title body)
         (magy-modeline--desktop title body)))))

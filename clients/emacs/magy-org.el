@@ -147,6 +147,51 @@
           (if (equal text "") "" (concat (magy-org--escape text) "\n"))
           "#+end_" name))
 
+(defun magy-org--ended (data)
+  "Return how the tool call DATA ended, or how it is."
+  (or (plist-get data :ended) (plist-get data :status)))
+
+(defun magy-org--spent (usage cost)
+  "Return arguments of a block that say what USAGE and COST come to."
+  (let ((dollars (magy-child-dollars cost)) (tokens (plist-get usage :totalTokens)))
+    (concat (and tokens (> tokens 0) (format " :tokens %d" tokens))
+            (and dollars (concat " :cost " dollars)))))
+
+(defun magy-org--spawned (item)
+  "Return ITEM, a call that spawned a child agent, as Org: its task, and how it is."
+  (let* ((data (magy-item-data item))
+         (input (plist-get data :input))
+         (id (magy-child-draw-id item))
+         (child (magy-child magy-transcript--project id)))
+    (magy-org--block
+     "agent"
+     (concat (if input
+                 (concat (or (plist-get input :agent) "agent")
+                         (replace-regexp-in-string "\\`  " ": " (magy-child-draw--task input)))
+               (plist-get data :title))
+             " :status " (or (plist-get child :state) (magy-org--ended data))
+             (and child (format " :session %s" id))
+             (and child (magy-org--spent (plist-get child :usage) (plist-get child :cost))))
+     (if (and input (not (magy-child-draw--refused-p data)))
+         (string-trim-right (or (plist-get input :prompt) ""))
+       (magy-org--result data)))))
+
+(defun magy-org--mail (data)
+  "Return the message DATA of another agent as Org, or nil if it is for no reader."
+  (let ((report (plist-get data :report))
+        (text (substring-no-properties (magy-child-draw--text data))))
+    (cond (report
+           (magy-org--block
+            "agent"
+            (concat "result of " (magy-child-draw--sender data)
+                    " :status " (plist-get report :status)
+                    " :session " (magy--get data :mail :sender)
+                    (magy-org--spent (plist-get report :usage) (plist-get report :cost)))
+            (magy-org-from-markdown text)))
+          ((plist-get data :content)
+           (format "* [%s]\n%s" (magy-child-draw--sender data)
+                   (replace-regexp-in-string "^\\*+ " ",\\&" text))))))
+
 (defun magy-org-item (item)
   "Return ITEM as Org, or nil if it says nothing."
   (let ((data (magy-item-data item)))
@@ -158,10 +203,12 @@
                         "")
                       (magy-org-from-markdown (magy-org-text item))))
       ('thought (magy-org--block "think" "" (string-trim (magy-stream-thought item))))
-      ('tool (magy-org--block (if (magy-view--child-p data) "agent" "tool")
-                              (concat (plist-get data :title) " :status "
-                                      (or (plist-get data :ended) (plist-get data :status)))
-                              (magy-org--result data)))
+      ('tool (if (magy-child-draw-spawn-p data)
+                 (magy-org--spawned item)
+               (magy-org--block "tool" (concat (plist-get data :title) " :status "
+                                               (magy-org--ended data))
+                                (magy-org--result data))))
+      ('mail (magy-org--mail data))
       ('plan (magy-org--plan data #'magy-org--box))
       ('question (concat "# " (magy-org--answer data)))
       ('notice (format "# %s: %s" (plist-get data :title)
@@ -198,6 +245,9 @@
                (concat (format "**%s %s** (%s)" magy-tool-call-prompt (plist-get data :title)
                                (or (plist-get data :ended) (plist-get data :status)))
                        (if (equal result "") "" (concat "\n\n" (magy-org-fence result))))))
+      ('mail (format "**%s** (%s)\n\n%s" (magy-child-draw--sender data)
+                     (or (magy--get data :report :status) "message")
+                     (substring-no-properties (magy-child-draw--text data))))
       ('plan (magy-org--plan data (lambda (status)
                                     (if (equal status "completed") "[x]" "[ ]"))))
       ('question (format "_%s_" (magy-org--answer data)))

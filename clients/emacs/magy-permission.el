@@ -47,7 +47,7 @@
                             "\n")
                     'face 'shadow)
       (concat (propertize (concat "? " title) 'face 'magy-question)
-              (magy-permission--asker question)
+              (magy-permission--asker magy-transcript--project question)
               "\n    "
               (propertize (concat "because of " (plist-get question :rule)) 'face 'shadow)
               "\n    "
@@ -60,20 +60,10 @@
                                                'face 'shadow))))
               "\n"))))
 
-(defun magy-permission--asker (question)
-  "Say which agent asks QUESTION in the current transcript, and whose child it is."
-  (let ((agent (plist-get question :agent))
-        (project magy-transcript--project)
-        (session (or (plist-get question :sessionId) "")))
-    (cond ((member agent '(nil "")) "")
-          ((string-match "\\`\\(.+\\)/[^/]+\\'" session)
-           (let ((parent (match-string 1 session)))
-             (format "  (asked by %s, a child of %s)" agent
-                     (if (and project (equal parent (magy-project-session project)))
-                         (alist-get "agent" (magy-project-options project)
-                                    parent nil #'equal)
-                       parent))))
-          (t (format "  (asked by %s)" agent)))))
+(defun magy-permission--asker (project question)
+  "Say in parentheses which agent of PROJECT asks QUESTION, and whose child it is."
+  (let ((asker (magy-questions-asker project question)))
+    (if (string-empty-p asker) "" (format "  (asked by %s)" asker))))
 
 (defun magy-permission--button (question choice)
   "Return a button that gives CHOICE as the answer to QUESTION."
@@ -84,6 +74,11 @@
 
 (defun magy-permission--give (project question outcome scope)
   "Answer QUESTION of PROJECT with OUTCOME for SCOPE; a refusal asks for a reason."
+  (magy-permission-once
+   (lambda () (magy-permission--respond project question outcome scope))))
+
+(defun magy-permission--respond (project question outcome scope)
+  "Do what `magy-permission--give' does with PROJECT, QUESTION, OUTCOME and SCOPE."
   (magy--log-at 'perm "%s for %s: %s" outcome scope (plist-get question :title))
   (let ((reason (if (equal outcome "refuse")
                     (read-string (format "Why not?  (%s; may be empty) "
@@ -97,9 +92,39 @@
                            :sessionId (plist-get question :sessionId)
                            :outcome outcome :scope scope :reason reason)
                      (lambda (result)
-                       (unless (magy--true (plist-get result :accepted))
+                       (if (magy--true (plist-get result :accepted))
+                           (magy-permission--given project question outcome scope reason)
                          (magy--message "Magy: this was %s before"
                                         (or (plist-get result :winner) "answered")))))))))
+
+(defun magy-permission--given (project question outcome scope reason)
+  "Show wherever QUESTION of PROJECT is shown that it was answered, and how.
+OUTCOME, SCOPE and REASON say so; sessions above the one that asked are
+only told that it was."
+  (dolist (shown (cons project magy-session-views))
+    (when (and (eq project (magy-session-server shown))
+               (buffer-live-p (magy-project-buffer shown)))
+      (magy-session--edit shown
+        (magy-session--resolved shown (plist-get question :interactionId)
+                                (list :outcome (if (equal outcome "allow") "allowed" "refused")
+                                      :scope scope :reason reason))))))
+
+;;;; One prompt at a time
+
+(defvar magy-permission--prompting nil
+  "Non-nil while a command asks the person about a question.")
+
+(defun magy-permission-once (ask)
+  "Call ASK, which asks the person about a question in the minibuffer.
+If the minibuffer does that already, go there instead.  Windows that are
+made meanwhile stay."
+  (let ((window (and magy-permission--prompting (active-minibuffer-window))))
+    (if (null window)
+        (let ((magy-permission--prompting t) (read-minibuffer-restore-windows nil))
+          (funcall ask))
+      (unless (eq (window-frame window) (selected-frame))
+        (select-frame-set-input-focus (window-frame window)))
+      (select-window window))))
 
 ;;;; In the transcript
 
@@ -107,7 +132,7 @@
   "Return the open question at point, or the only open one."
   (let* ((item (magy-transcript--at-point))
          (at-point (and item (plist-get (magy-item-data item) :question)))
-         (open (magy-project-questions magy-transcript--project)))
+         (open (magy-project-questions magy-transcript--view)))
     (cond ((and at-point (cdr (assoc (plist-get at-point :interactionId) open))))
           ((null open) (user-error "No question is open"))
           ((null (cdr open)) (cdar open))
@@ -140,8 +165,9 @@
       (car questions)
     (let ((table (cl-loop for (project . question) in questions
                           for n from 1
-                          collect (cons (format "%d  %s: %s" n (magy-project-name project)
-                                                (plist-get question :title))
+                          collect (cons (format "%d  %s: %s%s" n (magy-project-name project)
+                                                (plist-get question :title)
+                                                (magy-permission--asker project question))
                                         (cons project question)))))
       (cdr (assoc (completing-read "Question: " table nil t) table)))))
 
@@ -158,19 +184,28 @@ If the server has gone, its questions are with the session, which goes on."
 (defun magy-answer ()
   "Answer an open question of any project, from any buffer."
   (interactive)
-  (pcase-let* ((`(,project . ,question)
-                (magy-permission--choose (or (magy-permission--all)
-                                             (magy-permission--none))))
-               (choices (magy-permission--choices question))
+  (magy-permission-once
+   (lambda ()
+     (pcase-let ((`(,project . ,question)
+                  (magy-permission--choose (or (magy-permission--all)
+                                               (magy-permission--none)))))
+       (magy-permission-ask project question)))))
+
+(defun magy-permission-ask (project question)
+  "Ask the person QUESTION of PROJECT, in the echo area."
+  (pcase-let* ((choices (magy-permission--choices question))
                (remember (magy-permission--remember question))
                (char (read-char-choice
-                      (format "%s  [%s]%s\n%s, (v)iew: "
-                              (plist-get question :title) (plist-get question :rule)
+                      (format "%s%s  [%s]%s\n%s, (v)iew: "
+                              (plist-get question :title)
+                              (magy-permission--asker project question)
+                              (plist-get question :rule)
                               (if (string-empty-p remember) "" (concat " always: " remember))
                               (mapconcat (lambda (choice)
                                            (format "(%c) %s" (car choice) (cadr choice)))
                                          choices ", "))
                       (cons ?v (mapcar #'car choices)))))
+    (message nil)                       ; what was asked is not open any more
     (if (eq char ?v)
         (magy-permission--view project question)
       (pcase-let ((`(,_ ,_ ,outcome ,scope) (assq char choices)))
@@ -185,9 +220,12 @@ If the server has gone, its questions are with the session, which goes on."
 
 ;;;; Saying that there is one
 
-(defun magy-permission--announce (_project question)
-  "Say that there is a QUESTION, without taking anything away."
-  (magy--message-at 'perm "Magy asks: %s  (%s)" (plist-get question :title)
+(defun magy-permission--announce (project question)
+  "Say that PROJECT has a QUESTION, without taking anything away."
+  (magy--message-at 'perm "Magy asks: %s%s  (%s)" (plist-get question :title)
+                    (if (magy-child-parent-id (plist-get question :sessionId))
+                        (magy-permission--asker project question)
+                      "")
                     (substitute-command-keys "\\[magy-answer]")))
 
 (add-hook 'magy-question-functions #'magy-permission--announce)

@@ -37,10 +37,14 @@
   (tokens 0) (counted 0)                ; tokens used, up to this log entry
   (cost 0) (unpriced 0)                 ; in US dollars; requests whose price is not known
   (context 0) (window 0)                ; tokens that the model was sent last, and can hold
+  usage                                 ; tokens used, by kind: a plist
+  spent                                 ; in the last turn: a plist of :usage and :cost
   waiting                               ; prompts that wait: (ID . plist), in their order
   questions                             ; (ID . plist), oldest first, of all its sessions
   reviews                               ; what is under review: ReviewEntry, by path
   turn                                  ; the turn that goes on and may edit, or nil
+  (children (make-hash-table :test #'equal)) ; child agents of its sessions: id -> plist
+  changed                               ; (TIMER ID...): those whose news is not shown yet
   buffer                                ; the transcript
   queue timer)                          ; updates not yet rendered, newest first
 

@@ -84,11 +84,11 @@
 
 (defun magy-queue--request (method params &optional then)
   "Ask for METHOD with PARAMS about what waits here; call THEN when it was done."
-  (let ((project magy-transcript--project))
+  (let ((project magy-transcript--view))
     (magy-session-ensure
      project
      (lambda ()
-       (magy-request project method
+       (magy-request (magy-session-server project) method
                      (append (list :sessionId (magy-project-session project)) params)
                      (lambda (result)
                        (setf (magy-project-waiting project)
@@ -110,7 +110,9 @@ Nothing must be written there."
          (text (if item
                    (magy-session--text (plist-get (magy-item-data item) :content))
                  (plist-get (cdr (assoc id magy-queue--shown)) :text)))
-         (project magy-transcript--project))
+         (project magy-transcript--view))
+    (when (and item (eq 'mail (magy-item-kind item)))
+      (user-error "Another agent said this: it can only be dropped, or moved"))
     (unless (string-blank-p (magy-input-text))
       (user-error "Something is written already: send it first"))
     ;; Until it waits no more, it could go to the agent twice.

@@ -75,16 +75,18 @@ DEFAULT is as in `magy-transcript--folded-p'."
                   (if (< shown lines) (magy-transcript--more (- lines shown)) "")))
       text)))
 
+(defun magy-transcript--speaker (item)
+  "Return who says ITEM, a prompt: the person, or whoever gave a child its task."
+  (let ((word (if (string-suffix-p ":task" (magy-item-id item)) "TASK" magy-user-prompt)))
+    (if (member word '(nil "")) "" (propertize (concat word " ") 'face 'magy-heading-label))))
+
 (cl-defmethod magy-transcript-render ((_kind (eql 'user)) item)
   "Draw ITEM, a prompt; the foot shows one that waits."
   (let* ((data (magy-item-data item))
          (queue (plist-get data :queue)))
     (if (and (eq queue 'waiting) (< (magy-transcript-end) (point-max)))
         ""
-      (let ((text (concat (if (member magy-user-prompt '(nil ""))
-                              ""
-                            (propertize (concat magy-user-prompt " ")
-                                        'face 'magy-heading-label))
+      (let ((text (concat (magy-transcript--speaker item)
                           (propertize "❯ " 'face 'shadow)
                           (magy-transcript--cut
                            item (mapconcat #'magy-transcript--block

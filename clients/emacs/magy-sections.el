@@ -53,7 +53,7 @@ DEFAULT says so until a person chose."
   (magy--in-mode 'magy-transcript-mode)
   (let (items)
     (magy-transcript-map-back (lambda (item)
-                                (when (memq (magy-item-kind item) '(thought tool child))
+                                (when (memq (magy-item-kind item) '(thought tool mail))
                                   (push item items))
                                 nil))
     (magy-transcript--set-folded items (not (cl-every #'magy-item-shown items)))))
@@ -68,7 +68,7 @@ The latter from any other buffer of the project."
     (with-current-buffer (magy-transcript-buffer (magy-current-project))
       (let ((item (or (magy-transcript-map-back
                        (lambda (item)
-                         (and (memq (magy-item-kind item) '(thought tool child plan))
+                         (and (memq (magy-item-kind item) '(thought tool mail plan))
                               (magy-transcript--foldable-p item)
                               item)))
                       (user-error "Nothing to fold in %s" (buffer-name)))))

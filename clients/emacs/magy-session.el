@@ -105,7 +105,16 @@ Unless something else shows it."
   (run-hook-with-args 'magy-session-shown-functions project)
   (let ((waiting (reverse (magy-project-attached project))))
     (setf (magy-project-attached project) t)
-    (mapc #'funcall waiting)))
+    (mapc #'funcall waiting))
+  (magy-session--learn-children project))
+
+(defun magy-session--learn-children (project)
+  "Ask for the children of the tree of the session that PROJECT, or a view, shows."
+  (let ((server (magy-session-server project))
+        (root (car (magy-child-path (magy-project-session project)))))
+    ;; A view of one of the tree that is shown anyway needs not ask again.
+    (when (or (eq project server) (not (equal root (magy-project-session server))))
+      (magy-children-learn server root))))
 
 (defun magy-session-show-afresh (project)
   "Show the last turns of PROJECT's session again, from its log."
@@ -133,15 +142,6 @@ Unless something else shows it."
             (list (plist-get prompt :messageId)
                   :delivery (plist-get prompt :delivery) :text (plist-get prompt :text)))
           prompts))
-
-(defun magy-session--summary-questions (project open)
-  "Make OPEN, a vector, the open questions of the session PROJECT shows."
-  (let ((ids (seq-map (lambda (question) (plist-get question :interactionId)) open)))
-    (pcase-dolist (`(,id . ,question) (copy-sequence (magy-project-questions project)))
-      (when (and (equal (plist-get question :sessionId) (magy-project-session project))
-                 (not (member id ids)))
-        (magy-session--resolved project id nil))))
-  (magy-session--questions project (list :opened open)))
 
 (defun magy-session--died (project reason)
   "PROJECT's server is gone because of REASON, nil if that was wanted."
@@ -189,9 +189,9 @@ WHY says what was wrong."
 ;;;; Doing
 
 (defun magy-session-ensure (project then)
-  "Call THEN when PROJECT has a session that is attached."
+  "Call THEN when PROJECT, or a view, has a session that is attached."
   (magy-when-ready
-   project
+   (magy-session-server project)
    (lambda ()
      (pcase (magy-project-attached project)
        ('t (funcall then))
@@ -228,7 +228,7 @@ CONFIG is a plist of more parameters, such as :agent and :model."
 They are given the project, the content blocks, and why.")
 
 (defun magy-session-prompt (project blocks delivery)
-  "Send the content BLOCKS as a prompt to PROJECT's session.
+  "Send the content BLOCKS as a prompt to the session of PROJECT, or of a view.
 DELIVERY is auto, queue or interrupt.  It is kept until the server has
 accepted it: if the server dies before, it goes to the next one."
   (magy-media-note blocks)
@@ -237,9 +237,14 @@ accepted it: if the server dies before, it goes to the next one."
     (setf (magy-project-unsent project) (append (magy-project-unsent project) (list prompt)))
     (magy-session-ensure project (lambda () (magy-session--send project prompt)))))
 
+(cl-defgeneric magy-session-prompt-request (_project prompt)
+  "Return (METHOD PARAMS) that sends PROMPT to what PROJECT, or a view, shows."
+  (list 'magy/session/prompt prompt))
+
 (defun magy-session--send (project prompt)
   "Send PROMPT, (PARAMS . CONNECTION), unless this server of PROJECT got it before."
-  (let ((connection (magy-project-connection project)))
+  (let* ((server (magy-session-server project))
+         (connection (magy-project-connection server)))
     (unless (or (eq connection (cdr prompt))
                 (not (memq prompt (magy-project-unsent project))))
       (setcdr prompt connection)
@@ -247,15 +252,19 @@ accepted it: if the server dies before, it goes to the next one."
       (unless (plist-get (car prompt) :sessionId)
         (setcar prompt (append (list :sessionId (magy-project-session project))
                                (car prompt))))
-      (magy-request project 'magy/session/prompt (car prompt)
-                    (lambda (_) (magy-session--sent project prompt))
-                    (lambda (problem)
-                      (when (magy-live-p project) ; it was refused, and would be again
-                        (magy-session--sent project prompt)
-                        (run-hook-with-args 'magy-session-refused-functions project
-                                            (plist-get (car prompt) :prompt)
-                                            (plist-get problem :message))
-                        (magy--message "Magy: %s" (plist-get problem :message))))))))
+      (pcase-let ((`(,method ,params) (magy-session-prompt-request project (car prompt))))
+        (magy-request server method params
+                      (lambda (_) (magy-session--sent project prompt))
+                      (lambda (problem)
+                        (when (magy-live-p server) ; it was refused, and would be again
+                          (magy-session--refused project prompt problem))))))))
+
+(defun magy-session--refused (project prompt problem)
+  "PROJECT's server does not take PROMPT because of PROBLEM: give it back."
+  (magy-session--sent project prompt)
+  (run-hook-with-args 'magy-session-refused-functions project
+                      (plist-get (car prompt) :prompt) (plist-get problem :message))
+  (magy--message "Magy: %s" (plist-get problem :message)))
 
 (defun magy-session--sent (project prompt)
   "PROMPT needs not be sent to PROJECT's server any more."

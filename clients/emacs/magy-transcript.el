@@ -218,6 +218,8 @@ What makes it read-only stays behind, and so do ornaments."
     ('user (cl-incf magy-transcript--turns)
            (setq magy-transcript--answered nil)
            "")
+    ('mail (setq magy-transcript--answered nil)
+           "")
     ((and 'agent (guard (not magy-transcript--answered)))
      (setq magy-transcript--answered t)
      (if (equal magy-assistant-prompt "")

@@ -13,14 +13,12 @@
 ;;; Code:
 
 (require 'magy-header)
+(require 'magy-questions)
 (require 'magy-render)
 (require 'magy-stream)
 
 (defconst magy-session--slice 0.04
   "Seconds after which a batch of updates is interrupted for what a person does.")
-
-(defvar magy-question-functions nil
-  "Functions called with a project and a list of newly opened questions.")
 
 ;;;; Receiving
 
@@ -39,10 +37,6 @@
 
 (defvar magy-session-views nil
   "What shows sessions beside those of the projects; see `magy-transcript-view'.")
-
-(cl-defgeneric magy-session-server (project)
-  "Return the project whose server serves what PROJECT, or a view, shows."
-  project)
 
 (cl-defmethod magy-handle-notification (project (_method (eql 'magy/session/update)) params)
   "Queue the update in PARAMS for what shows its session of PROJECT's server."
@@ -65,7 +59,9 @@ Its transcript was killed; the next one begins with the last turns."
 (cl-defmethod magy-handle-notification
   (project (_method (eql 'magy/interaction/changed)) params)
   "Queue the questions in PARAMS, which may be those of any session of PROJECT."
-  (magy-session--receive project 'questions params))
+  (dolist (shown (cons project magy-session-views))
+    (when (eq project (magy-session-server shown))
+      (magy-session--receive shown 'questions params))))
 
 (defun magy-session--flush (project)
   "Apply all that waits in PROJECT's queue."
@@ -111,9 +107,6 @@ Its transcript was killed; the next one begins with the last turns."
     (when seq
       (setf (magy-project-seq project) (max seq (magy-project-seq project))))))
 
-(defvar magy-session--paging nil
-  "Non-nil while a page of the log is read: what it tells is not news.")
-
 (defun magy-session--page (project events)
   "Apply EVENTS, a page of the log of PROJECT's session."
   (let ((magy-session--paging t))
@@ -157,6 +150,7 @@ Kinds that are not known are ignored."
                               :entries (magy--get update :plan :entries)))
       ("notice" (magy-session--notice update seq))
       ("_magy_restored" (magy-session--restored update seq))
+      ("_magy_mail" (magy-session--mail update seq))
       ("_magy_queue" (magy-session--queue project update seq))
       ("_magy_interaction" (magy-session--interaction project update))
       ((guard magy-transcript--at) nil) ; what follows is about now, not about then
@@ -170,13 +164,21 @@ Kinds that are not known are ignored."
          (setf (magy-project-window project) window))
        (magy-session--options project (plist-get update :configOptions))))))
 
+(defun magy-session--mail (update seq)
+  "Show the message of another agent in UPDATE, entry SEQ, if it says something."
+  (let ((mail (plist-get update :mail)))
+    (unless (equal "signal" (plist-get mail :payload))
+      (magy-transcript-merge (magy-session--ensure 'mail (plist-get mail :id) seq)
+                             :mail mail :content (plist-get update :content)
+                             :report (plist-get update :report)))))
+
 (defun magy-session--plan-id ()
   "Return the id of the plan of the last turn: each turn shows its own."
   (let ((at (and magy-transcript--at (marker-position magy-transcript--at))))
     (format "plan %s"
             (magy-transcript-map-back
              (lambda (item)
-               (and (eq (magy-item-kind item) 'user)
+               (and (memq (magy-item-kind item) '(user mail))
                     (or (null at) (< (magy-item-start item) at))
                     (not (eq 'waiting (plist-get (magy-item-data item) :queue)))
                     (magy-item-id item)))))))
@@ -265,12 +267,20 @@ UPDATE, entry SEQ, says so."
     (let ((end (or magy-transcript--at (magy-transcript--streams) magy-transcript--foot)))
       (unless (or (not (eq magy-transcript--at (magy-item-page item)))
                   (= (magy-transcript--end item) end))
-        (let ((data (magy-item-data item)) (seq (magy-item-seq item)) (last (magy-item-last item)))
+        (let ((data (magy-item-data item)) (seq (magy-item-seq item)) (last (magy-item-last item))
+              (folded (magy-item-folded item)))
           (magy-transcript-remove id)
-          (setq item (magy-transcript-ensure 'user id))
+          (setq item (magy-transcript-ensure (magy-item-kind item) id))
           (setf (magy-item-data item) data
+                (magy-item-folded item) folded
                 (magy-item-seq item) seq
                 (magy-item-last item) last))))))
+
+(defun magy-session--queued (item)
+  "Return what ITEM, a prompt or a message that waits, says."
+  (let* ((data (and item (magy-item-data item)))
+         (agent (magy--get data :mail :agent)))
+    (concat (and agent (concat agent ": ")) (magy-session--text (plist-get data :content)))))
 
 (defun magy-session--queue-now (project update)
   "Change what waits in PROJECT's session as UPDATE says."
@@ -284,9 +294,7 @@ UPDATE, entry SEQ, says so."
           (setq waiting
                 (append waiting
                         (list (list id :delivery (plist-get update :delivery)
-                                    :text (magy-session--text
-                                           (and item (plist-get (magy-item-data item)
-                                                                :content))))))))))
+                                    :text (magy-session--queued item))))))))
     (setq waiting (cl-remove-if (lambda (prompt) (member (car prompt) gone)) waiting))
     (when order
       (setq waiting (append (delq nil (mapcar (lambda (id) (assoc id waiting)) order))
@@ -314,6 +322,8 @@ UPDATE, entry SEQ, says so."
   (let ((state (plist-get update :state))
         (stop (magy--get update :_meta :magy :stop))
         (message (magy--get update :_meta :magy :message)))
+    (when (magy--true (magy--get update :_meta :magy :opens))
+      (magy-header-turn-begins project))
     (unless (equal state (magy-project-state project))
       (setf (magy-project-state project) state)
       (force-mode-line-update t))
@@ -342,56 +352,6 @@ UPDATE, entry SEQ, says so."
           (alist-get (plist-get option :configId) (magy-project-choices project)
                      nil nil #'equal)
           (plist-get option :options))))
-
-;;;; Questions
-
-(defun magy-session--interaction (project update)
-  "Apply UPDATE about a question in the session that PROJECT shows."
-  (if-let ((question (plist-get update :open)))
-      (let ((question (plist-put (copy-sequence question) :sessionId
-                                 (magy-project-session project))))
-        (if magy-session--paging
-            ;; Whether it is open still, the summary says.
-            (magy-transcript-merge
-             (magy-transcript-ensure 'question (plist-get question :interactionId))
-             :question question)
-          (magy-session--opened project question)))
-    (let ((resolved (plist-get update :resolved)))
-      (magy-session--resolved project (plist-get resolved :interactionId) resolved))))
-
-(defun magy-session--questions (project params)
-  "Apply PARAMS, the questions that were opened and resolved in PROJECT."
-  (seq-doseq (question (plist-get params :opened))
-    (magy-session--opened project question))
-  (seq-doseq (id (plist-get params :resolved))
-    (magy-session--resolved project id nil)))
-
-(defun magy-session--opened (project question)
-  "PROJECT has a QUESTION to its person."
-  (let* ((id (plist-get question :interactionId))
-         (item (magy-transcript-item id)))
-    (unless (and item (plist-get (magy-item-data item) :outcome))
-      ;; A new transcript has no item of a question that was open before.
-      (magy-transcript-merge (magy-transcript-ensure 'question id) :question question)
-      (unless (assoc id (magy-project-questions project))
-        (setf (magy-project-questions project)
-              (append (magy-project-questions project) (list (cons id question))))
-        (force-mode-line-update t)
-        (run-hook-with-args 'magy-question-functions project question)))))
-
-(defun magy-session--resolved (project id resolved)
-  "The question ID of PROJECT is answered; RESOLVED, if not nil, says how."
-  (setf (magy-project-questions project)
-        (assoc-delete-all id (magy-project-questions project)))
-  (force-mode-line-update t)
-  (when-let ((item (magy-transcript-item id)))
-    (magy-transcript-merge item :outcome (or (plist-get resolved :outcome)
-                                             (plist-get (magy-item-data item) :outcome)
-                                             "answered")
-                           :scope (plist-get resolved :scope)
-                           :reason (plist-get resolved :reason))
-    (when resolved
-      (setf (plist-get (magy-item-data item) :outcome) (plist-get resolved :outcome)))))
 
 (provide 'magy-updates)
 ;;; magy-updates.el ends here

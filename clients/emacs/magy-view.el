@@ -6,13 +6,14 @@
 
 ;;; Commentary:
 
-;; A view is a transcript, only to read, of a session that is not the one
-;; its project shows: that of a child agent, or an older one.  It is live
-;; while the session runs.  In the parent's transcript a child agent is a
-;; short block that opens its view.
+;; A view is a transcript of a session that is not the one its project
+;; shows: that of a child agent, or an older one.  It is live while the
+;; session runs.  An older session is only to read; to a child agent a
+;; person speaks at the end of its view, as to its parent.
 
 ;;; Code:
 
+(require 'magy-child-draw)
 (require 'magy-session)
 
 (cl-defstruct (magy-view (:include magy-project) (:constructor magy-view--make) (:copier nil))
@@ -27,6 +28,16 @@
   "A view only looks: it does not make the session go on."
   'magy/session/subscribe)
 
+(cl-defmethod magy-session-prompt-request ((_view magy-view) prompt)
+  "Return the request that sends PROMPT to the child agent that a view shows."
+  (list 'magy/child/send
+        (list :sessionId (plist-get prompt :sessionId)
+              :requestKey (plist-get prompt :messageId)
+              :prompt (plist-get prompt :prompt)
+              :delivery (if (equal "auto" (plist-get prompt :delivery))
+                            "steer"
+                          (plist-get prompt :delivery)))))
+
 ;;;; Opening
 
 (defun magy-view--of (project session)
@@ -38,17 +49,31 @@
       (let ((view (magy-view--make :root (magy-project-root project) :parent project)))
         (push view magy-session-views)
         (magy-transcript-prepare
-         (generate-new-buffer (format "*magy: %s, %s*" (magy-project-name project) session))
+         (generate-new-buffer (magy-view--buffer-name project session))
          project view)
         (with-current-buffer (magy-project-buffer view)
-          (add-hook 'kill-buffer-hook #'magy-view--killed -10 t))
+          (add-hook 'kill-buffer-hook #'magy-view--killed -10 t)
+          (setq magy--own-project project)
+          (setf (magy-project-session view) session)
+          (when (magy-view-of-child-p view)
+            (run-hooks 'magy-transcript-made-hook)))
         view)))
+
+(defun magy-view--buffer-name (project session)
+  "Return a name for the buffer that shows SESSION of PROJECT."
+  (let ((child (magy-child project session)))
+    (format "*magy: %s, %s*" (magy-project-name project)
+            (cond ((null child) session)
+                  ((member (plist-get child :name) '(nil "")) (plist-get child :agent))
+                  (t (plist-get child :name))))))
 
 (defun magy-view--killed ()
   "Forget the view that the current buffer shows."
   (when (magy-transcript--own-p)
     (magy-session--leave magy-transcript--view)
-    (setq magy-session-views (delq magy-transcript--view magy-session-views))))
+    (setq magy-session-views (delq magy-transcript--view magy-session-views))
+    ;; What was asked for is answered to nobody.
+    (setf (magy-project-session magy-transcript--view) nil)))
 
 (defun magy-view--attach (view session)
   "Have VIEW show SESSION from now on."
@@ -59,17 +84,27 @@
 
 ;;;###autoload
 (defun magy-transcript-view (session &optional project)
-  "Show the transcript of SESSION, an id, only to read; return its buffer.
+  "Show the transcript of SESSION, an id, and return its buffer.
 PROJECT's server serves it; the default is the current project's."
   (interactive (list (read-string "Session: ")))
-  (let* ((project (or project
-                      (and (derived-mode-p 'magy-transcript-mode) magy-transcript--project)
-                      (magy-current-project)))
-         (view (magy-view--of project session)))
-    (unless (magy-project-attached view)
-      (magy-view--attach view session))
-    (display-buffer (magy-project-buffer view))
-    (magy-project-buffer view)))
+  (let ((buffer (magy-transcript-of (or project (magy-view--project)) session)))
+    (display-buffer buffer)
+    buffer))
+
+(defun magy-view--project ()
+  "Return the project that the current buffer belongs to."
+  (if (derived-mode-p 'magy-transcript-mode)
+      magy-transcript--project
+    (magy-current-project)))
+
+(defun magy-transcript-of (project session)
+  "Return the transcript of SESSION of PROJECT, which is shown live from now on."
+  (if (equal session (magy-project-session project))
+      (magy-transcript-buffer project)
+    (let ((view (magy-view--of project session)))
+      (unless (magy-project-attached view)
+        (magy-view--attach view session))
+      (magy-project-buffer view))))
 
 (defun magy-view-cancel (view)
   "Stop what runs in the session that VIEW shows."
@@ -93,51 +128,42 @@ PROJECT's server serves it; the default is the current project's."
   (magy-view--each project
                    (lambda (view) (magy-view--attach view (magy-project-session view)))))
 
+(defun magy-view--send-unsent (project)
+  "Send what was said in the views of PROJECT, and the last server did not accept."
+  (magy-view--each project #'magy-session-send-unsent))
+
 (add-hook 'magy-death-functions #'magy-view--died)
 (add-hook 'magy-ready-functions #'magy-view--again)
+(add-hook 'magy-ready-functions #'magy-view--send-unsent 91)
 
-;;;; Child agents in their parent's transcript
+;;;; Commands
 
-(defun magy-view--child-p (data)
-  "Return non-nil if the tool call DATA began a child agent."
-  (equal "spawn_agent" (plist-get data :name)))
+(defun magy-view-here ()
+  "Return the view that the current buffer shows, or nil."
+  (and (derived-mode-p 'magy-transcript-mode) (magy-view-p magy-transcript--view)
+       magy-transcript--view))
 
-(defun magy-view--child (item)
-  "Return the id of the session of the child agent that ITEM began."
-  (format "%s/%s" (magy-project-session magy-transcript--view) (magy-item-id item)))
+(defun magy-view-of-child-p (view)
+  "Return non-nil if VIEW shows a child agent."
+  (and (magy-view-p view) (magy-child-parent-id (magy-project-session view)) t))
 
-(cl-defmethod magy-transcript-render :around ((_kind (eql 'tool)) item)
-  "Draw ITEM; a child agent has its life and a way to its transcript."
-  (let ((data (magy-item-data item)))
-    (if (not (magy-view--child-p data))
-        (cl-call-next-method)
-      (let* ((input (plist-get data :input))
-             (project magy-transcript--project)
-             (child (magy-view--child item)))
-        (magy-transcript--section
-         item
-         (concat (propertize "agent " 'face 'shadow)
-                 (magy-transcript--tool-mark (plist-get data :status)) " "
-                 (propertize (or (plist-get input :agent) "agent") 'face 'bold)
-                 (magy-view--task input)
-                 (if (plist-get data :ended) (concat "  " (plist-get data :ended)) "")
-                 "  "
-                 (magy-transcript-button "[transcript]"
-                                         (lambda () (magy-transcript-view child project))))
-         (magy-transcript--tool-body data)
-         t)))))
+(defun magy-view--cancel-here ()
+  "Stop what the child agent does whose transcript this is; nil in other buffers."
+  (when-let ((view (magy-view-here)))
+    (magy-view-cancel view)
+    t))
 
-(defun magy-view--task (input)
-  "Return in short what INPUT, the arguments of a call, wants of a child."
-  (if-let ((task (or (plist-get input :task_name) (plist-get input :prompt))))
-      (concat "  " (truncate-string-to-width (string-replace "\n" " " task) 60 nil nil "…"))
-    ""))
+(add-hook 'magy-cancel-functions #'magy-view--cancel-here)
 
-(cl-defmethod magy-transcript-visit-item :around ((_kind (eql 'tool)) item)
-  "Visit the session of the child agent that ITEM began, or else its file."
-  (if (magy-view--child-p (magy-item-data item))
-      (magy-transcript-view (magy-view--child item))
-    (cl-call-next-method)))
+(defun magy-transcript-up ()
+  "Go to the transcript of the parent of the child agent that this one shows."
+  (interactive)
+  (magy--in-mode 'magy-transcript-mode)
+  (let ((parent (magy-child-parent-id (magy-project-session magy-transcript--view))))
+    (pop-to-buffer (magy-transcript-of magy-transcript--project
+                                     (or parent (user-error "This is no child agent"))))))
+
+(define-key magy-transcript-mode-map "^" #'magy-transcript-up)
 
 (provide 'magy-view)
 ;;; magy-view.el ends here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ TAIL = 10
 DIFF = 120
 """Lines of a diff that are shown; `magy sessions show` has all of them."""
 AROUND = 9
-"""Rows of the screen that a question needs beside its diff."""
+"""Rows of the screen that a question needs beside what it would do."""
 TITLE = 100
 """Characters of a title."""
 SAID = 6
@@ -55,7 +56,7 @@ class Call:
     asked: bool = False
     """What it would do was shown with a question."""
     folded: bool = False
-    """Not all of its diff was shown there."""
+    """Not all of that was shown there."""
     last: str = ""
     """The newest line of its output that has something on it."""
     lines: int = 0
@@ -150,16 +151,25 @@ def counts(patch: str) -> str:
 
 def diff(patch: str, marks: Marks, limit: int | None = DIFF) -> list[Span]:
     """A unified diff, coloured. `limit` lines at most."""
-    lines = harmless(patch).rstrip("\n").split("\n")
+    lines = _coloured(patch)
+    spans = lines[:limit]
+    if left := len(lines) - len(spans):
+        spans.append(_left(left, marks, "the diff"))
+    return spans
+
+
+def _coloured(patch: str) -> list[Span]:
+    """A span for each line."""
     spans: list[Span] = []
-    for line in lines[:limit]:
+    for line in harmless(patch).rstrip("\n").split("\n"):
         head = line.startswith(("+++", "---"))
         style = "dim" if head else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        spans += [(f"{INDENT}{line}", style), ("\n", "")]
-    if limit is not None and len(lines) > limit:
-        more = counted(len(lines) - limit, "more line")
-        spans.append((f"{INDENT}{marks.cut} {more} of the diff\n", "dim"))
+        spans.append((f"{INDENT}{line}\n", style))
     return spans
+
+
+def _left(lines: int, marks: Marks, of: str) -> Span:
+    return (f"{INDENT}{marks.cut} {counted(lines, 'more line')} of {of}\n", "dim")
 
 
 def _tail(body: str, marks: Marks, whole: bool) -> list[Span]:
@@ -193,20 +203,17 @@ def question(
 ) -> list[Span]:
     """What is asked, what it would do, and why it is asked: no more than a screen of so many
     columns and rows shows at once."""
+    title = one_line(asked["title"])
+    spans: list[Span] = [(f"{marks.asked} {title}\n", "question")]
     if call:
         call.asked = True
-    spans: list[Span] = [(f"{marks.asked} {one_line(asked['title'])}\n", "question")]
-    if call and (command := call.command) and one_line(command) not in one_line(asked["title"]):
-        spans += [(f"{INDENT}{line}\n", "cyan") for line in command.rstrip("\n").split("\n")]
-    elif call and "\n" in call.command.strip():
-        spans += [(f"{INDENT}{line}\n", "cyan") for line in call.command.strip().split("\n")]
-    if call and call.patch:
-        patch = harmless(call.patch).rstrip("\n")
-        room = _fitting(patch, width, height)
-        spans += diff(call.patch, marks, room)
-        if patch.count("\n") >= room:
+        lines = _ahead(call, title, marks, width)
+        shown = lines[: _fitting(lines, width, height)]
+        spans += shown
+        if left := len(lines) - len(shown):
             call.folded = True
-            spans += _again(one_line(asked["title"]), call, marks)
+            spans.append(_left(left, marks, "the diff" if call.patch else "it"))
+            spans.append(_again(title, call, marks))
     spans.append((f"{INDENT}asked because: {one_line(asked['rule'])}\n", "dim"))
     for grant in asked["remember"]:
         pattern = f"{one_line(grant['key'])} `{one_line(grant['pattern'])}`"
@@ -214,23 +221,49 @@ def question(
     return spans
 
 
-def _fitting(patch: str, width: int | None, height: int | None) -> int:
-    """Lines of a diff that leave room for the question around it."""
+def _ahead(call: Call, title: str, marks: Marks, width: int | None) -> list[Span]:
+    """What it would do, as far as the title does not say it: a span for each line."""
+    spans: list[Span] = []
+    if _untold(call.command, title):
+        spans += [(f"{INDENT}{line}\n", "cyan") for line in call.command.strip("\n").split("\n")]
+    if call.patch:
+        return spans + _coloured(call.patch)
+    text = harmless(call.text).strip("\n")
+    if _untold(text, title):
+        bar = f"{INDENT}{marks.bar} "  # nothing in it passes for a line of the question
+        spans += [(f"{bar}{line}\n", "") for line in _wrapped(text, width, width_of(bar))]
+    return spans
+
+
+def _untold(text: str, title: str) -> bool:
+    return "\n" in text.strip() or one_line(text.strip()) not in title
+
+
+def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    if width is None:
+        return text.split("\n")
+    wrapper = textwrap.TextWrapper(max(20, width - indent), break_on_hyphens=False)
+    return [row for line in text.split("\n") for row in wrapper.wrap(line) or [""]]
+
+
+def _fitting(lines: list[Span], width: int | None, height: int | None) -> int:
+    """How many leave room for the question around them."""
     if height is None:
         return DIFF
     room = rows = max(5, height - AROUND)
     columns = max(1, width or 80)
-    for count, line in enumerate(patch.split("\n", room)[:room]):
-        rows -= max(1, -(-(len(INDENT) + width_of(line)) // columns))
+    for count, (line, _) in enumerate(lines[:room]):
+        rows -= max(1, -(-width_of(line.rstrip("\n")) // columns))
         if rows < 0:
             return max(1, count)
     return room
 
 
-def unfolded(call: Call, marks: Marks) -> list[Span]:
-    """The whole diff of a question, and below it what is asked."""
-    return diff(call.patch, marks, None) + _again(call.headline, call, marks)
+def unfolded(title: str, call: Call, marks: Marks, width: int | None = None) -> list[Span]:
+    """All that a question is about, and below it what is asked."""
+    title = one_line(title)
+    return [*_ahead(call, title, marks, width), _again(title, call, marks)]
 
 
-def _again(title: str, call: Call, marks: Marks) -> list[Span]:
-    return [(f"{marks.asked} {title}", "question"), (f"  {counts(call.patch)}\n", "dim")]
+def _again(title: str, call: Call, marks: Marks) -> Span:
+    return (f"{marks.asked} {title}{f'  {counts(call.patch)}' if call.patch else ''}\n", "question")

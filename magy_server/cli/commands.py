@@ -65,6 +65,11 @@ def _perform(
             from magy_server.cli.sessions import sessions
 
             return sessions(chosen, composition())
+        case "agents":
+            log_to_terminal()
+            from magy_server.cli.agents import agents
+
+            return agents(chosen, composition())
         case "config":
             from magy_server.cli.settings import settings
 

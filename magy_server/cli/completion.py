@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-SESSIONS = "magy sessions list --ids --all 2>/dev/null"
-"""What a shell runs for the ids of sessions; they are not known beforehand."""
+SESSIONS = (
+    "{ magy sessions list --ids --all; magy agents list --ids --everywhere --all; } 2>/dev/null"
+)
+"""What a shell runs for the ids of sessions and children; they are not known beforehand."""
 DIRECTORIES = {"root", "cwd"}
 FILES = {"output", "file"}
 IDS = {"session", "resume", "fork"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magy_server.cli.text import Marks, Span, amount, counted, width_of
+from magy_server.core.amounts import usage
 from magy_server.core.events import (
     Compacted,
     Consulted,
@@ -20,12 +21,13 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.markdown import STOPS
-from magy_server.core.updates import usage
 from magy_server.engine.review_file import Summary
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 130, 141
 """Exit codes; `parser.EXIT_CODES` and `EDIT_CODES` say them to people."""
-LIMITS = ("max_tokens", "max_requests", "max_turn_tokens", "max_time", "loop")
+LIMITS = (
+    "max_tokens", "max_requests", "max_turn_tokens", "max_cost", "max_run", "max_time", "loop",
+)  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ async def read(
             "session/",
             first_root=root,
             root=root if only else None,
+            flat=True,
             cursor=cursor,
             limit=PAGE if whole else limit,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from magy_server import __version__
@@ -21,12 +22,38 @@ SESSION = "session id, or a beginning of it that no other has"
 
 
 class Parser(argparse.ArgumentParser):
-    """Subcommands in full only: an abbreviation would change its meaning with the next version."""
+    """Subcommands in full only: an abbreviation would change its meaning with the next version.
+    Options may stand anywhere, and what is wrong is said with the usage of the subcommand."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        if self._subparsers is None and args is not None:
+            args = self._options_first(args)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def _options_first(self, words: Sequence[str]) -> list[str]:
+        """argparse gives up on an optional argument at the first option before it."""
+        options: list[str] = []
+        others: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            if word == "--":
+                others += rest
+            elif word == "-" or " " in word or not word.startswith("-"):
+                others.append(word)
+            else:
+                options.append(word)
+                action = self._option_string_actions.get(word)
+                if action and action.nargs is None:  # the next word is its value
+                    options += [value for value in [next(rest, None)] if value is not None]
+        return [*options, "--", *others] if others else options
 
 
 def build() -> argparse.ArgumentParser:
@@ -37,6 +64,7 @@ def build() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     _run(commands)
     _sessions(commands)
+    _agents(commands)
     _config(commands)
     _edit(commands)
     doctor = commands.add_parser(
@@ -149,6 +177,92 @@ def _sessions(commands: Commands) -> None:
             "-n", "--dry-run", action="store_true", help="only show what it would do"
         )
         _json(parser, "one JSON object")
+
+
+def _agents(commands: Commands) -> None:
+    agents = commands.add_parser("agents", help="list, spawn, speak to and close child agents")
+    verbs = agents.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    listed = verbs.add_parser("list", help="this project's (what is done without a verb)")
+    for parser in (agents, listed):
+        _listing_agents(parser)
+    listed.add_argument("session", nargs="?", metavar="ID", help="only those below this session")
+    spawn = _verb(verbs, "spawn", "start a child of a session on a task")
+    spawn.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from standard input")
+    spawn.add_argument("--agent", metavar="NAME", help="the agent; else the parent's")
+    spawn.add_argument("--name", metavar="TITLE", help="what the task is called")
+    spawn.add_argument(
+        "--context", type=_context, default=0, metavar="none|all|N",
+        help="what it knows of the parent's conversation: its latest N turns",
+    )  # fmt: skip
+    spawn.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; else the parent's")
+    spawn.add_argument("--cwd", metavar="DIR", help="work there; else where the parent does")
+    send = _verb(verbs, "send", "say something to an agent")
+    send.add_argument("message", nargs="?", metavar="TEXT", help="- reads it from standard input")
+    send.add_argument("--data", metavar="JSON", help="an object for machines; no model reads it")
+    send.add_argument("--signal", choices=("ping", "cancel", "shutdown"), help="or a signal")
+    mode = send.add_mutually_exclusive_group()
+    for name, help in (
+        ("steer", "it reaches a running turn at its next step (the default)"),
+        ("queue", "it waits until the turn is over"),
+        ("interrupt", "it stops the turn"),
+    ):
+        mode.add_argument(
+            f"--{name}", dest="delivery", action="store_const", const=name, default="steer",
+            help=help,
+        )  # fmt: skip
+    for parser in (spawn, send):
+        parser.add_argument("--key", metavar="KEY", help="the same key again changes nothing")
+        parser.add_argument(
+            "-d", "--detach", action="store_true",
+            help="do not watch; print the id. Somebody else runs it: an editor, or a later command",
+        )  # fmt: skip
+        _showing(parser)
+    wait = verbs.add_parser("wait", help="wait for children, and print their results")
+    wait.add_argument("session", nargs="+", metavar="ID", help="children, or their parent: all")
+    wait.add_argument("--any", action="store_true", help="until one of them rests; else all")
+    wait.add_argument("--after", type=_seq, metavar="SEQ", help="only for what ended after this")
+    wait.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="seconds (300)")
+    _json(wait, "one JSON object")
+    close = _verb(verbs, "close", "let a child take nothing more; its log stays")
+    close.add_argument("--cancel", action="store_true", help="stop what it does, too")
+    close.add_argument("--reason", default="", help="why, for people")
+    close.add_argument("--only", action="store_true", help="not those below it")
+    _json(close, "one JSON object")
+
+
+def _listing_agents(parser: argparse.ArgumentParser) -> None:
+    silent = argparse.SUPPRESS
+    _root(parser)
+    parser.add_argument("--everywhere", action="store_true", default=silent, help="of all projects")
+    parser.add_argument("--all", action="store_true", default=silent, help="the closed ones, too")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", default=silent, help="one JSON object")
+    form.add_argument("--ids", action="store_true", default=silent, help="only the ids")
+
+
+def _context(text: str) -> int:
+    """So many turns, -1 all."""
+    if text in ("none", "all"):
+        return -1 if text == "all" else 0
+    if not (text.isdigit() and 1 <= int(text) <= 1000):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither none, all nor a number from 1 on")
+    return int(text)
+
+
+def _seq(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an entry")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 86400 at most")
+    return seconds
 
 
 def _verb(verbs: Commands, name: str, help: str) -> argparse.ArgumentParser:

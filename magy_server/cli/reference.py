@@ -15,7 +15,7 @@ def reference(parser: argparse.ArgumentParser) -> Iterator[str]:
         "For a first look:\n[Magy in a terminal](../howto/terminal.md).\n"
     )
     yield from _command(parser, "")
-    yield "## Exit codes of `magy run` and `magy sessions`\n"
+    yield "## Exit codes of `magy run`, `magy sessions` and `magy agents`\n"
     rows = "\n".join(f"| {code} | {what} |" for code, what in EXIT_CODES)
     yield f"| code | meaning |\n|---|---|\n{rows}\n"
 

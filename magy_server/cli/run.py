@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from magy_server.cli import ending, place
 from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.keyboard import Keyboard
+from magy_server.cli.printers import Lines, Printer, Records, Silence, record
 from magy_server.cli.prompt import prompt_of
 from magy_server.cli.terminal import Output, Screen, standard_output
 from magy_server.cli.view import View
-from magy_server.cli.watch import Lines, Printer, Records, Silence, Watch, record
+from magy_server.cli.watch import Watch
 from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content
 from magy_server.core.markdown import STOPS
@@ -198,7 +199,7 @@ async def _source(options: argparse.Namespace, app: Composition, root: str) -> S
     try:
         if given:
             return await place.resolve(store, given)
-        newest = (await store.streams("session/", root=root, limit=1)).items
+        newest = (await store.streams("session/", root=root, flat=True, limit=1)).items
     finally:
         await store.close()
     if not newest:
@@ -275,14 +276,17 @@ class Turn:
         message = f"run-{secrets.token_hex(8)}"
         start = (await self._engine.info(self._id)).head
         await self._engine.prompt(self._id, message, content, "steer")
-        return await self._watch(start, message)
+        return await self.watch(start, message)
 
     async def resume(self, start: int) -> int:
         await self._engine.resume(self._id)
-        return await self._watch(start, None)
+        return await self.watch(start, None)
 
-    async def _watch(self, start: int, awaited: str | None) -> int:
+    async def watch(self, start: int, awaited: str | None) -> int:
+        """Shows what comes after entry `start`, and what an open turn does by then, to the end of
+        the turn that the prompt `awaited` joins; None: of whatever turn is open. The exit code."""
         session = await self._engine.runner.session(stream_of(self._id))
+        start = min([start, *_under_way(session.state)])
         with ExitStack() as closing:
             keyboard = self._shown.keyboard()
             if keyboard:
@@ -309,8 +313,11 @@ class Turn:
                 raise
             self._interrupts.cancel = None
         entries = await self._engine.world.store.read(session.stream, after=start)
+        found = ending.totals(entries)
+        if watch.cancelled:
+            found.stop = "cancelled"
         reviewed = await self._reviewed(session)
-        return await self._shown.end(self._id, ending.totals(entries), watch.unasked, reviewed)
+        return await self._shown.end(self._id, found, watch.unasked, reviewed)
 
     async def _reviewed(self, session: Session) -> Sequence[Summary]:
         reviews, opened = self._engine.world.reviews, session.state.opened
@@ -322,14 +329,25 @@ class Turn:
     async def _kill(self, session: Session) -> None:
         """Ends what runs, without the time that a command has to end by itself: somebody is in a
         hurry, and what would be left running is nobody's. A cancelled turn then ends at once."""
-        state = session.state
+        tree = self._engine.runner.tree(session.stream)
         await asyncio.gather(
-            *(end_group(group, mark(self._id, call), 0.0) for call, group in _groups(state))
+            *(
+                end_group(group, mark(one.stream.removeprefix("session/"), call), 0.0)
+                for one in {each.stream: each for each in (session, *tree)}.values()
+                for call, group in _groups(one.state)
+            )
         )
+        state = session.state
         if state.turn and state.turn.cancel:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SETTLING):
                     await settled(session, lambda now: now.turn is None)
+
+
+def _under_way(state: State) -> Iterator[int]:
+    """Where the requests stand whose calls are open: what these ask is asked after that."""
+    for call in state.turn.open_calls if state.turn else ():
+        yield int(call.call.id.partition(".")[0])
 
 
 def _groups(state: State) -> Iterator[tuple[str, int]]:

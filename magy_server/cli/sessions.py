@@ -14,11 +14,11 @@ from magy_server.cli import ending, listing, place
 from magy_server.cli import run as running
 from magy_server.cli import undo as undoing
 from magy_server.cli.door import ONCE, Composition
+from magy_server.cli.printers import record
 from magy_server.cli.terminal import Output, OutputError, Screen, standard_output, write_all
 from magy_server.cli.text import harmless
 from magy_server.cli.transcript import header, line
 from magy_server.cli.view import View
-from magy_server.cli.watch import record
 from magy_server.core import codec, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted, Entry, Hash
@@ -55,7 +55,7 @@ async def _interruptible(
 
 
 @asynccontextmanager
-async def _reading(app: Composition) -> AsyncIterator[Store]:
+async def reading(app: Composition) -> AsyncIterator[Store]:
     store = await app.store()
     try:
         yield store
@@ -64,9 +64,9 @@ async def _reading(app: Composition) -> AsyncIterator[Store]:
 
 
 @asynccontextmanager
-async def _acting(app: Composition, given: str) -> AsyncIterator[tuple[Engine, StreamInfo]]:
+async def acting(app: Composition, given: str) -> AsyncIterator[tuple[Engine, StreamInfo]]:
     """The engine for the project of the session that is meant."""
-    async with _reading(app) as store:
+    async with reading(app) as store:
         info = await place.resolve(store, given)
     async with app.compose([info.root] if info.root else [], ONCE) as (engine, _):
         yield engine, info
@@ -91,7 +91,7 @@ async def listed(options: Options, app: Composition) -> int:
     asked = vars(options)
     output = standard_output()
     screen = Screen(output)
-    async with _reading(app) as store:
+    async with reading(app) as store:
         found = await listing.read(
             store,
             root,
@@ -113,7 +113,7 @@ async def show(options: Options, app: Composition) -> int:
     output = standard_output()
     screen = Screen(output)
     view = View(screen.marks, thinking=options.thinking, whole=True)
-    async with _reading(app) as store:
+    async with reading(app) as store:
         info = await place.resolve(store, options.session)
         async for entries in _entries(store, info.stream):
             hashes = {hash for entry in entries for hash in updates.shown(entry.event)}
@@ -142,7 +142,7 @@ async def resume(options: Options, app: Composition) -> int:
     shown = running.Shown.on(options)
     named: list[str] = []
     try:
-        async with _acting(app, options.session) as (engine, info):
+        async with acting(app, options.session) as (engine, info):
             named.append(id_of(info))
             if info.summary.get("state") == "idle":
                 running.complain(
@@ -160,7 +160,7 @@ async def resume(options: Options, app: Composition) -> int:
 
 async def fork(options: Options, app: Composition) -> int:
     output = standard_output()
-    async with _acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (engine, info):
         new = await place.fresh_id(engine.world.store)
         await engine.fork(id_of(info), new, options.at)
     await output.write(f"{new}\n")
@@ -169,7 +169,7 @@ async def fork(options: Options, app: Composition) -> int:
 
 async def compact(options: Options, app: Composition) -> int:
     screen = Screen(standard_output())
-    async with _acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (engine, info):
         async with _progress(screen, f"summing up {id_of(info)}"):
             await engine.compact(id_of(info), options.focus)
             session = await engine.runner.session(info.stream)
@@ -190,7 +190,7 @@ async def compact(options: Options, app: Composition) -> int:
 async def summary(options: Options, app: Composition) -> int:
     screen = Screen(standard_output())
     async with (
-        _acting(app, options.session) as (engine, info),
+        acting(app, options.session) as (engine, info),
         _progress(screen, f"summing up {id_of(info)}"),
     ):
         text = await engine.summary(id_of(info))
@@ -225,18 +225,18 @@ async def title(options: Options, app: Composition) -> int:
     text = " ".join(options.title.encode("utf-8", "replace").decode().split())
     if not text:
         raise InvalidRequest("The title is empty.")
-    async with _acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (engine, info):
         await engine.configure(id_of(info), "title", text)
     return ending.DONE
 
 
 async def undo(options: Options, app: Composition) -> int:
-    async with _acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (engine, info):
         return await undoing.undo(engine, info, options)
 
 
 async def redo(options: Options, app: Composition) -> int:
-    async with _acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (engine, info):
         return await undoing.redo(engine, info, options)
 
 
@@ -245,7 +245,7 @@ async def redo(options: Options, app: Composition) -> int:
 
 async def export(options: Options, app: Composition) -> int:
     output = None if options.output else standard_output()
-    async with _reading(app) as store:
+    async with reading(app) as store:
         info = await place.resolve(store, options.session)
         pieces = _jsonl(store, info) if options.format == "jsonl" else _markdown(store, info)
         if output:
@@ -304,7 +304,7 @@ async def _markdown(store: Store, info: StreamInfo) -> AsyncIterator[str]:
 
 
 async def delete(options: Options, app: Composition) -> int:
-    async with _acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (engine, info):
         id = id_of(info)
         name = f"{id} ({listing.title_of(info)})"
         if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} for good?"):

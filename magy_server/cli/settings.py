@@ -15,14 +15,16 @@ from urllib.parse import urlsplit
 from magy_server import config
 from magy_server.cli import ending, place
 from magy_server.cli.door import Composition
+from magy_server.cli.printers import record
 from magy_server.cli.run import complain
 from magy_server.cli.terminal import Screen, standard_output
-from magy_server.cli.text import Span, one_line, width_of
-from magy_server.cli.watch import record
+from magy_server.cli.text import Marks, Span, one_line, width_of
 from magy_server.config import Loaded
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
 from magy_server.engine.trust import files_hash
 from magy_server.engine.world import read_project
+from magy_server.settings import Settings
+from magy_server.spawning import held, remarks
 
 DEFAULT = "default"
 FILE = "magy.toml"
@@ -40,7 +42,7 @@ def settings(options: argparse.Namespace, app: Composition) -> int:
 async def _settings(options: argparse.Namespace, app: Composition) -> int:
     screen = Screen(output := standard_output())
     if options.schema:
-        schema = config.Settings.model_json_schema()
+        schema = Settings.model_json_schema()
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         await output.write(json.dumps(schema, indent=2) + "\n")
         return ending.DONE
@@ -90,14 +92,21 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
             spans.append((f"{screen.marks.skipped} {one_line(str(path))} does not exist\n", "dim"))
             continue
         try:
-            config.validate(config.read(path))
+            found = config.validate(config.read(path))
         except InvalidConfig as error:
             wrong = True
             spans.append((f"{screen.marks.failed} {one_line(error.message)}\n", "red"))
         else:
-            spans += [(screen.marks.done, "green"), (f" {one_line(str(path))} is right\n", "")]
+            spans += _right(one_line(str(path)), remarks(found.spawn), screen.marks)
     await screen.write(spans)
     return ending.USAGE if wrong else ending.DONE
+
+
+def _right(path: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
+    if not remarks:
+        return [(marks.done, "green"), (f" {path} is right\n", "")]
+    head = f"{marks.notice} {path} asks for what cannot be; the nearest that can be holds:\n"
+    return [(head, "yellow"), *((f"  {one_line(remark)}\n", "yellow") for remark in remarks)]
 
 
 async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) -> int:
@@ -129,10 +138,11 @@ def paths(root: str) -> list[Span]:
 
 
 def flattened(loaded: Loaded) -> dict[str, Any]:
-    """Every value by its dotted key, without the permission tables: those are judged layer by
-    layer, and never merged."""
+    """Every value that holds by its dotted key, without the permission tables: those are judged
+    layer by layer, and never merged."""
     found: dict[str, Any] = {}
-    values = loaded.settings.model_dump(mode="json", exclude={"permission"})
+    settings = loaded.settings.model_copy(update={"spawn": held(loaded.settings.spawn)})
+    values = settings.model_dump(mode="json", exclude={"permission"})
     providers = values.pop("provider")
     for key, value in values.items():
         if isinstance(value, Mapping):
@@ -143,6 +153,17 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
         prefix = f"provider.{provider.pop('name')}"
         found |= {f"{prefix}.{key}": public(key, value) for key, value in provider.items()}
     return found
+
+
+def asked(loaded: Loaded) -> dict[str, Any]:
+    """What was asked for by dotted key, where something else holds."""
+    spawn = loaded.settings.spawn
+    holds = held(spawn).model_dump(mode="json")
+    return {
+        f"spawn.{key}": value
+        for key, value in spawn.model_dump(mode="json").items()
+        if value != holds[key]
+    }
 
 
 def public(key: str, value: Any) -> Any:
@@ -171,11 +192,16 @@ def _address(url: str) -> str:
 
 
 def as_json(loaded: Loaded, root: str, trusted: bool) -> dict[str, Any]:
+    wanted = asked(loaded)
     return {
         "root": root,
         "trusted": trusted,
         "values": {
-            key: {"value": value, "origin": loaded.origins.get(key, DEFAULT)}
+            key: {
+                "value": value,
+                "origin": loaded.origins.get(key, DEFAULT),
+                **({"asked": wanted[key]} if key in wanted else {}),
+            }
             for key, value in flattened(loaded).items()
         },
         "permission": [{"origin": source, "rules": rules} for source, rules in loaded.rules],
@@ -188,12 +214,15 @@ def table(loaded: Loaded, root: str, trusted: bool) -> list[Span]:
     said = "trusted" if trusted else "not trusted: its own files may only narrow"
     spans: list[Span] = [(f"# {one_line(root)} ({said})\n", "dim")]
     flat = flattened(loaded)
+    origins = {**loaded.origins}
+    for key, value in asked(loaded).items():
+        origins[key] = f"{origins.get(key, DEFAULT)}, asked: {toml(value)}"
     top = {key: value for key, value in flat.items() if "." not in key}
-    spans += _lines(top, "", loaded.origins)
+    spans += _lines(top, "", origins)
     for section in dict.fromkeys(key.rpartition(".")[0] for key in flat if "." in key):
         inside = {k: v for k, v in flat.items() if k.rpartition(".")[0] == section}
         spans.append((f"\n[{_section(section)}]\n", "heading"))
-        spans += _lines(inside, f"{section}.", loaded.origins)
+        spans += _lines(inside, f"{section}.", origins)
     for source, rules in loaded.rules:
         spans += [("\n[permission]", "heading"), (f"  # {one_line(source)}\n", "dim")]
         spans += [(f"{_name(key)} = {toml(value)}\n", "") for key, value in rules.items()]

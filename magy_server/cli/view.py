@@ -41,6 +41,10 @@ class View:
         self.height: int | None = None
         """Rows of the screen; None: there is no end to it."""
         self._calls: dict[str, Call] = {}
+        self._asked: dict[str, tuple[str, Call]] = {}
+        """What is asked about which call, by the id of the question."""
+        self._noticed: list[Span] = []
+        """The notice that was written last, while nothing else is."""
         self._streamed: dict[str, str] = {}
         self._block = ""
         """Id of the message or kind of the lines that were written last."""
@@ -76,7 +80,10 @@ class View:
             case "notice" if update["title"] in ("Restored", *self._unsaid):
                 return []
             case "notice":
-                return self._lines("notice", self._notice(update, width), width)
+                notice = self._notice(update, width)
+                again = self._block == "notice" and self._noticed == notice
+                self._noticed = notice
+                return [] if again else self._lines("notice", notice, width)
             case "_magy_restored":
                 return self._lines("notice", self._restored(update), width)
             case "user_message":
@@ -118,13 +125,26 @@ class View:
         count = f"{counted(call.lines, 'line')}: " if call.lines > 1 else ""
         return f"{headline} {self._marks.bar} {count}{one_line(call.last)}"
 
-    def folded(self, call_id: str) -> bool:
-        """Whether a question about this call has shown only the beginning of the diff."""
-        call = self._calls.get(call_id)
-        return call is not None and call.folded
+    @property
+    def mid_line(self) -> bool:
+        """Text streams, and has not come to the end of its line."""
+        return self._mid_line
 
-    def unfold(self, call_id: str) -> list[Span]:
-        return calls.unfolded(self._of(call_id), self._marks)
+    def question(
+        self, asked: Mapping[str, Any], call: Call | None, width: int | None
+    ) -> list[Span]:
+        """Begins on a line of its own. `call`: what it is about."""
+        if call:
+            self._asked[asked["interactionId"]] = (asked["title"], call)
+        spans = self._begin("calls", width)
+        return spans + calls.question(asked, call, self._marks, width, self.height)
+
+    def folded(self, question: str) -> bool:
+        """Whether this question has shown only the beginning of what it is about."""
+        return question in self._asked and self._asked[question][1].folded
+
+    def unfold(self, question: str, width: int | None) -> list[Span]:
+        return calls.unfolded(*self._asked[question], self._marks, width)
 
     # --- text -----------------------------------------------------------------------------------
 
@@ -257,9 +277,7 @@ class View:
 
     def _interaction(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
         if opened := update.get("open"):
-            call = self._calls.get(opened["toolCallId"])
-            spans = self._begin("calls", width)
-            return spans + calls.question(opened, call, self._marks, width, self.height)
+            return self.question(opened, self._calls.get(opened["toolCallId"]), width)
         resolved = update.get("resolved", {})
         allowed = resolved.get("outcome") == "allowed"
         scope = {"session": " for this session", "project": " for this project"}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from magy_server.cli.below import Below
 from magy_server.cli.keyboard import Keyboard
-from magy_server.cli.terminal import ECHO, Output, Screen
-from magy_server.cli.text import Span
-from magy_server.cli.view import View
+from magy_server.cli.printers import Printer
+from magy_server.cli.text import Span, one_line
 from magy_server.core.errors import MagyError, StoreUnavailable
 from magy_server.core.updates import Update
 from magy_server.engine.engine import Engine
@@ -29,115 +28,6 @@ NOBODY = (
     "could not be done."
 )
 KEYS = {"y": "once", "a": "session", "p": "project"}
-
-
-class Printer(Protocol):
-    """A form of output."""
-
-    async def show(self, updates: Sequence[Update]) -> None: ...
-
-    async def idle(self, seconds: int, *prompts: str) -> None:
-        """Nothing is new for so many seconds; `prompts` is what a person is asked to type, in
-        forms that get shorter: the first that fits is shown."""
-        ...
-
-    def folded(self, call_id: str) -> bool:
-        """Whether a question about this call has shown only the beginning of the diff."""
-        ...
-
-    async def unfold(self, call_id: str) -> None:
-        """Shows the whole diff."""
-        ...
-
-    async def say(self, spans: Sequence[Span]) -> None:
-        """A line for the person at the terminal; none at all wipes what is passing."""
-        ...
-
-
-class Lines:
-    """For people. `quiet`: only the questions."""
-
-    def __init__(self, screen: Screen, view: View, *, quiet: bool = False) -> None:
-        self._screen = screen
-        self._view = view
-        self._quiet = quiet
-        self._prompted = ""
-
-    async def show(self, updates: Sequence[Update]) -> None:
-        width = self._screen.width
-        self._view.height = self._screen.height
-        spans: list[Span] = []
-        for update in updates:
-            new = self._view.update(update, width)
-            if not self._quiet or update["sessionUpdate"] == "_magy_interaction":
-                spans += new
-        await self._write(spans, self._view.live(width))
-
-    async def _write(self, spans: list[Span], live: str) -> None:
-        """What is written stands in the place of the question, which is asked again below."""
-        if self._prompted and not self._screen.passing:
-            spans = [("\n", ""), *spans]
-        self._prompted = ""
-        await self._screen.write(spans, live)
-
-    async def idle(self, seconds: int, *prompts: str) -> None:
-        room = (self._screen.width or 80) - ECHO
-        prompt = next((form for form in prompts if len(form) <= room), prompts[-1])
-        if prompt:
-            if prompt != self._prompted:
-                await self._screen.prompt(prompt)
-        elif live := self._view.live(self._screen.width):
-            await self._screen.write([], f"{live} ({seconds} s)" if seconds >= 2 else live)
-        self._prompted = prompt
-
-    def folded(self, call_id: str) -> bool:
-        return self._view.folded(call_id)
-
-    async def unfold(self, call_id: str) -> None:
-        await self.say(self._view.unfold(call_id))
-
-    async def say(self, spans: Sequence[Span]) -> None:
-        width = self._screen.width
-        live = self._view.live(width) if spans else ""
-        await self._write([*self._view.close(width), *spans], live)
-
-
-class Records:
-    """For programs: each update as `magy/session/update` carries it."""
-
-    def __init__(self, output: Output, session_id: str) -> None:
-        self._output = output
-        self._id = session_id
-
-    async def show(self, updates: Sequence[Update]) -> None:
-        lines = (record({"sessionId": self._id, "update": update}) for update in updates)
-        await self._output.write("".join(lines))
-
-    async def idle(self, seconds: int, *prompts: str) -> None: ...
-
-    def folded(self, call_id: str) -> bool:
-        return False
-
-    async def unfold(self, call_id: str) -> None: ...
-
-    async def say(self, spans: Sequence[Span]) -> None: ...
-
-
-class Silence:
-    async def show(self, updates: Sequence[Update]) -> None: ...
-
-    async def idle(self, seconds: int, *prompts: str) -> None: ...
-
-    def folded(self, call_id: str) -> bool:
-        return False
-
-    async def unfold(self, call_id: str) -> None: ...
-
-    async def say(self, spans: Sequence[Span]) -> None: ...
-
-
-def record(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 class Watch:
@@ -169,6 +59,7 @@ class Watch:
         self._refusing = ""
         """The question for whose refusal a reason is being typed."""
         self._wake = asyncio.Event()
+        self._below = Below(engine, self._id, self._wake.set)
         self._cancelling: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:
@@ -182,6 +73,7 @@ class Watch:
             await self._loop()
         finally:
             unwatch()
+            self._below.close()
             if self._keyboard:
                 self._keyboard.rest()
             if self._cancelling:
@@ -194,12 +86,17 @@ class Watch:
             self._wake.clear()
             if self._broken:
                 raise StoreUnavailable(self._broken)
-            if not self._refusing and (updates := await self._news()):
+            updates = [] if self._refusing else await self._news()
+            moved = () if self._refusing else await self._below.news()
+            if updates or moved:
                 since = time.monotonic()
+                await self._printer.below(moved, self._below.working)
                 await self._printer.show(updates)
-                if self._over:
-                    return
+            if self._over and await self._rests():
+                return
+            if updates:
                 continue
+            await self._ask_below()
             await self._ask()
             waited = int(time.monotonic() - since)
             await self._printer.idle(waited, *self._prompts())
@@ -210,6 +107,27 @@ class Watch:
         for update in updates:
             self._note(update)
         return updates or self._follower.deltas()
+
+    async def _rests(self) -> bool:
+        """Nothing of children makes the session go on, now or later."""
+        if not self._below.children:
+            return True
+        # A result is in its log as soon as the child's turn has ended: read as far.
+        await self._session.refresh()
+        state = self._session.state
+        told = any(mail.type == "mailed" and mail.wakes for mail in state.waiting)
+        return state.turn is None and not told and not self._below.awaited
+
+    async def _ask_below(self) -> None:
+        """The questions of children join the session's own."""
+        open_ = await self._below.questions()
+        for id, question in tuple(self._questions.items()):
+            if question.get("sessionId") and id not in open_:
+                del self._questions[id]
+        for id, asked in open_.items():
+            if id not in self._questions and not self._cancelling:
+                self._questions[id] = dict(asked.about)
+                await self._printer.asked(asked)
 
     async def _pause(self) -> None:
         try:
@@ -230,7 +148,7 @@ class Watch:
                 self._ours = self._ours or self._awaited in update.get("admitted", ())
                 self._over = self._over or self._awaited in update.get("dropped", ())
             case "state_update" if update["state"] == "idle":
-                self._questions.clear()
+                self._clear()
                 more = self._awaited is None and self._session.state.waiting
                 self._over = self._over or (self._ours and not more)
             case "_magy_interaction":
@@ -241,10 +159,22 @@ class Watch:
         # A call can end without its question being answered.
         if update.get("status") in ("completed", "failed", "cancelled"):
             for id, question in tuple(self._questions.items()):
-                if question["toolCallId"] == update["toolCallId"]:
+                own = "sessionId" not in question
+                if own and question["toolCallId"] == update["toolCallId"]:
                     del self._questions[id]
 
+    def _clear(self) -> None:
+        """Its own questions are over with its turn."""
+        for id, question in tuple(self._questions.items()):
+            if "sessionId" not in question:
+                del self._questions[id]
+
     # --- Ctrl-C ---------------------------------------------------------------------------------
+
+    @property
+    def cancelled(self) -> bool:
+        """Ctrl-C was heard, whether it found the turn or only children at work."""
+        return self._cancelling is not None
 
     def cancel(self) -> None:
         """From a signal handler of the loop: cancels the turn and says so."""
@@ -289,10 +219,10 @@ class Watch:
                 await self._answer(id, allow=True, scope=scope)
                 return
             if key == "?":
-                folded = self._printer.folded(question["toolCallId"])
+                folded = self._printer.folded(id)
                 await self._printer.say(help_of(question, folded=folded))
-            if key == "d" and self._printer.folded(question["toolCallId"]):
-                await self._printer.unfold(question["toolCallId"])
+            if key == "d" and self._printer.folded(id):
+                await self._printer.unfold(id)
 
     def _prompts(self) -> Sequence[str]:
         """What is asked for, in forms that get shorter."""
@@ -300,13 +230,13 @@ class Watch:
             return ("why not? (Enter: no reason) ", "why not? ")
         if not self._questions or self._cancelling or self._keyboard is None:
             return ("",)
-        question = next(iter(self._questions.values()))
+        id, question = next(iter(self._questions.items()))
         keys = [("y", "once", "once")]
         if question["remember"]:
             keys.append(("a", "always in this session", "session"))
             keys.append(("p", "always in this project", "project"))
-        if self._printer.folded(question["toolCallId"]):
-            keys.append(("d", "whole diff", "diff"))
+        if self._printer.folded(id):
+            keys.append(("d", "all of it", "all"))
         keys += [("n", "no", "no"), ("?", "help", "help")]
         return (
             "  ".join(f"[{key}] {long}" for key, long, _ in keys) + " ",
@@ -319,13 +249,19 @@ class Watch:
         await self._answer(id, allow=False, reason=NOBODY)
 
     async def _answer(self, id: str, *, allow: bool, reason: str = "", scope: Any = "once") -> None:
-        self._questions.pop(id, None)
+        session = self._questions.pop(id, {}).get("sessionId")
         if self._keyboard:
             self._keyboard.rest()
         try:
-            await self._engine.answer(self._id, id, allow=allow, reason=reason, scope=scope, by=BY)
+            answered = await self._engine.answer(
+                session or self._id, id, allow=allow, reason=reason, scope=scope, by=BY
+            )
         except MagyError as error:
             await self._printer.say([(f"{error.message}\n", "red")])
+            return
+        if session and answered and self._keyboard:  # its log is not shown here
+            said = "allowed" if allow else f"refused: {reason}" if reason else "refused"
+            await self._printer.say([(f"    {one_line(said)}\n", "green" if allow else "red")])
 
 
 def help_of(question: dict[str, Any], *, folded: bool) -> list[Span]:
@@ -337,6 +273,6 @@ def help_of(question: dict[str, Any], *, folded: bool) -> list[Span]:
             f"p  allow {grants} in this project, from now on",
         ]
     if folded:
-        lines.append("d  show the whole diff")
+        lines.append("d  show all of it")
     lines += ["n  refuse; the agent is told why, if you say why", "Ctrl-C  stop the whole turn"]
     return [(f"    {line}\n", "") for line in lines]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.core.events import Call, Prompted, Replied
+from magy_server.core.events import Call, Mailed, Prompted, Replied
 from magy_server.core.sizes import decisions, refusals, size, words
 from magy_server.core.state import State
 
@@ -49,7 +49,9 @@ def cut(state: State, *, all: bool = False) -> int:
         room -= size(items[at])
         if room < 0:
             break
-        if at <= end and isinstance(items[at], Prompted | Replied):  # no boundary inside a round
+        if at <= end and isinstance(
+            items[at], Prompted | Mailed | Replied
+        ):  # no boundary inside a round
             found = at
     return found if any(isinstance(item, Replied) for item in items[:found]) else 0
 
@@ -64,7 +66,7 @@ def _end(state: State) -> int:
         if isinstance(item, Replied):
             calls = any(isinstance(part, Call) for part in item.content)
             return index if calls else at
-        if isinstance(item, Prompted):
+        if isinstance(item, Prompted | Mailed):
             at = index
     return at
 

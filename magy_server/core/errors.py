@@ -11,6 +11,7 @@ MagyError
 │   ├── StoreNewer       written by a newer Magy
 │   └── StoreUnavailable disk full, read-only, locked out
 ├── ProviderError        a model request failed
+├── OverBudget           a model request might take more than is left to its run
 ├── ToolError            a tool's answer to the model: why it did not do it
 └── EditorError          the editor could not or would not apply an edit
     ├── EditRefused      it said no; nothing changed
@@ -107,6 +108,12 @@ class ProviderError(MagyError):
         self.fault = fault
         self.retryable = retryable
         self.retry_after = retry_after
+
+
+class OverBudget(MagyError):
+    """`message` names the cap, as in "stopped at <message>"."""
+
+    reason = "max_run"
 
 
 class ToolError(MagyError):

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from magy_server.core.mail import Closed, Mailed
 from magy_server.core.reviews import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import (
     Action,
@@ -55,6 +56,7 @@ __all__ = [
     "Call",
     "CallId",
     "CancelAsked",
+    "Closed",
     "CompactAsked",
     "Compacted",
     "Configured",
@@ -78,6 +80,7 @@ __all__ = [
     "Judged",
     "Limits",
     "Link",
+    "Mailed",
     "Noted",
     "Opened",
     "Part",
@@ -116,8 +119,15 @@ class Opened(Value):
     agent: str
     model: str
     title: str = ""
-    parent: str | None = None
     forked_from: tuple[str, int] | None = None
+    parent: str | None = None
+    """Session id. What follows is of children only."""
+    call: str = ""
+    """The parent's call that spawned it; "": a person did."""
+    rules: Hash | None = None
+    """The narrowing rules that it was spawned with, a `Ruleset` as JSON."""
+    limits: Limits | None = None
+    """Caps that it was spawned with, beside the configured ones: the lower holds."""
 
 
 class Configured(Value):
@@ -162,6 +172,8 @@ class Prompted(Value):
     delivery: Literal["steer", "queue"] = "steer"
     by: str = ""
     """Which process prompted: its editor is the one the turn uses."""
+    run: str = ""
+    """A child's task: the run of the parent that it belongs to."""
 
 
 class Requeued(Value):
@@ -351,7 +363,7 @@ class Resumed(Value):
 
 Stop = Literal[
     "end_turn", "cancelled", "error", "refusal", "max_tokens",
-    "max_requests", "max_turn_tokens", "max_time", "loop",
+    "max_requests", "max_turn_tokens", "max_cost", "max_run", "max_time", "loop",
 ]  # fmt: skip
 
 
@@ -366,17 +378,17 @@ class Ended(Value):
 
 Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
-    | Answered | Granted | Withdrawn | Trusted | Started | Finished | Exited | Planned
-    | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted | Restored
-    | Restoring | Reviewed,
+    | Answered | Granted | Mailed | Closed | Withdrawn | Trusted | Started | Finished | Exited
+    | Planned | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted
+    | Restored | Restoring | Reviewed,
     Field(discriminator="type"),
 ]  # fmt: skip
 
 INBOX = (
-    Prompted, Requeued, Answered, CompactAsked, CancelAsked, Configured, Consulted, Granted,
-    Withdrawn, Trusted, Noted, Restored, Restoring,
+    Prompted, Requeued, Mailed, Closed, Answered, CompactAsked, CancelAsked, Configured, Consulted,
+    Granted, Withdrawn, Trusted, Noted, Restored, Restoring,
 )  # fmt: skip
-"""Events that any process may append; all others need the session's lease."""
+"""Events that any process may append; all others need the lease of its tree."""
 
 
 class Entry(Value):

@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from magy_server.core import rewind
@@ -17,6 +17,7 @@ from magy_server.core.events import (
     Briefed,
     Call,
     CancelAsked,
+    Closed,
     CompactAsked,
     Compacted,
     Configured,
@@ -30,6 +31,7 @@ from magy_server.core.events import (
     Granted,
     Hash,
     Judged,
+    Mailed,
     Noted,
     Opened,
     Planned,
@@ -42,9 +44,20 @@ from magy_server.core.events import (
     Started,
     Withdrawn,
 )
-from magy_server.core.loops import HISTORY, signature
+from magy_server.core.loops import HISTORY, signature, waited
+from magy_server.core.mail import TextPayload
 from magy_server.core.sizes import decisions, refusals, size, words
-from magy_server.core.state import CallState, Question, State, Turn
+from magy_server.core.state import (
+    INHERITED,
+    MAIL,
+    NOTHING,
+    RUNS,
+    CallState,
+    Question,
+    Reported,
+    State,
+    Turn,
+)
 from magy_server.core.vector import Vector
 
 
@@ -71,8 +84,12 @@ def _apply(state: State, event: Event, seq: int, at: float) -> State:
             return replace(state, options={**state.options, event.option: event.value})
         case Briefed():
             return _brief(state, event)
-        case Prompted() | Requeued():
-            return _queue(state, event, seq)
+        case Prompted() | Mailed():
+            return _arrive(state, event, seq)
+        case Requeued():
+            return _requeue(state, event)
+        case Closed():
+            return replace(state, closed=state.closed or event)
         case Admitted():
             return _admit(state, event, at)
         case CancelAsked():
@@ -133,10 +150,24 @@ def _in_turn(state: State, event: Event, at: float) -> State:
 
 
 def _spent(state: State, event: Replied | Consulted | Compacted) -> State:
-    state = replace(state, usage=state.usage + event.usage)
+    """What a request took counts for the session, for the run, and for the turn if one is open."""
+    priced = bool(event.model)
+    own = priced and state.run != INHERITED
+    state = replace(state, usage=state.usage + event.usage, requests=state.requests + own)
     if event.cost is not None:
-        return replace(state, cost=state.cost + event.cost)
-    return replace(state, unpriced=state.unpriced + 1) if event.model else state
+        state = replace(state, cost=state.cost + event.cost)
+    elif priced:
+        state = replace(state, unpriced=state.unpriced + 1)
+    if not state.run or not priced:
+        return state
+    spent = state.runs.get(state.run, NOTHING).plus(event.usage, event.cost, priced=priced)
+    others = [(run, took) for run, took in state.runs.items() if run != state.run]
+    state = replace(state, runs=dict([*others[1 - RUNS :], (state.run, spent)]))
+    if state.turn is None or isinstance(event, Consulted):
+        return state
+    turn = state.turn
+    cost, unpriced = turn.cost + (event.cost or 0.0), turn.unpriced + (event.cost is None)
+    return replace(state, turn=replace(turn, cost=cost, unpriced=unpriced))
 
 
 def _note(state: State, event: Noted) -> State:
@@ -189,12 +220,19 @@ def _brief(state: State, event: Briefed) -> State:
     return replace(state, briefing=event, conversation=state.conversation.append(event))
 
 
-def _queue(state: State, event: Prompted | Requeued, seq: int) -> State:
-    if isinstance(event, Prompted):
-        if event.id in state.prompts:
-            return state
-        prompts = {**state.prompts, event.id: seq}
-        return replace(state, prompts=prompts, waiting=(*state.waiting, event))
+def _arrive(state: State, event: Prompted | Mailed, seq: int) -> State:
+    if event.id in state.prompts:
+        return state
+    state = replace(state, prompts={**state.prompts, event.id: seq})
+    if isinstance(event, Mailed) and not isinstance(event.payload, TextPayload):
+        return replace(state, mail=(*state.mail, event)[-MAIL:])
+    if isinstance(event, Mailed) and event.report:
+        reports = {**state.reports, event.sender: Reported(seq, event)}
+        state = replace(state, reports=reports)
+    return replace(state, waiting=(*state.waiting, event))
+
+
+def _requeue(state: State, event: Requeued) -> State:
     kept = {p.id: p for p in state.waiting if p.id not in event.dropped}
     first = [kept.pop(id) for id in event.order if id in kept]
     return replace(state, waiting=(*first, *kept.values()))
@@ -204,24 +242,46 @@ def _admit(state: State, event: Admitted, at: float) -> State:
     if event.opens:
         state = rewind.remember(state, event.turn)
     waiting = {p.id: p for p in state.waiting}
+    admitted = [waiting.pop(id) for id in event.prompts if id in waiting]
     conversation = state.conversation
-    for id in event.prompts:
-        if prompt := waiting.pop(id, None):
-            conversation = conversation.append(prompt)
-            state = replace(state, context=state.context + size(prompt) // 4)
+    for arrival in admitted:
+        conversation = conversation.append(arrival)
+        state = replace(state, context=state.context + size(arrival) // 4)
     state = replace(state, conversation=conversation, waiting=tuple(waiting.values()))
     if event.opens:
-        turn = Turn(id=event.turn, began=at)
-        return replace(state, turn=turn, turns=state.turns + 1, last_stop=None)
+        return _open(state, event.turn, admitted, at)
     if state.turn is None:
         return state
     return replace(state, turn=replace(state.turn, reply=None, calls={}))
 
 
+def _open(state: State, id: str, admitted: Sequence[Prompted | Mailed], at: float) -> State:
+    """A turn that only mail from below opens is still of the run that asked for it, and what was
+    left of its caps is left to it: agents cannot keep each other going."""
+    asked = any(isinstance(a, Prompted) or a.tasks for a in admitted)
+    run = next((a.run for a in admitted if a.id == id), "") or id
+    before = state.runs.get(run, NOTHING)
+    grants = state.grants
+    if run != state.run:
+        grants = tuple(grant for grant in grants if grant.scope != "run")
+    turn = Turn(id=id, began=at, run=run, before=NOTHING if asked else before)
+    return replace(
+        state,
+        turn=turn,
+        turns=state.turns + 1,
+        last_stop=None,
+        halted=False,
+        run=run,
+        grants=grants,
+    )
+
+
 def _cancel(state: State, event: CancelAsked) -> State:
     turn = state.turn
     if turn is None:
-        return replace(state, cancelling=state.compact is not None)
+        compacts = state.compact is not None
+        halted = state.halted or (event.turn is None and not compacts)
+        return replace(state, cancelling=compacts, halted=halted)
     if turn.cancel or event.turn not in (None, turn.id):
         return state
     return replace(state, turn=replace(turn, cancel=event))
@@ -255,11 +315,12 @@ def _finish(state: State, turn: Turn, event: Finished) -> State:
     if call is None or not call.open:
         return state
     title = call.judged.facts.title if call.judged else ""
+    again = (*turn.history[-HISTORY:], signature(call.call, event))
     turn = replace(
         turn,
         calls={**turn.calls, event.call: replace(call, finished=event)},
         done=(*turn.done, (title or call.call.name, event.status)),
-        history=(*turn.history[-HISTORY:], signature(call.call, event)),
+        history=() if waited(call.started, event) else again,
     )
     questions = {id: q for id, q in state.questions.items() if q.asked.call != event.call}
     background = dict(state.background)

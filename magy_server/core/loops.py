@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 
-from magy_server.core.events import Call, Finished
+from magy_server.core.events import Call, Evidence, Finished
 
 HISTORY = 30
 """How many finished calls are kept for loop detection: ten rounds of the longest cycle."""
+MOMENT = 0.5
+"""Seconds. What is over sooner has waited for nothing."""
 
 
 def signature(call: Call, finished: Finished) -> str:
@@ -16,6 +18,12 @@ def signature(call: Call, finished: Finished) -> str:
     asked = json.dumps([call.name, call.arguments, call.invalid], sort_keys=True)
     text = f"{asked}\0{finished.status}\0{finished.for_model}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def waited(started: Evidence | None, finished: Finished) -> bool:
+    """Whether it was a wait, and took time. Others worked meanwhile: what is asked again after it
+    may well be answered otherwise, so nothing before it counts any more."""
+    return bool(started and started.deadline) and finished.duration >= MOMENT
 
 
 def repeats(history: tuple[str, ...]) -> int:

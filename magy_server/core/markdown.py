@@ -11,6 +11,7 @@ from magy_server.core.events import (
     Answered,
     Asked,
     Call,
+    Closed,
     Compacted,
     Embedded,
     Ended,
@@ -22,6 +23,7 @@ from magy_server.core.events import (
     Image,
     Judged,
     Link,
+    Mailed,
     Noted,
     Opened,
     Planned,
@@ -38,6 +40,7 @@ STOPS = {
     "end_turn": "done", "cancelled": "cancelled", "error": "failed",
     "refusal": "the model refused", "max_tokens": "stopped: the reply became too long",
     "max_requests": "stopped: too many requests", "max_turn_tokens": "stopped: too many tokens",
+    "max_cost": "stopped: too expensive", "max_run": "stopped: the whole run is at its cap",
     "max_time": "stopped: out of time", "loop": "stopped: a loop",
 }  # fmt: skip
 """Why a turn ended, for people."""
@@ -79,9 +82,11 @@ class Markdown:
     def _event(self, entry: Entry, texts: Mapping[Hash, str]) -> Iterable[str]:
         match entry.event:
             case Opened() as opened:
-                yield f"# {_plain(self._title or 'A session')}"
+                yield f"# {escaped(self._title or 'A session')}"
                 where = opened.root or "no project"
-                yield f"{_when(entry.at)} · {_plain(where)} · agent {_plain(opened.agent)}"
+                yield f"{_when(entry.at)} · {escaped(where)} · agent {escaped(opened.agent)}"
+            case Mailed() | Closed():
+                yield from _mail(entry.event, entry.at)
             case Prompted() as prompted:
                 yield f"## Prompt\n\n*{_when(entry.at)}*"
                 yield from (_part(part) for part in prompted.content)
@@ -90,20 +95,20 @@ class Markdown:
             case Judged() as judged:
                 self._facts[judged.call] = judged.facts
             case Asked() as asked:
-                yield f"> **Asked:** {_plain(asked.title)} ({_plain(asked.rule)})"
+                yield f"> **Asked:** {escaped(asked.title)} ({escaped(asked.rule)})"
                 facts = self._facts.get(asked.call)
                 if facts and facts.preview and facts.preview in texts:
                     self._asked.add(facts.preview)
                     language = "" if facts.code else "diff"
                     yield fenced(harmless(texts[facts.preview]), language)
             case Answered() as answered:
-                reason = f": {_plain(answered.reason)}" if answered.reason else ""
+                reason = f": {escaped(answered.reason)}" if answered.reason else ""
                 yield f"> **{'Allowed' if answered.allow else 'Refused'}**{reason}"
             case Finished() as finished:
                 yield from self._finished(finished, texts)
             case Planned() as planned:
                 yield "\n".join(
-                    f"- {BOXES.get(task.status, '[ ]')} {_plain(task.content)}"
+                    f"- {BOXES.get(task.status, '[ ]')} {escaped(task.content)}"
                     for task in planned.tasks
                 )
             case Noted() as noted:
@@ -133,7 +138,7 @@ class Markdown:
         name = call.name if call else finished.call
         facts = self._facts.get(finished.call)
         title = (facts and facts.title) or name
-        yield f"### {_plain(title)}\n\n`{name}`: {finished.status}"
+        yield f"### {escaped(title)}\n\n`{name}`: {finished.status}"
         if command := call and call.arguments.get("command"):
             yield fenced(harmless(str(command)), "sh")
         if finished.diff and finished.diff in texts and finished.diff not in self._asked:
@@ -146,11 +151,27 @@ class Markdown:
 def _restored(event: Restored) -> str:
     """That a person went back, or forth again."""
     what = "Brought back" if event.undoes else "Taken back"
-    named = [_plain(change.path) for change in event.changes]
+    named = [escaped(change.path) for change in event.changes]
     named += ["the conversation"] if event.conversation else []
-    left = ", ".join(_plain(path) for path in event.conflicts)
+    left = ", ".join(escaped(path) for path in event.conflicts)
     text = f"> **{what}:** {', '.join(named) or 'nothing'}"
     return f"{text}\\\n> **Left as it was:** {left}" if left else text
+
+
+def _mail(event: Mailed | Closed, at: float) -> Iterator[str]:
+    """What other agents said, and the end of this one."""
+    if isinstance(event, Closed):
+        reason = f": {escaped(event.reason)}" if event.reason else ""
+        yield f"> **Closed** ({event.mode}){reason}"
+        return
+    if event.payload.kind != "text":
+        return
+    who = escaped(f"{event.agent} ({event.name})" if event.name else event.agent)
+    if report := event.report:
+        yield f"## Result of {who}\n\n*{_when(at)} · {report.status}*"
+    else:
+        yield f"## Message from {who}\n\n*{_when(at)}*"
+    yield from (harmless(part.text).strip("\n") for part in event.content)
 
 
 def _part(part: Any) -> str:
@@ -174,6 +195,6 @@ def _code(text: str) -> str:
     return f"`{inside}`"
 
 
-def _plain(text: str) -> str:
+def escaped(text: str) -> str:
     """On one line, and taken by Markdown as it stands."""
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", one_line(text))

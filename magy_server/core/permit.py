@@ -40,10 +40,12 @@ class Rule(Value):
 
 
 class Ruleset(Value):
-    """The rules of one source. `source` names it for people: "agent build"."""
+    """The rules of one source. `source` names it for people: "agent build". One that `narrows` can
+    only forbid and ask: what it allows is as if it said nothing."""
 
     source: str
     keys: Mapping[str, tuple[Rule, ...]] = {}
+    narrows: bool = False
 
     def at_home(self, home: str) -> Ruleset:
         """With `~/` at the start of a pattern made absolute. Until this is done such a pattern
@@ -87,7 +89,8 @@ def withholds(sources: Sequence[Ruleset], key: str) -> bool:
 
 def proposals(facts: Facts, key: str) -> tuple[Grant, ...]:
     """The narrow grants that "always" would make of this call: exact paths, and for each command a
-    prefix where a program's subcommand is one kind of work (`git commit *`), else its exact text.
+    prefix where a program's subcommand is one kind of work (`git commit *`), else its exact text;
+    for agents what is done with them, whichever they are (`spawn *`).
     () when remembering cannot help: a part is not understood. `scope` is the person's choice; it
     is "session" here."""
     if facts.problem is not None or any(r.opaque for r in facts.resources):
@@ -96,7 +99,9 @@ def proposals(facts: Facts, key: str) -> tuple[Grant, ...]:
         return () if key in KEYS else (_grant(key, "*"),)
     found: dict[str, Grant] = {}
     for resource in facts.resources:
-        if resource.kind not in _FILES:
+        if resource.kind == "agent":
+            grant = _grant(key, _class(resource))
+        elif resource.kind not in _FILES:
             grant = _grant(key, _prefix(resource) if resource.kind == "exec" else None, resource)
         elif key in ("read", "edit", "write"):
             grant = _grant(key, None, resource)
@@ -154,6 +159,8 @@ def _without_resources(key: str, effect: Effect, sources: Sequence[Ruleset]) -> 
             if not everything:
                 continue
             rule = max(everything, key=lambda r: _RANK[r.action])
+            if source.narrows and rule.action == "allow":
+                break
             harmless = effect == "read" and not (rule.bare and name == key)
             if rule.action == "deny" or not harmless:
                 found.append(_decision(source, name, rule))
@@ -186,7 +193,7 @@ def _argument(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Itera
     name = "read" if resource.kind == "read" else "write"
     found = [d for source in sources for d in _says(source, name, resource)]
     if resource.kind == "write" and not found:
-        chains = (rules for s in sources for _, rules in _chain(s, key)[:1])
+        chains = (rules for s in sources if not s.narrows for _, rules in _chain(s, key)[:1])
         if not any(rule.bare and rule.action == "allow" for rules in chains for rule in rules):
             found.append(_UNMATCHED)
     if resource.relative is None:
@@ -239,7 +246,8 @@ def _says(source: Ruleset, key: str, resource: Resource) -> list[Decision]:
     for name, rules in _chain(source, key):
         matching = [rule for rule in rules if _applies(rule, resource)]
         if matching:
-            return [_decision(source, name, _chosen(matching, resource))]
+            decision = _decision(source, name, _chosen(matching, resource))
+            return [] if source.narrows and decision.action == "allow" else [decision]
     return []
 
 
@@ -320,6 +328,12 @@ def _grant(key: str, pattern: str | None, resource: Resource | None = None) -> G
         pattern = subject if resource.kind in _FILES else literal(subject)
     id = hashlib.sha256(f"{key}\0{pattern}".encode("utf-8", "replace")).hexdigest()[:16]
     return Grant(id=id, key=key, pattern=pattern, scope="session")
+
+
+def _class(resource: Resource) -> str:
+    """What is done with an agent, whichever it is."""
+    what, space, _ = resource.subject.partition(" ")
+    return literal(what) + (" *" if space else "")
 
 
 def _prefix(resource: Resource) -> str | None:

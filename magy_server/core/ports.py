@@ -89,11 +89,18 @@ class Store(Protocol):
         *,
         first_root: str | None = None,
         root: str | None = None,
+        flat: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page:
         """Streams whose name begins with `prefix`, those of `first_root` first, then by `updated`,
-        newest first. With `root`, only that root's. `cursor` is from the page before."""
+        newest first. With `root`, only that root's; `flat`: only those with no further `/` in what
+        follows the prefix. `cursor` is from the page before; what is appended to between two pages
+        may be on neither."""
+        ...
+
+    async def below(self, stream: str) -> list[StreamInfo]:
+        """All whose name is this one's, a `/` and more, as they are at one moment; by name."""
         ...
 
     async def blob(self, hash: Hash) -> bytes:
@@ -103,7 +110,8 @@ class Store(Protocol):
     async def blobs(self, hashes: Sequence[Hash]) -> dict[Hash, bytes]: ...
 
     async def delete(self, stream: str) -> bool:
-        """Removes the stream and every blob no other stream refers to. False: was not there."""
+        """Removes the stream, all below it, and every blob that no other stream refers to, at
+        once. False: there was nothing."""
         ...
 
     async def lease(self, root: str) -> Lease | None:

@@ -21,6 +21,7 @@ from magy_server.core.events import (
     Hash,
     Image,
     Link,
+    Mailed,
     Noted,
     Part,
     Prompted,
@@ -133,6 +134,8 @@ class _Conversation:
                     outputs[item.call] = self._output(pending, item)
                 case Prompted():
                     user.extend(part for content in item.content for part in self._said(content))
+                case Mailed():
+                    user.append(_mail(item))
                 case Noted():
                     user.append(Text(text=f"<note>\n{item.text}\n</note>"))
                 case Compacted(summary=str(summary)):
@@ -183,6 +186,16 @@ class _Conversation:
                 yield self._picture(content)
         if text:
             yield Text(text=text)
+
+
+def _mail(mail: Mailed) -> Text:
+    """What agents say to each other. `content` refuses what is not for a model."""
+    who = {"from": mail.sender, "agent": mail.agent, "task": mail.name}
+    about = "".join(f" {key}={json.dumps(value)}" for key, value in who.items() if value)
+    if mail.report:
+        about += f' status="{mail.report.status}"'
+    said = "\n".join(part.text for part in mail.content)
+    return Text(text=f"<message{about}>\n{said}\n</message>")
 
 
 def _continues(prefix: Briefed, later: Briefed) -> bool:

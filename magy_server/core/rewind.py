@@ -7,9 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import takewhile
 
-from magy_server.core.events import Briefed, FileChange, Hash, Noted, Prompted, Restored, Restoring
+from magy_server.core import family
+from magy_server.core.events import (
+    Briefed,
+    FileChange,
+    Hash,
+    Mailed,
+    Noted,
+    Prompted,
+    Restored,
+    Restoring,
+)
 from magy_server.core.sizes import decisions, refusals, size, words
-from magy_server.core.state import Item, Kept, Past, State
+from magy_server.core.state import Arrival, Item, Kept, Past, State
 from magy_server.core.vector import Vector
 
 
@@ -18,6 +28,7 @@ def remember(state: State, turn: str) -> State:
     here."""
     past = Past(
         turn=turn,
+        seq=state.seq,
         length=len(state.conversation),
         prefix=state.prefix,
         briefing=state.briefing,
@@ -124,7 +135,7 @@ def restore(state: State, event: Restored) -> State:
     over = taken and (_came_back(before, event) or not taken.restored.conversation)
     rest = tuple(kept for kept in before.kept if not over or kept is not taken)
     own = Kept(event, replace(before, kept=()), _place(after), len(after.conversation))
-    return replace(after, kept=(*rest, own))
+    return replace(after, kept=(*rest, own), halted=True)
 
 
 def _came_back(state: State, event: Restored) -> bool:
@@ -138,6 +149,7 @@ def _cut(state: State, past: Past | None) -> State:
     return replace(
         state,
         conversation=Vector(state.conversation[: past.length]),
+        waiting=(*_again(state, past, past.length), *state.waiting),
         pasts=Vector(earlier),
         prefix=past.prefix,
         briefing=past.briefing,
@@ -148,6 +160,20 @@ def _cut(state: State, past: Past | None) -> State:
         decided=past.decided,
         seen=past.seen,
     )
+
+
+def _again(state: State, past: Past, length: int) -> list[Mailed]:
+    """The results that the turns since `past` were given, in the conversation or by a wait, as if
+    these had never been; but for those of children that they had spawned themselves."""
+    given = [item for item in state.conversation[length:] if isinstance(item, Mailed)]
+    given += [one.mail for one in state.reports.values() if one.seq > past.seq]
+    waiting = {arrival.id for arrival in state.waiting}
+    found = {mail.id: mail for mail in given if mail.report and mail.id not in waiting}
+
+    def stays(mail: Mailed) -> bool:
+        return min(state.prompts[mail.id], family.asked_at(mail.sender)) <= past.seq
+
+    return sorted(filter(stays, found.values()), key=lambda mail: state.prompts[mail.id])
 
 
 def _returned(state: State, event: Restored, taken: Kept | None) -> State:
@@ -163,6 +189,7 @@ def _returned(state: State, event: Restored, taken: Kept | None) -> State:
     return replace(
         state,
         conversation=conversation,
+        waiting=_results_of(state, old),
         pasts=old.pasts,
         prefix=old.prefix,
         briefing=old.briefing,
@@ -173,6 +200,18 @@ def _returned(state: State, event: Restored, taken: Kept | None) -> State:
         decided=old.decided,
         seen={path: hash for path, hash in old.seen.items() if path not in undone},
     )
+
+
+def _results_of(state: State, old: State) -> tuple[Arrival, ...]:
+    """What waits, when it is `old` again: the results that waited then or have come since."""
+
+    def result(arrival: Arrival) -> bool:
+        return isinstance(arrival, Mailed) and arrival.report is not None
+
+    def stays(arrival: Arrival) -> bool:
+        return not result(arrival) or state.prompts[arrival.id] > old.seq
+
+    return (*filter(result, old.waiting), *filter(stays, state.waiting))
 
 
 def _with_files(state: State, event: Restored, past: Past | None, taken: Kept | None) -> State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from magy_server.core.events import (
@@ -10,13 +11,16 @@ from magy_server.core.events import (
     Finished,
     Image,
     Link,
+    Mailed,
     Noted,
     Prompted,
     Replied,
     Text,
     Thinking,
 )
+from magy_server.core.ports import ModelRequest, Picture, ToolOutput
 
+BYTES = 3
 PICTURE = 6_000
 """Characters that a picture counts as: providers charge about 1,500 tokens for a large one."""
 
@@ -24,7 +28,7 @@ PICTURE = 6_000
 def size(item: object) -> int:
     """Characters."""
     match item:
-        case Prompted():
+        case Prompted() | Mailed():
             return sum(_part(part) for part in item.content)
         case Replied():
             return sum(_part(part) for part in item.content)
@@ -33,6 +37,22 @@ def size(item: object) -> int:
         case Noted():
             return len(item.text)
     return 0
+
+
+def bound(request: ModelRequest) -> int:
+    """Tokens that a prompt has at most, in any language: tokenizers take three bytes or more for
+    one, as good as always."""
+    bytes = sum(len(text.encode()) for text in request.system)
+    bytes += sum(len(t.description) + len(json.dumps(t.parameters)) for t in request.tools)
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, Picture):
+                bytes += PICTURE
+            elif isinstance(part, ToolOutput):
+                bytes += len(part.text.encode()) + PICTURE * len(part.pictures)
+            else:
+                bytes += len(str(part.model_dump()).encode())
+    return bytes // BYTES + 1
 
 
 def _part(part: object) -> int:

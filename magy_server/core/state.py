@@ -14,6 +14,7 @@ from magy_server.core.events import (
     Briefed,
     Call,
     CancelAsked,
+    Closed,
     CompactAsked,
     Compacted,
     Evidence,
@@ -21,6 +22,7 @@ from magy_server.core.events import (
     Grant,
     Hash,
     Judged,
+    Mailed,
     Noted,
     Opened,
     Prompted,
@@ -33,10 +35,19 @@ from magy_server.core.events import (
 )
 from magy_server.core.vector import Vector
 
-Item = Prompted | Replied | Finished | Briefed | Compacted | Noted
+Item = Prompted | Mailed | Replied | Finished | Briefed | Compacted | Noted
 """What the conversation is made of, in the order in which the model sees it."""
 
+Arrival = Prompted | Mailed
+"""What waits to enter the conversation."""
+
 NO_USAGE = Usage()
+INHERITED = "inherited"
+"""The run of what a child was given of its parent's conversation: nothing in it was its own."""
+RUNS = 8
+"""Of so many runs it is kept what they took."""
+MAIL = 100
+"""Messages for machines that are kept, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +81,41 @@ class CallState:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    id: str
-    began: float
+class Spent:
+    """What model requests took. `cost` is in US dollars, of those whose price is known."""
+
     requests: int = 0
     usage: Usage = NO_USAGE
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, usage: Usage, cost: float | None, *, priced: bool) -> Spent:
+        return Spent(
+            self.requests + 1,
+            self.usage + usage,
+            self.cost + (cost or 0.0),
+            self.unpriced + (priced and cost is None),
+        )
+
+
+NOTHING = Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`run` is the turn of a person's prompt that led to this one: this itself, that of the parent
+    whose task it does, or the one whose children's results opened it. `before`: what that run had
+    taken when this began; NOTHING, if somebody asked for this turn. What is counted here is its
+    own; its caps are for both."""
+
+    id: str
+    began: float
+    run: str = ""
+    before: Spent = NOTHING
+    requests: int = 0
+    usage: Usage = NO_USAGE
+    cost: float = 0.0
+    unpriced: int = 0
     reply: Replied | None = None
     """The latest reply; its calls are in `calls`."""
     calls: Mapping[str, CallState] = field(default_factory=dict)
@@ -97,11 +138,20 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """A child's result, and where it stands in the log of who got it: the cursor of a wait."""
+
+    seq: int
+    mail: Mailed
+
+
+@dataclass(frozen=True, slots=True)
 class Past:
     """What a State was when turn `turn` began: as far as a person can go back to it. `length`: so
     many items the conversation had; None: they were compacted, it cannot go back there."""
 
     turn: str
+    seq: int
     length: int | None
     prefix: Briefed | None
     briefing: Briefed | None
@@ -138,10 +188,18 @@ class State:
     conversation: Vector[Item] = field(default_factory=Vector)
     prompts: Mapping[str, int] = field(default_factory=dict)
     """Seq of every prompt ever received, by id."""
-    waiting: tuple[Prompted, ...] = ()
+    waiting: tuple[Arrival, ...] = ()
+    mail: tuple[Mailed, ...] = ()
+    """Data and signals that came, the newest `MAIL`."""
+    reports: Mapping[str, Reported] = field(default_factory=dict)
+    """The latest result of each child, by its session id."""
+    closed: Closed | None = None
     turn: Turn | None = None
     turns: int = 0
     last_stop: Stop | None = None
+    halted: bool = False
+    """A person stopped what was about to begin, or took something back: what comes from below waits
+    for their word."""
     questions: Mapping[str, Question] = field(default_factory=dict)
     grants: tuple[Grant, ...] = ()
     background: Mapping[str, int] = field(default_factory=dict)
@@ -151,6 +209,12 @@ class State:
     """US dollars, of the requests whose price is known."""
     unpriced: int = 0
     """Requests whose price is not known."""
+    requests: int = 0
+    """To models, so far."""
+    run: str = ""
+    """Of the latest turn."""
+    runs: Mapping[str, Spent] = field(default_factory=dict)
+    """What the latest `RUNS` runs took in this session."""
     context: int = 0
     """Tokens that the next request will have, roughly: those of the latest one, which the provider
     counted, and what came since."""
@@ -192,6 +256,6 @@ class State:
         return self.options.get("bypass") == "on"
 
     @property
-    def steers(self) -> tuple[Prompted, ...]:
-        """Waiting prompts that want to join the running turn."""
+    def steers(self) -> tuple[Arrival, ...]:
+        """What waits and wants to join the running turn."""
         return tuple(p for p in self.waiting if p.delivery == "steer")

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from magy_server.core.compact import due
-from magy_server.core.events import Limits, Replied, Stop, Text
+from magy_server.core.events import Limits, Mailed, Prompted, Replied, Stop, Text
 from magy_server.core.loops import repeats
-from magy_server.core.state import CallState, State, Turn
+from magy_server.core.state import Arrival, CallState, State, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,9 @@ def next_step(state: State) -> Step:
     if turn is None:
         if state.compact:
             return Compact(state.cancelling)
-        if not state.waiting:
-            return Rest()
-        first = state.waiting[0].id
-        return Admit((first,), turn=first, opens=True)
+        if first := opener(state):
+            return Admit(_together(state, first), turn=first.id, opens=True)
+        return Rest()
     if turn.cancel:
         if turn.cancel.why == "max_time":
             return End("max_time", hand_back(state, turn, "the time limit for one turn"))
@@ -100,6 +99,23 @@ def next_step(state: State) -> Step:
     if any(call.open for call in turn.calls.values()):
         return _calls(state, turn)
     return _talk(state, turn)
+
+
+def opener(state: State) -> Arrival | None:
+    """What opens the next turn, of all that waits. What comes from below opens none where a person
+    stopped the work or something else did: it waits for the next word of a person or a parent."""
+    rests = state.last_stop in (None, "end_turn") and not state.halted and state.closed is None
+
+    def opens(arrival: Arrival) -> bool:
+        return isinstance(arrival, Prompted) or arrival.tasks or (arrival.wakes and rests)
+
+    return next(filter(opens, state.waiting), None)
+
+
+def _together(state: State, first: Arrival) -> tuple[str, ...]:
+    """All mail that has come goes with it, before a prompt."""
+    mail = tuple(arrival.id for arrival in state.waiting if isinstance(arrival, Mailed))
+    return mail if first.id in mail else (*mail, first.id)
 
 
 def _calls(state: State, turn: Turn) -> Step:
@@ -172,12 +188,17 @@ def _end(reply: Replied) -> End:
 
 def _limit(state: State, turn: Turn) -> End | None:
     limits = state.briefing.limits if state.briefing else Limits()
-    if limits.requests and turn.requests >= limits.requests:
+    tokens = turn.before.usage.total + turn.usage.total
+    cost = turn.before.cost + turn.cost
+    if limits.requests and turn.before.requests + turn.requests >= limits.requests:
         why = f"the limit of {limits.requests} model requests for one turn"
         return End("max_requests", hand_back(state, turn, why))
-    if limits.tokens and turn.usage.total >= limits.tokens:
-        why = f"the limit of {limits.tokens} tokens for one turn ({turn.usage.total} used)"
+    if limits.tokens and tokens >= limits.tokens:
+        why = f"the limit of {limits.tokens} tokens for one turn ({tokens} used)"
         return End("max_turn_tokens", hand_back(state, turn, why))
+    if limits.cost and cost >= limits.cost:
+        why = f"the limit of ${limits.cost:g} for one turn (${cost:.4f} spent)"
+        return End("max_cost", hand_back(state, turn, why))
     if limits.repeats and (count := repeats(turn.history)) >= limits.repeats:
         why = f"a loop: the same calls with the same outcome, {count} times"
         return End("loop", hand_back(state, turn, why))

@@ -11,12 +11,13 @@ it would touch, `core/permit.py` decides. It awaits `ctx.started(evidence)` righ
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
+from magy_server.core.children import ChildInfo, Spawn, Waited
 from magy_server.core.errors import ToolError
 from magy_server.core.events import (
     Action,
@@ -30,6 +31,7 @@ from magy_server.core.events import (
     Seen,
 )
 from magy_server.core.knowledge import Knowledge
+from magy_server.core.mail import Status
 from magy_server.core.ports import Editor, ToolSchema
 
 
@@ -71,6 +73,67 @@ class Selection:
     seen: bytes
 
 
+Delivery = Literal["queue", "steer", "interrupt"]
+
+
+class Family(Protocol):
+    """The agents that this session's own may deal with: those below it, and its parent. `job` is a
+    session id, or the last part of one if no other below ends in it. Whatever cannot be done raises
+    ToolError."""
+
+    timeout: float
+    """Seconds that a wait lasts if nobody says how long."""
+    keys: Collection[str]
+    """The permission keys of the tools that there are."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    async def spawn(self, wanted: Spawn) -> tuple[ChildInfo, bool]:
+        """The child, and whether it was there already."""
+        ...
+
+    async def spawned(self, key: str) -> ChildInfo | None:
+        """The child of that name; None: there is none."""
+        ...
+
+    async def check(self, agent: str, model: str, directory: str, /) -> str:
+        """The absolute path of the directory, given that such a child can be spawned."""
+        ...
+
+    async def named(self, job: str) -> ChildInfo:
+        """One below."""
+        ...
+
+    async def list(self, *, closed: bool) -> Sequence[ChildInfo]:
+        """All below, each after its parent."""
+        ...
+
+    async def close(
+        self, job: str, mode: Literal["finish", "cancel"], reason: str
+    ) -> tuple[Status, Sequence[str]]:
+        """How it was before, and the ids of what is closed now and was not: it, and all below."""
+        ...
+
+    async def addressee(self, job: str) -> tuple[str, str]:
+        """Session id and agent of whom a message may go to; "parent" is the parent."""
+        ...
+
+    async def send(self, to: str, text: str, delivery: Delivery, key: str) -> str:
+        """started | steered | queued | known. The same `key` again is the same message."""
+        ...
+
+    async def wait(self, jobs: Sequence[str], until: Literal["any", "all"], deadline: float
+                   ) -> Waited:  # fmt: skip
+        """For these session ids, until `deadline` (seconds since the epoch)."""
+        ...
+
+    async def awaited(self) -> Sequence[str]:
+        """Its own children that are not closed, or of whom something is still to come."""
+        ...
+
+
 class ToolContext(Protocol):
     """What a running tool may use. `root` is the workspace root (canonical absolute path)."""
 
@@ -81,6 +144,14 @@ class ToolContext(Protocol):
     editor: Editor | None
     review: str
     """review | propose | auto: in `propose` files are not changed, changes are only proposed."""
+
+    @property
+    def cwd(self) -> str:
+        """Where commands begin (canonical absolute path)."""
+        ...
+
+    @property
+    def family(self) -> Family: ...
 
     async def seen(self, path: str) -> bytes | None:
         """The file (canonical absolute path) as the model knows it, from reading or writing it."""
@@ -132,6 +203,14 @@ class FactContext(Protocol):
     editor: Editor | None
     review: str
 
+    @property
+    def cwd(self) -> str:
+        """Where commands begin (canonical absolute path)."""
+        ...
+
+    @property
+    def family(self) -> Family: ...
+
     async def seen(self, path: str) -> bytes | None: ...
 
     async def selection(self) -> Selection | None: ...
@@ -154,6 +233,8 @@ class Tool:
     `style`: it edits in this style, and only one such tool is offered: what the model does best.
     `needs`: what the editor must have announced (`knowledge.Knowledge`) for it to be offered.
     `final`: once it has run, the turn is over; only agents that list it have it.
+    `waits`: while it runs nothing is worked at, so that others may go on in its place.
+    `parental`: it is for agents that may have children.
     """
 
     name: str
@@ -170,6 +251,8 @@ class Tool:
     style: EditStyle
     needs: Knowledge | None
     final: bool
+    waits: bool
+    parental: bool
     _arguments: type[Any]
 
     @property
@@ -200,6 +283,8 @@ def tool(
     style: EditStyle = "",
     needs: Knowledge | None = None,
     final: bool = False,
+    waits: bool = False,
+    parental: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
     """Makes a Tool of a typed async function whose first parameter is the context."""
 
@@ -219,6 +304,8 @@ def tool(
             style=style,
             needs=needs,
             final=final,
+            waits=waits,
+            parental=parental,
             _arguments=model,
         )
 

@@ -8,9 +8,9 @@ Update kinds with a leading underscore are Magy's own, as the draft allows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
+from magy_server.core.amounts import STOP, report, stamp, usage
 from magy_server.core.events import (
     Admitted,
     Answered,
@@ -18,6 +18,7 @@ from magy_server.core.events import (
     Briefed,
     Call,
     CancelAsked,
+    Closed,
     CompactAsked,
     Compacted,
     Configured,
@@ -33,6 +34,7 @@ from magy_server.core.events import (
     Hash,
     Image,
     Judged,
+    Mailed,
     Noted,
     Opened,
     Planned,
@@ -44,7 +46,6 @@ from magy_server.core.events import (
     Started,
     Text,
     Thinking,
-    Usage,
 )
 
 Update = dict[str, Any]
@@ -57,14 +58,13 @@ STATUS = {
     "cancelled": "cancelled",
     "not_run": "cancelled",
 }
-STOP = {"max_requests": "max_turn_requests"}
-"""Where ACP has another word for our stop reason."""
+_CLOSED = {"finish": "It finishes what it was given, and takes nothing more.",
+           "cancel": "It was stopped, and takes nothing more."}  # fmt: skip
 
 
 def updates(entry: Entry, texts: Mapping[Hash, str]) -> list[Update]:
     """`texts` has the diffs that `shown` names; one that is missing is left out."""
-    stamp = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
-    return list(_updates(entry.event, stamp, texts))
+    return list(_updates(entry.event, stamp(entry.at), texts))
 
 
 def shown(event: Event) -> tuple[Hash, ...]:
@@ -80,8 +80,7 @@ def shown(event: Event) -> tuple[Hash, ...]:
 def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Update]:
     match event:
         case Opened():
-            yield {"sessionUpdate": "session_info_update", "title": event.title or None,
-                   "updatedAt": stamp}  # fmt: skip
+            yield _opened(event, stamp)
         case Configured():
             yield from _configured(event, stamp)
         case Briefed():
@@ -90,6 +89,8 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
         case Prompted():
             yield user_message(event)
             yield {"sessionUpdate": "_magy_queue", "added": event.id, "delivery": event.delivery}
+        case Mailed() | Closed():
+            yield from _of_mail(event)
         case Requeued():
             yield {"sessionUpdate": "_magy_queue", "order": list(event.order),
                    "dropped": list(event.dropped)}  # fmt: skip
@@ -184,19 +185,31 @@ def interaction(asked: Asked) -> dict[str, Any]:
     }
 
 
-def cost(dollars: float, unpriced: int) -> dict[str, Any]:
-    """Of a session. `unpriced`: requests whose price is not known, so that it cost more."""
-    return {"amount": round(dollars, 6), "currency": "USD", "unpriced": unpriced}
+def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
+    """A message from another agent: what is text waits, as a prompt does. Or the end of one."""
+    if isinstance(event, Closed):
+        yield {"sessionUpdate": "_magy_closed", "mode": event.mode, "reason": event.reason}
+        yield notice("info", "Closed", event.reason or _CLOSED[event.mode])
+        return
+    about = event.model_dump(mode="json", by_alias=True, exclude={"type", "payload", "report"})
+    mail: Update = {"sessionUpdate": "_magy_mail", "mail": {**about, "payload": event.payload.kind}}
+    if event.payload.kind != "text":
+        yield {**mail, "body": event.payload.model_dump(mode="json", exclude={"kind"})}
+        return
+    content = [_content(block) for block in event.content]
+    told = report(event.report) if event.report else None
+    yield {**mail, "messageId": event.id, "content": content, "report": told}
+    yield {"sessionUpdate": "_magy_queue", "added": event.id, "delivery": event.delivery}
 
 
-def usage(value: Usage) -> dict[str, int]:
-    return {
-        "totalTokens": value.total,
-        "inputTokens": value.input,
-        "outputTokens": value.output,
-        "cachedReadTokens": value.cache_read,
-        "cachedWriteTokens": value.cache_write,
-    }
+def _opened(event: Opened, stamp: str) -> Update:
+    """Of a child it says whose, and which call spawned it (null: a person did)."""
+    update: Update = {"sessionUpdate": "session_info_update", "title": event.title or None,
+                      "updatedAt": stamp}  # fmt: skip
+    if event.parent is None:
+        return update
+    of = {"parentSessionId": event.parent, "toolCallId": event.call or None}
+    return {**update, "_meta": {"magy": of}}
 
 
 def _configured(event: Configured, stamp: str) -> Iterable[Update]:

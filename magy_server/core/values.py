@@ -174,12 +174,13 @@ class Decision(Value):
 
 
 class Grant(Value):
-    """A remembered answer: allows what matches `pattern` under permission key `key`."""
+    """A remembered answer: allows what matches `pattern` under permission key `key`. `run`: until
+    the person prompts again."""
 
     id: str
     key: str
     pattern: str
-    scope: Literal["session", "project"]
+    scope: Literal["run", "session", "project"]
 
 
 Kind = Literal["file", "executable", "link"]
@@ -254,13 +255,28 @@ class Mark(Value):
 
 
 class Limits(Value):
-    """Caps on one turn; 0 is no cap. At a cap the turn ends and hands back what was done."""
+    """Caps on one turn; 0 is no cap. At a cap the turn ends and hands back what was done. What
+    children's results open goes on with what is left of requests, tokens and cost. Those on a run
+    hold for it and all that its children do in it, together."""
 
     requests: int = 25
     tokens: int = 0
+    cost: float = 0
+    """US dollars."""
     seconds: float = 0
+    run_tokens: int = 0
+    run_cost: float = 0
+    """US dollars."""
     repeats: int = 5
     """So many times the same call with the same outcome (or the same short cycle) is a loop."""
+
+    def within(self, other: Limits | None) -> Limits:
+        """The lower of each two."""
+        if other is None:
+            return self
+        names = type(self).model_fields
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        return Limits(**{name: min(filter(None, pair), default=0) for name, pair in pairs.items()})
 
 
 class Section(Value):
@@ -275,4 +291,6 @@ class Evidence(Value):
 
     group: int | None = None
     """Process group of a command. Its processes carry `MAGY_CALL=<session>:<call>`."""
+    deadline: float | None = None
+    """When a wait gives up, seconds since the epoch."""
     changes: tuple[FileChange, ...] = ()

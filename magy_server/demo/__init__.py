@@ -10,16 +10,19 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
-from magy_server.demo.project import PRICES, UNSAVED, git_diff, make
+from magy_server.demo.helper import Helper
+from magy_server.demo.project import PRICES, TEST_OF_TOTAL, UNSAVED, git_diff, make
 from magy_server.demo.review import TYPED, Review
 from magy_server.demo.screen import Screen
 
 MORE = "Say that prices include VAT, and what the mean of none is; let total() give whole cents."
+DELEGATE = "Have somebody else write a test of total(), and tell me how it went."
 PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 
@@ -72,6 +75,9 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
         screen.scene("What is left to review")
         ended = ended and await story.review.finish()
         editor.save(file)
+        screen.scene("Ada has a helper do it, and talks to both")
+        ended = ended and await story.ask("delegate", DELEGATE) == "end_turn"
+        await story.review.accept_all(root / TEST_OF_TOTAL)
     done = await _after(screen, editor, root, file, real=real)
     await editor.stop()
     return 0 if ended and (done or real) else 1
@@ -109,7 +115,12 @@ class _Story:
         self._file = file
         self._real = real
         self._edits: set[str] = set()
-        self._answers: set[asyncio.Task[None]] = set()
+        self._waits: set[str] = set()
+        """Calls that wait for a child."""
+        self._helper = Helper(self.editor, Screen(screen.pause, "    ┃", "helper"))
+        self._held: list[dict[str, Any]] | None = None
+        """Updates to be shown when the helper rests."""
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, id: str, text: str) -> str:
         """Prompts; the answer is how the turn ended."""
@@ -122,15 +133,24 @@ class _Story:
 
     def _heard(self, method: str, params: dict[str, Any]) -> None:
         if method == "magy/session/update":
-            self._update(params["update"])
+            if params["sessionId"] == self._helper.session:
+                self._helper.updates.put_nowait(params["update"])
+            elif self._held is not None:
+                self._held.append(params["update"])
+            else:
+                self._update(params["update"])
         elif method == "magy/interaction/changed":
             for question in params["opened"]:
-                task = asyncio.create_task(self._answer(question))
-                self._answers.add(task)
-                task.add_done_callback(self._answered)
+                if question["sessionId"] == "demo":
+                    self._start(self._answer(question))
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
-        self._answers.discard(task)
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         if not self._ended.done() and (error := task.exception()):
             self._ended.set_exception(error)
 
@@ -142,9 +162,21 @@ class _Story:
                 self._edits.add(call)
             if call in self._edits and update.get("status") == "completed":
                 self._save()
+            if update.get("name") == "wait_agent":
+                self._waits.add(call)
+            if call in self._waits and "decision" in update.get("_meta", {}).get("magy", {}):
+                self._held = []
+                self._start(self._watch())
         ended = update["sessionUpdate"] == "state_update" and update.get("state") == "idle"
         if ended and not self._ended.done():
             self._ended.set_result(update["stopReason"])
+
+    async def _watch(self) -> None:
+        """What the child does stands beneath the wait for it; what its parent does, behind that."""
+        await self._helper.watch()
+        held, self._held = self._held, None
+        for update in held or ():
+            self._update(update)
 
     def _save(self) -> None:
         _, text = self.editor.documents[self._file.as_uri()]

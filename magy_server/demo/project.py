@@ -28,6 +28,8 @@ class Average(unittest.TestCase):
     def test_of_none(self):
         self.assertEqual(average([]), 0.0)
 """
+TEST_OF_TOTAL = "tests/test_total.py"
+"""What the helper is to write."""
 UNSAVED = "# Ada: ask about rounding on Monday.\n"
 """What the person in the demo has typed and not saved."""
 

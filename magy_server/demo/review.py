@@ -45,15 +45,15 @@ class Review:
         await self._resolve({"decision": "accept", "all": True})
         return not await self._hunks()
 
-    async def accept_all(self) -> None:
+    async def accept_all(self, file: Path | None = None) -> None:
         self._screen.decided(True, "Ada accepts the change: it is hers now.")
-        if await self._hunks():
-            await self._resolve({"decision": "accept", "all": True})
+        if await self._hunks(file):
+            await self._resolve({"decision": "accept", "all": True}, file)
 
-    async def _hunks(self) -> list[dict[str, Any]]:
-        asked = {"uri": self._file.as_uri()}
-        file = (await self._editor.request("magy/review/get", asked))["file"]
-        return list(file["hunks"]) if file else []
+    async def _hunks(self, file: Path | None = None) -> list[dict[str, Any]]:
+        asked = {"uri": (file or self._file).as_uri()}
+        found = (await self._editor.request("magy/review/get", asked))["file"]
+        return list(found["hunks"]) if found else []
 
     async def _decide(self, decision: str, hunk: dict[str, Any], reason: str = "") -> None:
         line = hunk["range"]["start"]["line"] + 1
@@ -62,12 +62,10 @@ class Review:
         self._screen.decided(decision == "accept", f"Ada {word} the hunk at line {line}{said}")
         await self._resolve({"decision": decision, "hunkIds": [hunk["hunkId"]], "reason": reason})
 
-    async def _resolve(self, wish: dict[str, Any]) -> None:
+    async def _resolve(self, wish: dict[str, Any], file: Path | None = None) -> None:
         self._decisions += 1
-        key = f"demo-{self._decisions}"
-        await self._editor.request(
-            "magy/review/resolve", {"uri": self._file.as_uri(), "requestKey": key, **wish}
-        )
+        key, uri = f"demo-{self._decisions}", (file or self._file).as_uri()
+        await self._editor.request("magy/review/resolve", {"uri": uri, "requestKey": key, **wish})
 
     def _show(self, hunk: dict[str, Any]) -> None:
         self._screen.say(f"    at line {hunk['range']['start']['line'] + 1}")

@@ -15,12 +15,17 @@ TAIL = 10
 
 
 class Screen:
-    """Colours only on a terminal, and not with NO_COLOR. `pause` is for the reader, in seconds."""
+    """Colours only on a terminal, and not with NO_COLOR. `pause` is for the reader, in seconds.
+    `margin` stands before each line, and `who` before what the agent says."""
 
-    def __init__(self, pause: float) -> None:
+    def __init__(self, pause: float, margin: str = "", who: str = "magy") -> None:
         self.pause = pause
+        self._margin = margin
+        self._who = f"  {who}  "
+        self._fresh = True
+        """A line begins."""
         self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        self._width = min(100, shutil.get_terminal_size((88, 24)).columns)
+        self._width = min(100, shutil.get_terminal_size((88, 24)).columns) - len(margin)
         self._streaming: str | None = None
         self._held = ""
         self._titles: dict[str, str] = {}
@@ -29,6 +34,11 @@ class Screen:
         """What was streamed so far, by message or call."""
 
     def say(self, text: str, *codes: str, end: str = "\n") -> None:
+        if self._margin:
+            begins = self._margin if self._fresh and text + end else ""
+            text = begins + text.replace("\n", f"\n{self._margin}")
+        if text + end:
+            self._fresh = (text + end).endswith("\n")
         if codes and self._colours:
             text = f"\033[{';'.join(codes)}m{text}\033[0m"
         print(text, end=end, flush=True)
@@ -52,8 +62,8 @@ class Screen:
         self._break()
         self.say(f"  ? {title}", YELLOW, BOLD)
 
-    def answered(self, allow: bool, reason: str) -> None:
-        word = "allowed once" if allow else "refused"
+    def answered(self, allow: bool, reason: str, scope: str = "once") -> None:
+        word = f"allowed {scope}" if allow else "refused"
         self.say(f"    Ada: {word}{f' — {reason}' if reason and not allow else ''}",
                  GREEN if allow else RED)  # fmt: skip
 
@@ -76,7 +86,7 @@ class Screen:
     def update(self, update: dict[str, Any]) -> None:
         match update["sessionUpdate"]:
             case "agent_message_chunk":
-                self._stream(update["messageId"], update["content"]["text"], "  magy  ")
+                self._stream(update["messageId"], update["content"]["text"], self._who)
             case "agent_thought_chunk":
                 self._stream(update["messageId"], update["content"]["text"], "  thinks  ", DIM)
             case "tool_call_content_chunk":
@@ -84,9 +94,10 @@ class Screen:
                 self._stream(update["toolCallId"], text, "    │ ", DIM)
             case "user_message":
                 self._break()
-                self.say(f"  Ada   {update['content'][0]['text']}", BOLD)
+                whose = "task  " if update["messageId"].endswith(":task") else "Ada   "
+                self.say(f"  {whose}{update['content'][0]['text']}", BOLD)
             case "agent_message":
-                self._rest(update["messageId"], _texts(update["content"]), "  magy  ")
+                self._rest(update["messageId"], _texts(update["content"]), self._who)
             case "agent_thought":
                 self._rest(update["messageId"], _texts(update["content"]), "  thinks  ", DIM)
             case "tool_call_update":
@@ -119,7 +130,7 @@ class Screen:
 
     def _break(self) -> None:
         if self._streaming is not None:
-            print()
+            self.say("")
             self._streaming = None
 
     def _tool(self, update: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from magy_server import config
+    from magy_server.settings import Settings
 
 
 @contextmanager
@@ -66,12 +67,13 @@ def loaded(around: Around) -> config.Loaded:
     """The configuration that holds here; where a file is wrong, that of Magy itself."""
     from magy_server import config
     from magy_server.core.errors import InvalidConfig
+    from magy_server.settings import Settings
 
     try:
         return config.load(around.root, trusted=trusted(around), options={})
     except InvalidConfig:
-        return config.Loaded(config.Settings(), ())
+        return config.Loaded(Settings(), ())
 
 
-def settings(around: Around) -> config.Settings:
+def settings(around: Around) -> Settings:
     return loaded(around).settings

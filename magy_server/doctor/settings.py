@@ -24,7 +24,7 @@ def _check(around: Around) -> list[Finding]:
     if own != user:
         layers.append(("the project's settings", own))
     findings = [_file(what, path) for what, path in layers]
-    if all(finding.status == "ok" for finding in findings):
+    if all(finding.status != "problem" for finding in findings):
         findings += _together(around)
     return [*findings, *_trust(around)]
 
@@ -32,13 +32,17 @@ def _check(around: Around) -> list[Finding]:
 def _file(what: str, path: Path) -> Finding:
     from magy_server import config
     from magy_server.core.errors import InvalidConfig
+    from magy_server.spawning import remarks
 
     if not os.path.lexists(path):
         return Finding("configuration", "ok", f"There is no {path} ({what}).")
     try:
-        config.validate(config.read(path))
+        found = config.validate(config.read(path))
     except InvalidConfig as error:
         return Finding("configuration", "problem", error.message, _MEND_FILE)
+    if said := remarks(found.spawn):
+        what = f"{path} ({what}) asks for what cannot be: {' '.join(said)}"
+        return Finding("configuration", "note", what, "Magy goes by the bounds; so may the file.")
     return Finding("configuration", "ok", f"{path} ({what}) can be read.")
 
 

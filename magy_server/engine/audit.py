@@ -14,18 +14,23 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from magy_server.core import family
 from magy_server.core.events import (
     Answered,
     Asked,
+    Closed,
     Entry,
     Exited,
     Finished,
     Granted,
     Judged,
+    Mailed,
+    Opened,
     Restored,
     Started,
     Withdrawn,
 )
+from magy_server.core.mail import SignalPayload, TextPayload
 from magy_server.core.state import State
 
 LOG = logging.getLogger(__name__)
@@ -58,7 +63,10 @@ class Audit:
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         """Never raises: an audit that cannot be written is said in the log, once a try."""
-        lines = [line for entry in entries if (line := self._line(state, entry))]
+        opened = state.opened
+        source = opened.forked_from if opened and opened.parent else None
+        own = [entry for entry in entries if not source or not 1 < entry.seq <= source[1]]
+        lines = [line for entry in own if (line := self._line(state, entry))]
         if not lines:
             return
         try:
@@ -135,7 +143,44 @@ class Audit:
                         "left_alone": list(event.conflicts)}  # fmt: skip
             case Exited():
                 return {"call_id": event.call, "exit_code": event.code}
+            case Opened(parent=str(parent)):
+                task, call = self._redact(event.title), event.call or None
+                return {"parent_session_id": parent, "call_id": call, "task": task}
+            case Mailed():
+                return self._mailed(event)
+            case Closed():
+                return {"mode": event.mode, "by": event.by, "reason_length": len(event.reason)}
         return None
+
+    def _mailed(self, mail: Mailed) -> Mapping[str, Any]:
+        """With a report it is the edge of a delegation: who did which part for whom, and what that
+        took (C060, C061)."""
+        about: dict[str, Any] = {
+            "message_id": mail.id,
+            "from_session_id": mail.sender or None,
+            "from_agent": mail.agent,
+            "kind": mail.payload.kind,
+        }
+        if isinstance(mail.payload, SignalPayload):
+            about["signal"] = mail.payload.signal
+        if isinstance(mail.payload, TextPayload):
+            about["text_length"] = len(mail.payload.text)
+        if report := mail.report:
+            about |= {
+                "task": self._redact(mail.name),
+                "call_id": key if family.is_call(key := mail.sender.rpartition("/")[2]) else None,
+                "run_id": mail.run,
+                "child_turn_id": report.turn,
+                "status": report.status,
+                "stop": report.stop,
+                "model": mail.metadata.get("model"),
+                "requests": report.requests,
+                "tokens": report.usage.model_dump(),
+                "cost": report.cost,
+                "unpriced_requests": report.unpriced,
+                "seconds": round(report.seconds, 3),
+            }
+        return about
 
     def _redact(self, text: str) -> str:
         text = SECRET.sub(lambda m: f"{m.group(1) or ''}[redacted]", text)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import Content, Event, Restored, Restoring
 from magy_server.core.history import History, TurnBegun, Undone, history
-from magy_server.core.ports import Batch, Lease
-from magy_server.core.rewind import cannot_go_back
+from magy_server.core.ports import Batch
+from magy_server.core.rewind import cannot_go_back, past_of
 from magy_server.core.state import State
 from magy_server.engine.file_changes import FileChanged, FileCount, counted, shown
 from magy_server.engine.restoring import Performed, Plan, Restorer
@@ -206,32 +206,32 @@ class Checkpoints:
         return await asyncio.shield(task)
 
     async def finish(self, session: Session) -> None:
-        """Finishes what a process began that died. For who holds the session's lease."""
+        """Finishes what a process began that died. For who holds the tree's lease."""
         found = await self._history(session)
         if found.begun:
             await self._finish(session, found, found.begun, {})
 
     @asynccontextmanager
     async def _held(self, session: Session) -> AsyncIterator[None]:
-        """The session's lease: no turn begins meanwhile, in no process. Raises InvalidRequest."""
-        lease = await self._lease(session)
+        """The lease, for this session: no turn of it begins meanwhile, in no process. Raises
+        InvalidRequest."""
+        await self._take(session)
         try:
             _check_rests(session.state)
             yield
         finally:
-            await self._world.store.release(lease)
+            await self._runner.trees.give_back(session.stream)
             self._world.results.forget()
             self._runner.wake(session)
-            self._world.bus.publish("runner", {"by": self._world.me, "free": session.stream})
 
-    async def _lease(self, session: Session) -> Lease:
+    async def _take(self, session: Session) -> None:
         """Who ran the last turn may hold it for a moment after that has ended."""
         for _ in range(TRIES):
             await session.refresh()
             _check_rests(session.state)
-            if lease := await self._world.store.lease(session.stream):
+            if await self._runner.trees.take(session.stream):
                 await session.refresh()
-                return lease
+                return
             await asyncio.sleep(PAUSE)
         name = session.stream.removeprefix("session/")
         raise InvalidRequest(f"Session {name!r} is at work; cancel its turn first.", reason="busy")
@@ -267,6 +267,7 @@ class Checkpoints:
     ) -> Restore:
         """From the intent on; the files look as they may. `restorer`: who made the plan."""
         restorer = restorer or self._restorer(session)
+        await self._stop_spawned(session, begun)
         done = await restorer.perform(begun.changes, _label(found, begun))
         problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
         restored = Restored(
@@ -286,6 +287,14 @@ class Checkpoints:
         await self._written(session, restored, done, told)
         found = await self._history(session)
         return await self._known(session, found, found.restores[begun.id], problems)
+
+    async def _stop_spawned(self, session: Session, begun: Restoring) -> None:
+        """What the turns that go had others do is not wanted any more. What people spawned goes
+        on."""
+        past, children = past_of(session.state, begun.turn), self._world.children
+        if children and past and begun.conversation and not begun.undoes:
+            id = session.stream.removeprefix("session/")
+            await children.stop_below(id, all=False, since=past.seq)
 
     async def _written(
         self, session: Session, event: Restored, done: Performed, told: Callable[[State], Events]

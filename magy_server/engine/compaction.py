@@ -6,10 +6,17 @@ import logging
 from dataclasses import dataclass, replace
 
 from magy_server.core.compact import cut, digest, replacement
-from magy_server.core.errors import MagyError, ProviderError, ProviderFault, StoreError
-from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Text, Usage
+from magy_server.core.errors import (
+    MagyError,
+    OverBudget,
+    ProviderError,
+    ProviderFault,
+    StoreError,
+)
+from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text, Usage
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.state import NO_USAGE, State
+from magy_server.core.steps import hand_back
 from magy_server.core.transcript import transcript
 from magy_server.engine.model import ask, request_of
 from magy_server.engine.session import Session, Write
@@ -38,6 +45,8 @@ async def compacted(session: Session, world: World) -> Write:
         found = await _Summary(session, world, agent.prompt).write()
     except StoreError:
         raise
+    except OverBudget as error:
+        return given_up(state, error.message, "max_run")
     except MagyError as error:
         return given_up(state, error.message)
     dropped = cut(state) or cut(state, all=True)
@@ -57,12 +66,14 @@ async def compacted(session: Session, world: World) -> Write:
     return Write(events, blobs)
 
 
-def given_up(state: State, problem: str) -> Write:
+def given_up(state: State, problem: str, stop: Stop = "error") -> Write:
     """The conversation stays as it is; a turn that needed it shorter cannot go on."""
     events: list[Event] = [Compacted(problem=problem, resting=state.turn is None)]
     if state.turn:
         message = f"The conversation could not be compacted: {problem}"
-        events.append(Ended(turn=state.turn.id, stop="error", message=message))
+        if stop == "max_run":
+            message = hand_back(state, state.turn, problem)
+        events.append(Ended(turn=state.turn.id, stop=stop, message=message))
     return Write(events)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from magy_server.core.errors import NotFound
 from magy_server.core.events import (
     Action,
     Embedded,
@@ -19,8 +22,9 @@ from magy_server.core.events import (
     Started,
 )
 from magy_server.core.ports import Editor, Files
-from magy_server.core.state import CallState, State
-from magy_server.core.tool import Proposal, Selection
+from magy_server.core.state import CallState
+from magy_server.core.tool import Family, Proposal, Selection
+from magy_server.engine.relatives import Relatives
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
 
@@ -31,14 +35,25 @@ if TYPE_CHECKING:
 class LookContext:
     """Enough to look at the world before a call is judged."""
 
-    def __init__(self, session: Session, world: World) -> None:
+    def __init__(self, session: Session, world: World, review: str) -> None:
         opened = session.state.opened
         self.session = session.stream.removeprefix("session/")
         self.root = (opened.root or opened.cwd) if opened else ""
         self.editor: Editor | None = world.editor
-        self.review = review_mode(session.state, world)
+        self.review = review
         self._live = session
         self._world = world
+
+    @property
+    def cwd(self) -> str:
+        """The directory of a child, as long as it is there, else the workspace root."""
+        opened = self._live.state.opened
+        own = opened.cwd if opened and opened.parent else self.root
+        return own if os.path.isdir(own) and os.path.realpath(own) == own else self.root
+
+    @property
+    def family(self) -> Family:
+        return Relatives(self._live, self._world)
 
     async def seen(self, path: str) -> bytes | None:
         hash = self._live.state.seen.get(path)
@@ -79,7 +94,7 @@ class RunContext(LookContext):
         judged: Judged,
         law: Law,
     ) -> None:
-        super().__init__(session, world)
+        super().__init__(session, world, law.review)
         if judged.decision.proposed:  # nobody was asked whether it may be done
             self.review = "propose"
         self.call = judged.call
@@ -146,10 +161,5 @@ class RunContext(LookContext):
     async def exited(self, call: str, code: int | None, output: bytes) -> None:
         blobs: dict[Hash, bytes] = {}
         event = Exited(call=call, code=code, output=put(output, blobs))
-        await self._live.append(lambda now: Write([event], blobs))
-
-
-def review_mode(state: State, world: World) -> str:
-    """review | propose | auto"""
-    root = state.opened.root if state.opened else None
-    return state.review or world.settings(root).review
+        with suppress(NotFound):  # the session was deleted, and its commands ended for that
+            await self._live.append(lambda now: Write([event], blobs))

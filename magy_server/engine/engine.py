@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from magy_server.core import family
 from magy_server.core.compact import possible
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     Answered,
-    CancelAsked,
     CompactAsked,
     Configured,
     Content,
     Entry,
     Event,
     Grant,
-    Granted,
     Hash,
     Opened,
     Prompted,
@@ -28,19 +26,23 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Batch, Page, StreamInfo
 from magy_server.core.state import State
-from magy_server.engine import options, pages
+from magy_server.engine import kin, options, pages, questions
+from magy_server.engine.commands import end_commands
 from magy_server.engine.consult import consult
+from magy_server.engine.deleting import delete
 from magy_server.engine.fork import copied
+from magy_server.engine.keys import earlier, refuse_other
+from magy_server.engine.mailing import arriving, refuse_closed, refuse_full
 from magy_server.engine.options import Option
 from magy_server.engine.pages import Attached
-from magy_server.engine.runner import Runner
+from magy_server.engine.runner import FRESH, Runner
 from magy_server.engine.session import Decide, Session, Write
+from magy_server.engine.stopping import cancelling, dropping
+from magy_server.engine.whole import Whole
 from magy_server.engine.world import Project, read_project
 
 LOG = logging.getLogger(__name__)
 NO_BLOBS: Mapping[Hash, bytes] = {}
-FRESH = 3600.0
-"""Seconds. A session left open longer ago than this waits for a person to resume it."""
 Outcome = Literal["started", "steered", "queued", "known"]
 
 
@@ -52,13 +54,14 @@ class Engine:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
         self.world = runner.world
-        self._saying: set[asyncio.Task[bool]] = set()
+        self._whole = Whole()
 
     # --- sessions -------------------------------------------------------------------------------
 
     async def open(self, session_id: str, root: str | None, cwd: str, agent: str, model: str
                    ) -> Session:  # fmt: skip
         """Makes the session, or finds it: the same id again is harmless."""
+        _check_root(session_id)
         stream = stream_of(session_id)
         if await self.world.store.head(stream):
             return await self.runner.session(stream)
@@ -67,12 +70,13 @@ class Engine:
         await session.load()
         opened = Opened(root=root, cwd=cwd, agent=agent, model=model)
         await session.append(lambda now: None if now.opened else Write([opened]))
-        return session
+        return await self.runner.session(stream)
 
     async def sessions(self, *, first_root: str | None, root: str | None, cursor: str | None,
                    limit: int) -> Page:  # fmt: skip
+        """Those that have no parent."""
         return await self.world.store.streams(
-            "session/", first_root=first_root, root=root, cursor=cursor, limit=limit
+            "session/", first_root=first_root, root=root, flat=True, cursor=cursor, limit=limit
         )
 
     async def info(self, session_id: str) -> StreamInfo:
@@ -95,23 +99,37 @@ class Engine:
         return await pages.texts_of(self.world.store, entries)
 
     async def resume(self, session_id: str) -> None:
-        """Goes on with a turn that was left open."""
-        self.runner.wake(await self.runner.session(stream_of(session_id)))
+        """Goes on with a turn that was left open, and with those of its children."""
+        stream = stream_of(session_id)
+        self.runner.wake(await self.runner.session(stream))
+        await self.runner.resume_tree(stream)
 
     async def resume_all(self, roots: Sequence[str]) -> None:
         """At start: goes on with what was left open in these workspace roots a short while ago."""
-        now = self.world.clock.now()
+        since = self.world.clock.now() - FRESH
         for root in roots:
-            page = await self.world.store.streams("session/", root=root, limit=200)
-            for info in page.items:
-                if info.summary.get("state") != "idle" and now - info.updated < FRESH:
-                    try:
-                        self.runner.wake(await self.runner.session(info.stream))
-                    except StoreError as error:  # this one is damaged; the others go on
-                        LOG.warning("%s", error)
+            for info in await self._left_open(root, since):
+                try:
+                    await self.runner.resume(info.stream)
+                except StoreError as error:  # this one is damaged; the others go on
+                    LOG.warning("%s", error)
+
+    async def _left_open(self, root: str, since: float) -> Sequence[StreamInfo]:
+        """Sessions, children too, that have something to do and had something done since then."""
+        found: list[StreamInfo] = []
+        cursor: str | None = None
+        while True:
+            page = await self.world.store.streams("session/", root=root, cursor=cursor, limit=200)
+            recent = [info for info in page.items if info.updated > since]
+            found += [info for info in recent if info.summary.get("state") != "idle"]
+            cursor = page.cursor
+            if cursor is None or len(recent) < len(page.items):
+                return found
 
     async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
-        """A new session with this one's history up to entry `seq`; blobs are shared."""
+        """A new session with this one's history up to entry `seq`; blobs are shared. That of a
+        child is nobody's child."""
+        _check_root(new_id)
         stream, new = stream_of(session_id), stream_of(new_id)
         source = await self.runner.session(stream)
         upto = source.state.seq if seq is None else seq
@@ -125,28 +143,23 @@ class Engine:
         return await self.runner.session(new)
 
     async def close(self, session_id: str) -> None:
-        """Cancels what runs here and drops what waits; the log stays."""
+        """Cancels what runs, ends commands in the background, and drops what waits, in all below it
+        too; the log stays."""
         session = await self.runner.session(stream_of(session_id))
 
         def drop(now: State) -> Write | None:
-            dropped = tuple(prompt.id for prompt in now.waiting)
-            return Write([Requeued(dropped=dropped)]) if dropped else None
+            events = dropping(now)
+            return Write(events) if events else None
 
         await session.append(drop)
         await self._cancel(session, None, "closed")
+        infos = await kin.whole(self.world.store, session_id)
+        await end_commands(self.runner, [info.stream for info in infos])
 
     async def delete(self, session_id: str) -> bool:
-        """Stops it if it runs here, and removes it; forks keep what they share with it."""
-        stream = stream_of(session_id)
-        await self.runner.forget(stream)
-        lease = await self.world.store.lease(stream)
-        if lease is None:
-            raise InvalidRequest(
-                f"Session {session_id!r} runs in another process; cancel or close it there first."
-            )
-        deleted = await self.world.store.delete(stream)
-        await self.world.store.release(lease)
-        return deleted
+        """Stops it if it runs here, and removes it and all below it; forks keep what they share.
+        Raises InvalidRequest when it runs elsewhere."""
+        return await delete(self.runner, session_id)
 
     async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
         return await options.in_force(self.world, about, root)
@@ -164,8 +177,11 @@ class Engine:
         """`blobs` are the pictures that the content names."""
         session = await self.runner.session(stream_of(session_id))
         async with session.arriving:
-            content, found = await self.world.mentioned(session.state, content)
-            return await self._prompt(session, message_id, content, delivery, {**blobs, **found})
+            whole, found = await self.world.mentioned(session.state, content)
+            outcome = await self._prompt(session, message_id, whole, delivery, {**blobs, **found})
+        if outcome == "known":
+            await refuse_other(self.world.store, session.state, message_id, content)
+        return outcome
 
     async def _prompt(
         self,
@@ -176,21 +192,26 @@ class Engine:
         blobs: Mapping[Hash, bytes],
     ) -> Outcome:
         outcome: Outcome = "known"
+        interrupt = delivery == "interrupt"
 
         def decide(now: State) -> Write | None:
             nonlocal outcome
-            if message_id in now.prompts:
+            if earlier(now, message_id) is not None:
+                outcome = "known"
                 return None
+            refuse_closed(now)
+            refuse_full(now)
             mode: Literal["steer", "queue"] = "queue" if delivery == "queue" else "steer"
-            if delivery == "interrupt":
+            if interrupt:
                 mode = "queue"
             outcome = "started" if now.turn is None else "steered" if mode == "steer" else "queued"
             prompted = Prompted(
                 id=message_id, content=tuple(content), delivery=mode, by=self.world.me
             )
-            return Write(_first(now, prompted, interrupt=delivery == "interrupt"), blobs)
+            return Write(arriving(now, prompted, interrupt=interrupt), blobs)
 
-        await self._say(session, decide)
+        if await self._say(session, decide) and interrupt:
+            await self._stop_below(session)
         return outcome
 
     async def compact(self, session_id: str, focus: str = "") -> None:
@@ -212,10 +233,7 @@ class Engine:
         if not possible(session.state):
             raise InvalidRequest("There is nothing to sum up: the agent has not answered yet.")
         said, blobs = await consult(session, self.world, "summary")
-        try:
-            await session.append(lambda now: Write([said], blobs))
-        except Conflict:
-            raise NotFound(f"Session {session_id!r} was deleted meanwhile.") from None
+        await session.append(lambda now: Write([said], blobs))
         return said.text
 
     async def cancel(self, session_id: str, turn: str | None) -> bool:
@@ -227,20 +245,18 @@ class Engine:
         self, session: Session, turn: str | None, why: Literal["user", "closed"]
     ) -> bool:
         def decide(now: State) -> Write | None:
-            running = now.turn
-            if running and turn in (None, running.id):
-                return None if running.cancel else Write([CancelAsked(turn=running.id, why=why)])
-            # The turn has not begun: its prompt still waits, and need not wait any longer.
-            first = now.waiting[0].id if now.waiting and not running else None
-            unborn = turn or first
-            compacting = now.compact is not None and running is None
-            if turn is None and compacting:
-                return None if now.cancelling else Write([CancelAsked(why=why)])
-            if unborn and any(prompt.id == unborn for prompt in now.waiting):
-                return Write([Requeued(dropped=(unborn,))])
-            return None
+            events = cancelling(now, turn, why)
+            return Write(events) if events else None
 
-        return await self._say(session, decide)
+        cancelled = await self._say(session, decide)
+        if cancelled or turn is None:
+            await self._stop_below(session, all=why == "closed")
+        return cancelled
+
+    async def _stop_below(self, session: Session, *, all: bool = False) -> None:
+        """What its models had others do is not wanted any more, either."""
+        if self.world.children:
+            await self.world.children.stop_below(_id_of(session), all=all)
 
     async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
         """Raises NotFound for a prompt that does not wait (any more)."""
@@ -269,7 +285,7 @@ class Engine:
         *,
         allow: bool,
         reason: str,
-        scope: Literal["once", "session", "project"],
+        scope: questions.Scope,
         by: str,
     ) -> bool:
         """The first answer wins; False for a later one. Raises NotFound for a question that never
@@ -279,16 +295,10 @@ class Engine:
         project = await self._project(session)
         call = interaction.removeprefix(f"{session_id}/")
 
+        answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
+
         def decide(now: State) -> Write | None:
-            question = now.questions.get(interaction)
-            if question is None:
-                return None
-            grants = question.asked.remember if allow and scope != "once" else ()
-            granted = [Granted(grant=g.model_copy(update={"scope": scope})) for g in grants]
-            answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
-            if scope == "project" and granted:
-                return Write([answer], others=[Batch(project.stream, project.head, granted)])
-            return Write([answer, *granted])
+            return questions.answered(now, answer, project)
 
         while True:
             try:
@@ -296,7 +306,7 @@ class Engine:
                 break
             except Conflict:  # somebody granted something in another session of the project
                 project = await self._project(session)
-        if not accepted and not _was_asked(session.state, call):
+        if not accepted and not questions.was_asked(session.state, call):
             raise NotFound(
                 f"There is no question {interaction!r}. `magy/interaction/list` names open ones."
             )
@@ -304,12 +314,7 @@ class Engine:
 
     async def winner(self, session_id: str, interaction: str) -> str:
         """How a question that is no longer open was resolved: allowed | refused | closed."""
-        request = interaction.removeprefix(f"{session_id}/").partition(".")[0]
-        after = int(request) if request.isdigit() else 0
-        for entry in await self.world.store.read(stream_of(session_id), after=after):
-            if isinstance(entry.event, Answered) and entry.event.id == interaction:
-                return "allowed" if entry.event.allow else "refused"
-        return "closed"
+        return await questions.winner(self.world.store, session_id, interaction)
 
     async def asking(self) -> Sequence[StreamInfo]:
         """The most recent sessions that have open questions."""
@@ -361,21 +366,17 @@ class Engine:
             self.runner.wake(session)
             return appended
 
-        task = asyncio.ensure_future(whole())
-        self._saying.add(task)
-        task.add_done_callback(self._saying.discard)
-        return await asyncio.shield(task)
+        return await self._whole(whole())
 
 
-def _first(now: State, prompted: Prompted, *, interrupt: bool) -> list[Event]:
-    """With `interrupt` the running turn is cancelled and the prompt goes before all that wait."""
-    if not interrupt or now.turn is None:
-        return [prompted]
-    order = (prompted.id, *(p.id for p in now.waiting))
-    return [prompted, Requeued(order=order), CancelAsked(turn=now.turn.id)]
+def _check_root(session_id: str) -> None:
+    """Raises InvalidRequest for what can only be the id of a child."""
+    if family.parent(session_id) is not None:
+        raise InvalidRequest(
+            f"{session_id!r} has a `/`, which is for children: `magy/child/spawn` makes those. "
+            "Choose another id."
+        )
 
 
-def _was_asked(state: State, call: str) -> bool:
-    """A call's request number is the seq it answers; what lies behind us was asked once."""
-    request = call.partition(".")[0]
-    return request.isdigit() and int(request) <= state.seq
+def _id_of(session: Session) -> str:
+    return session.stream.removeprefix("session/")

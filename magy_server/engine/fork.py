@@ -1,29 +1,101 @@
-"""A session with another one's history."""
+"""A session with another one's history: a fork, or a child that is to know what its parent does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from magy_server.core.events import Compacted, Ended, Entry, Event, Opened, Requeued
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import (
+    CallId,
+    Closed,
+    Compacted,
+    Configured,
+    Consulted,
+    Ended,
+    Entry,
+    Event,
+    Finished,
+    Granted,
+    Hash,
+    Mailed,
+    Opened,
+    Planned,
+    Prompted,
+    Replied,
+    Requeued,
+    Usage,
+    Withdrawn,
+)
 from magy_server.core.fold import fold
 from magy_server.core.ports import Batch
-from magy_server.core.state import State
+from magy_server.core.state import INHERITED, CallState, State
 from magy_server.engine.calls import closed
 from magy_server.engine.summary import summarise
+from magy_server.engine.world import put
+
+ALL = -1
+"""Turns: every one."""
+NOTHING = Withdrawn(grant="")
+"""Stands where an event is left out: the numbers of the others stay as they are."""
+LEFT_OUT = (
+    "[This conversation is your parent agent's. Its earlier part is left out: you were given the "
+    "latest {turns}.]"
+)
+YOURS = (
+    "[You are the agent that this call spawned. The conversation up to here is your parent's, so "
+    "that you know what it is about; your own task comes next.]"
+)
+PARENTS = "[Your parent agent's call: it had not ended when you were spawned.]"
 
 
 def copied(entries: Sequence[Entry], stream: str, source: tuple[str, int]) -> Batch:
     """The new stream, with what `entries` say and a rest at the end. `source` is the session they
-    are from, and the last of them; blobs are shared."""
+    are from, and the last of them; blobs are shared. It is nobody's child."""
     copies = [entry.model_copy(update={"stream": stream}) for entry in entries]
     state = fold(copies, State(stream))
-    events: list[Event] = [entry.event for entry in copies]
+    events: list[Event] = [_open(entry.event) for entry in copies]
     opened = events[0]
     assert isinstance(opened, Opened)
-    events[0] = opened.model_copy(update={"forked_from": source})
+    free = {"forked_from": source, "parent": None, "call": "", "rules": None, "limits": None}
+    events[0] = opened.model_copy(update=free)
     events += _closing(state)
-    return Batch(stream, 0, events, {}, summarise(_fold_events(stream, events, state.at)))
+    return Batch(stream, 0, events, {}, summarise(fold_events(stream, events, state.at)))
+
+
+def context(
+    entries: Sequence[Entry], stream: str, opened: Opened, turns: int
+) -> tuple[list[Event], dict[Hash, bytes]]:
+    """The beginning of a child that knows the parent's latest `turns`: the parent's log under the
+    same numbers, so that no call of its own is named like one there, without what the parent paid,
+    was allowed and chose; and the new blobs of it."""
+    upto = entries[-1].seq
+    source = opened.parent or ""
+    begin = opened.model_copy(update={"forked_from": (source, upto)})
+    events: list[Event] = [begin, *(_theirs(entry.event) for entry in entries[1:])]
+    state = fold_events(stream, events, entries[-1].at)
+    if state.restoring:
+        raise InvalidRequest(f"Session {source!r} is being restored; spawn again in a moment.")
+    if state.waiting:
+        events.append(Requeued(dropped=tuple(arrival.id for arrival in state.waiting)))
+    if state.compact and state.turn is None:
+        events.append(Compacted(problem="Spawned here.", resting=True))
+    if state.turn:
+        events += [_not_theirs(call, opened.call) for call in state.turn.open_calls]
+        events.append(Ended(turn=state.turn.id, stop="cancelled", message="Spawned here."))
+    blobs: dict[Hash, bytes] = {}
+    if dropped := _before(state, turns):
+        said = LEFT_OUT.format(turns="turn" if turns == 1 else f"{turns} turns")
+        events.append(Compacted(dropped=dropped, summary=put(said, blobs), written=False))
+    return events, blobs
+
+
+def fold_events(stream: str, events: Sequence[Event], at: float) -> State:
+    entries = (
+        Entry.model_construct(stream=stream, seq=seq, at=at, event=event)
+        for seq, event in enumerate(events, 1)
+    )
+    return fold(entries, State(stream))
 
 
 def _closing(state: State) -> list[Event]:
@@ -41,9 +113,37 @@ def _closing(state: State) -> list[Event]:
     return [*events, Ended(turn=state.turn.id, stop="cancelled", message="Forked here.")]
 
 
-def _fold_events(stream: str, events: Sequence[Event], at: float) -> State:
-    entries = (
-        Entry.model_construct(stream=stream, seq=seq, at=at, event=event)
-        for seq, event in enumerate(events, 1)
-    )
-    return fold(entries, State(stream))
+def _open(event: Event) -> Event:
+    """Who forks a closed child wants to go on."""
+    return NOTHING if isinstance(event, Closed) else event
+
+
+def _theirs(event: Event) -> Event:
+    """What a child is given of an event of its parent's."""
+    match event:
+        case Prompted() | Mailed():
+            return event.model_copy(update={"run": INHERITED})
+        case Replied() | Compacted():
+            free = {"usage": Usage(), "cost": 0.0}
+            return event.model_copy(update=free)
+        case Finished(background=int()):
+            return event.model_copy(update={"background": None})
+        case Granted() | Configured() | Consulted() | Planned():
+            return NOTHING
+    return event
+
+
+def _not_theirs(call: CallState, spawning: CallId) -> Finished:
+    if call.call.id == spawning:
+        return Finished(call=spawning, status="completed", for_model=YOURS)
+    if call.started is None:
+        return closed(call)
+    return Finished(call=call.call.id, status="unknown", for_model=PARENTS)
+
+
+def _before(state: State, turns: int) -> int:
+    """How many items of the conversation come before the latest `turns`. 0 also where compaction
+    has left no more than these."""
+    if turns == ALL or turns >= len(state.pasts):
+        return 0
+    return state.pasts[-turns].length or 0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
@@ -14,6 +12,7 @@ from magy_server.core.events import (
     Asked,
     Call,
     Decision,
+    Effect,
     Event,
     Facts,
     Finished,
@@ -22,8 +21,10 @@ from magy_server.core.events import (
     Judged,
     Resource,
 )
+from magy_server.core.state import State
 from magy_server.core.tool import Tool
-from magy_server.engine.context import LookContext, review_mode
+from magy_server.engine.context import LookContext
+from magy_server.engine.levels import Level, levels, review_mode
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 
@@ -39,8 +40,9 @@ async def judge(session: Session, world: World, call: Call) -> Write:
         return _impossible(call, error.message)
     if facts.problem:
         return _impossible(call, facts.problem)
-    decision = (await law(session, world)).decide(tool, facts)
-    if tool.kind == "edit" and review_mode(session.state, world) == "propose":
+    now = await law(session, world)
+    decision = now.decide(tool, facts)
+    if tool.kind == "edit" and now.review == "propose":
         decision = _proposable(decision)
     return Write(_events(session, tool, call, facts, decision), blobs)
 
@@ -55,51 +57,61 @@ def _proposable(decision: Decision) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What decides in a session at this moment. `rules` names the sources."""
+    """What decides in a session at this moment: the strictest of its own rules and those of each
+    session above it. What was granted to one of them answers for it, too. `review`: what becomes of
+    its edits."""
 
-    rules: Hash
-    sources: Sequence[permit.Ruleset]
+    levels: Sequence[Level]
     grants: Sequence[Grant]
     bypass: bool
+    review: str = "review"
 
     @property
     def identity(self) -> Hashable:
         """The same for two that decide the same."""
-        return (self.rules, *(grant.id for grant in self.grants), self.bypass)
+        rules = tuple((level.session, level.text) for level in self.levels[1:])
+        grants = tuple(grant.id for grant in self.grants)
+        return (self.levels[0].text, rules, grants, self.bypass)
 
     def decide(self, tool: Tool, facts: Facts) -> Decision:
-        decision = self._under(tool.key, tool, facts)
+        decision = self._under(tool.key, tool.effect, facts)
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
         if tool.key != "edit" or not new or facts.problem:
             return decision
         # a patch that makes a file writes it whole
-        whole = self._under("write", tool, facts.model_copy(update={"resources": new}))
+        whole = self._under("write", tool.effect, facts.model_copy(update={"resources": new}))
         return permit.strictest([decision, whole])
 
-    def _under(self, key: str, tool: Tool, facts: Facts) -> Decision:
-        return permit.decide(facts, key, tool.effect, self.sources, self.grants, self.bypass)
+    def _under(self, key: str, effect: Effect, facts: Facts) -> Decision:
+        return permit.strictest([
+            permit.decide(facts, key, effect, level.sources, self.grants, self.bypass)
+            for level in self.levels
+        ])  # fmt: skip
 
     def may_read(self, root: str, path: str) -> Action:
         """Of a file by its canonical path, below the canonical `root` or not."""
         inside = path.startswith(root.rstrip("/") + "/")
         relative = path[len(root.rstrip("/")) + 1 :] if inside else None
         facts = Facts(resources=(Resource(kind="read", subject=path, relative=relative),))
-        return permit.decide(facts, "read", "read", self.sources, self.grants, self.bypass).action
+        return self._under("read", "read", facts).action
 
 
 async def law(session: Session, world: World) -> Law:
     state = session.state
     assert state.briefing is not None
-    texts = await world.texts({state.briefing.rules})
-    sources = _rulesets(texts[state.briefing.rules])
+    above = await world.above(state)
     project = await world.project(state.opened.root if state.opened else None)
-    return Law(state.briefing.rules, sources, [*state.grants, *project.grants], state.bypass)
+    return Law(
+        levels=await levels(world, state, above),
+        grants=[*(g for one in (state, *above) for g in _granted(one, state.run)), *project.grants],
+        bypass=any(one.bypass for one in (state, *above)),
+        review=await review_mode(world, state),
+    )
 
 
-@lru_cache(maxsize=64)
-def _rulesets(text: str) -> tuple[permit.Ruleset, ...]:
-    """Asked for several times with each call, and nearly always the same."""
-    return tuple(permit.Ruleset.model_validate(source) for source in json.loads(text))
+def _granted(one: State, run: str) -> Iterator[Grant]:
+    """What was granted for a run holds in that run only, for all who work for it."""
+    return (grant for grant in one.grants if grant.scope != "run" or one.run == run)
 
 
 async def facts_of(
@@ -111,7 +123,8 @@ async def facts_of(
             f"Parameters are: {', '.join(tool.parameters.get('properties', {}))}."
         )
     arguments = tool.arguments(call.arguments)
-    facts, blobs = await tool.facts(LookContext(session, world), **arguments)
+    context = LookContext(session, world, await review_mode(world, session.state))
+    facts, blobs = await tool.facts(context, **arguments)
     title = facts.title or tool.name.replace("_", " ").capitalize()
     return facts.model_copy(update={"kind": tool.kind, "title": title}), blobs
 

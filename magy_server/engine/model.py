@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import aclosing
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import astuple, replace
+from functools import partial
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
@@ -13,13 +15,16 @@ from pydantic_core import PydanticSerializationError
 from magy_server.core import prompt
 from magy_server.core.codec import encode
 from magy_server.core.compact import possible
-from magy_server.core.errors import ProviderError
+from magy_server.core.errors import OverBudget, ProviderError
 from magy_server.core.events import CompactAsked, Ended, Event, Replied
 from magy_server.core.ports import ModelRequest, Provider
 from magy_server.core.state import State
+from magy_server.core.steps import hand_back
 from magy_server.engine.early import Early
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import Settings, World
+
+Permit = Callable[[], AbstractAsyncContextManager[None]]
 
 LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: the person decides."""
@@ -32,6 +37,11 @@ async def call_model(session: Session, world: World, early: Early) -> None:
         return
     try:
         reply = await ask(session, world, await request_of(state, world), early)
+    except OverBudget as error:
+        early.discard()
+        over = Ended(turn=turn.id, stop="max_run", message=hand_back(state, turn, error.message))
+        await session.append(lambda now: Write([over]) if _awaits(now, state) else None)
+        return
     except ProviderError as error:
         early.discard()
         ended: Event = Ended(turn=turn.id, stop="error", message=error.message)
@@ -52,17 +62,24 @@ async def ask(
     session: Session, world: World, request: ModelRequest, early: Early | None = None
 ) -> Replied:
     """The reply, fit for the log, with what it cost. Without `early` nothing of it is shown while
-    it streams. Raises ProviderError."""
+    it streams. Raises ProviderError, OverBudget."""
     root = session.state.opened.root if session.state.opened else None
     models = world.models(root)
     provider, own_name = models.named(request.model)
     sent = replace(request, model=own_name)
     settings = world.settings(root)
-    reply = _storable(await _retried(session, settings, provider, sent, early))
-    price = models.facts(request.model).price
-    known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
-    cost = price.of(reply.usage) if price is not None and known else None
-    return reply.model_copy(update={"model": request.model, "cost": cost})
+    permit = partial(world.lanes.requests, request.model.partition("/")[0])
+    facts = models.facts(request.model)
+    purse = world.purse
+    async with purse.reserved(session, request, facts) if purse else nullcontext() as slip:
+        reply = _storable(await _retried(session, settings, provider, sent, early, permit))
+        price = facts.price
+        known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
+        cost = price.of(reply.usage) if price is not None and known else None
+        reply = reply.model_copy(update={"model": request.model, "cost": cost})
+        if slip:
+            slip.took(reply)
+    return reply
 
 
 async def _retried(
@@ -71,13 +88,15 @@ async def _retried(
     provider: Provider,
     request: ModelRequest,
     early: Early | None,
+    permit: Permit,
 ) -> Replied:
     """Retries what may succeed later: no call with an effect has run yet, so asking again is always
-    safe."""
+    safe. A permit is held while it asks, not while it waits."""
     retries = settings.retries
     for attempt in range(retries + 1):
         try:
-            return await _stream(session, provider, request, early)
+            async with permit():
+                return await _stream(session, provider, request, early)
         except ProviderError as error:
             if early:
                 early.discard()

@@ -19,12 +19,11 @@ from magy_server.core.events import (
     Finished,
     Hash,
     Noted,
-    Prompted,
     Replied,
     Text,
 )
 from magy_server.core.ports import Batch
-from magy_server.core.state import CallState, State
+from magy_server.core.state import Arrival, CallState, State
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
 from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
@@ -36,6 +35,7 @@ from magy_server.engine.model import call_model
 from magy_server.engine.review_changes import ProposedElsewhere
 from magy_server.engine.review_log import same
 from magy_server.engine.session import Partial, Session, Write
+from magy_server.engine.trees import is_child
 from magy_server.engine.world import World
 
 REFUSED = "The user refused this call."
@@ -54,13 +54,13 @@ class Performer:
 
     def serves(self, step: Step) -> bool:
         """A turn begins where its prompt came from, while that process lives: its editor is
-        there. Everything else is done by whoever has the lease."""
-        if not isinstance(step, Admit) or not step.opens:
+        there. Everything else, and all of a child, is done by whoever has the lease."""
+        if not isinstance(step, Admit) or not step.opens or is_child(self._session.stream):
             return True
-        prompt = self._waiting(step.prompts[0])
-        return prompt is None or prompt.by not in self._world.peers()
+        first = self._waiting(step.turn)
+        return first is None or first.by not in self._world.peers()
 
-    def _waiting(self, id: str) -> Prompted | None:
+    def _waiting(self, id: str) -> Arrival | None:
         return next((p for p in self._session.state.waiting if p.id == id), None)
 
     async def admit(self, step: Admit) -> None:
@@ -178,6 +178,7 @@ class Performer:
             outcome = await supervised(call.call, tool, context, self._world.results)
             await self._finish(outcome, context, began)
         else:
+            context.events.extend(result.events)
             await self._finish(completed(call_id, result), context, began)
 
     async def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
@@ -234,6 +235,12 @@ class Performer:
         reviews = self._world.reviews
         state = state or self._session.state
         return await reviews.batches(state, finished, blobs) if reviews else []
+
+    def waits(self, call_id: str) -> bool:
+        """Whether all that this call does is wait."""
+        call = self._open(call_id)
+        tool = self._world.tools.get(call.call.name) if call else None
+        return tool is not None and tool.waits
 
     def _open(self, call_id: str) -> CallState | None:
         turn = self._session.state.turn

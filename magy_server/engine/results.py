@@ -48,7 +48,7 @@ class Results:
     async def of(self, call: Call, tool: Tool, context: RunContext) -> Result:
         """Runs the tool, or gives what the same call gave a moment ago."""
         arguments = tool.arguments(call.arguments)
-        if tool.effect != "read":
+        if tool.effect not in ("read", "agent"):
             with self._change():
                 return await tool.run(context, **arguments)
         proposing = context.review == "propose"  # what is proposed is not on the disk

@@ -12,8 +12,8 @@ from magy_server.core.ports import Batch
 from magy_server.core.state import State
 from magy_server.core.values import Kind, Origin, Version
 from magy_server.engine import review_log as log
-from magy_server.engine.context import review_mode
 from magy_server.engine.held import Held, Side, begun, changed, placed, side, stored, typed
+from magy_server.engine.levels import review_mode
 from magy_server.engine.review_desk import Desk
 from magy_server.engine.review_hunks import infos, sessions
 from magy_server.engine.review_log import Standing
@@ -27,7 +27,7 @@ async def batches(
 ) -> list[Batch]:
     """Raises ProposedElsewhere."""
     opened = state.opened
-    auto = review_mode(state, desk.world) == "auto"
+    auto = await review_mode(desk.world, state) == "auto"
     changes = [one for one in finished.changes if one.via == "proposed" or not auto]
     if opened is None or not changes:
         return []

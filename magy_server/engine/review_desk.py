@@ -143,9 +143,9 @@ class Desk:
             if await self.world.store.head(stream):
                 try:
                     session = await self._runner.session(stream)
+                    await session.refresh()
                 except NotFound:
                     continue
-                await session.refresh()
                 found.append((id, session))
         return found
 

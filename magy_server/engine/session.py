@@ -10,12 +10,12 @@ import asyncio
 import logging
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from magy_server.core.errors import Conflict
-from magy_server.core.events import Entry, Event, Hash
+from magy_server.core.errors import Conflict, NotFound
+from magy_server.core.events import Ended, Entry, Event, Hash, Mailed
 from magy_server.core.fold import apply
 from magy_server.core.ports import Batch, Bus, Lease, Store
 from magy_server.core.state import State
@@ -39,6 +39,25 @@ class Write:
     events: Sequence[Event]
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
     others: Sequence[Batch] = ()
+
+
+class Letter(Protocol):
+    """What an append of a child says to its parent, in the same transaction."""
+
+    batch: Batch
+
+    async def stale(self) -> bool:
+        """Whether the parent's log does not stand any more where this was to go."""
+        ...
+
+    def posted(self, appended: Sequence[Entry]) -> None:
+        """The transaction is over; `appended` is empty when it failed, or was not waited for."""
+        ...
+
+
+Reporting = Callable[[State, Sequence[Event]], Awaitable[Letter | None]]
+"""async (a child's state, what is to be appended to it, with the end of a turn)."""
+Signalled = Callable[["Session", Sequence[Mailed]], None]
 
 
 @dataclass(slots=True)
@@ -92,6 +111,15 @@ class Session:
         self.lease: Lease | None = None
         self.fresh = True
         """Nothing of it has been run by this process."""
+        self.gone = False
+        """It was deleted, or let go from memory."""
+        self.doubted = False
+        """What was folded may be wrong: it is folded anew before anything is done with it."""
+        self.reporting: Reporting | None = None
+        self.signalled: Signalled | None = None
+        """Called with the signals that have come; with all again when the log is loaded."""
+        self.vanished: Callable[[Session], None] | None = None
+        """Called when it turns out that the log was deleted."""
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         self.partials: dict[tuple[str, str], Partial] = {}
         self.moved = asyncio.Event()
@@ -115,54 +143,103 @@ class Session:
             await self._catch_up()
             self.loaded = True
 
+    async def _reload(self) -> None:
+        self.doubted = False
+        async with self._lock:
+            entries = await self._store.read(self.stream)
+            if self.state.seq and not entries:
+                raise self._vanish()
+            self.state = State(self.stream)
+            self.recent.clear()
+            self._fold(entries)
+        for kind, id in tuple(self.partials):
+            if kind not in ("output", "notice"):
+                self.restart(id)
+
     async def append(self, decide: Decide) -> Sequence[Entry]:
         """Appends what `decide` says. When the log has moved on meanwhile, asks it again: a fact
-        is simply said once more, a decision is made anew. Raises StoreError."""
+        is simply said once more, a decision is made anew. Raises StoreError, NotFound."""
         async with self._lock:
             while True:
                 write = decide(self.state)
                 if write is None:
                     return []
+                letter = await self._letter(write.events)
                 try:
-                    return await self._append(write)
+                    return await self._append(write, letter)
                 except Conflict:
                     before = self.state.seq
                     await self._catch_up()
-                    if self.state.seq == before:  # the lease or another stream moved, not ours
-                        raise
+                    if self.state.seq == before and not (letter and await letter.stale()):
+                        raise  # the lease or another stream moved
 
-    async def _append(self, write: Write) -> Sequence[Entry]:
+    async def _letter(self, events: Sequence[Event]) -> Letter | None:
+        """The end of a child's turn is told to its parent, whatever ended it. The parent's lock may
+        be waited for here: it never is the other way round."""
+        if self.reporting is None or not any(isinstance(event, Ended) for event in events):
+            return None
+        return await self.reporting(self.state, events)
+
+    async def _append(self, write: Write, letter: Letter | None) -> Sequence[Entry]:
         now = self.state
         events = list(write.events)
-        preview = _ahead(now, events)
+        preview = ahead(now, events)
         own = Batch(self.stream, now.seq, events, write.blobs, summarise(preview))
-        appended = await self._store.append([own, *write.others], self.lease)
+        others = [*write.others, letter.batch] if letter else write.others
+        appended: Sequence[Entry] = ()
+        try:
+            appended = await self._store.append([own, *others], self.lease)
+        finally:
+            if letter:
+                letter.posted([e for e in appended if e.stream == letter.batch.stream])
         entries = [entry for entry in appended if entry.stream == self.stream]
         self._fold(entries)
-        for listener in self._listeners:
+        self._heard(entries)
+        return entries
+
+    def _heard(self, entries: Sequence[Entry]) -> None:
+        for listener in self._listeners if entries else ():
             listener(self.state, entries)
         self._bus.publish(self.stream, {"by": self._me, "head": self.state.seq})
-        return entries
 
     def beside(self, events: Sequence[Event]) -> Batch:
         """What appends these together with something else, in an append of another stream. Call
         `grown` after it."""
-        summary = summarise(_ahead(self.state, events))
+        summary = summarise(ahead(self.state, events))
         return Batch(self.stream, self.state.seq, events, {}, summary)
 
-    async def grown(self) -> None:
+    async def grown(self, entries: Sequence[Entry] = ()) -> None:
+        """`entries`: those of it that its listeners have not heard of."""
         await self.refresh()
-        self._bus.publish(self.stream, {"by": self._me, "head": self.state.seq})
+        self._heard(entries)
 
     async def refresh(self) -> None:
-        """Reads what other processes appended."""
+        """Reads what other processes appended. Raises StoreError, NotFound."""
         if not self.loaded:
             return self.wake()
+        if self.doubted:
+            return await self._reload()
         async with self._lock:
             return await self._catch_up()
 
     async def _catch_up(self) -> None:
-        self._fold(await self._store.read(self.stream, after=self.state.seq))
+        """The last entry known is read again: where another stands, or none, the log that was
+        folded is no more."""
+        known, at = self.state.seq, self.state.at
+        entries = await self._store.read(self.stream, after=max(0, known - 1))
+        if not known:
+            self._fold(entries)
+        elif entries and entries[0].at == at:
+            self._fold(entries[1:])
+        else:
+            raise self._vanish()
+
+    def _vanish(self) -> NotFound:
+        self.gone = True
+        self.wake()
+        if self.vanished:
+            self.vanished(self)
+        return deleted(self.stream)
 
     def _fold(self, entries: Iterable[Entry]) -> None:
         entries = list(entries)
@@ -172,6 +249,9 @@ class Session:
             self.state = apply(self.state, entry)
             self.recent.append(entry)
             self.settle(entry.event)
+        signals = [e.event for e in entries if isinstance(e.event, Mailed) and e.event.is_signal]
+        if signals and self.signalled:
+            self.signalled(self, signals)
         self.wake()
 
     def settle(self, event: Event) -> None:
@@ -295,17 +375,23 @@ class Session:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
+        if not task.cancelled() and (error := task.exception()) and not self.gone:
             LOG.error("%s: %s", self.stream, error)
 
     async def close(self) -> None:
         self._unsubscribe()
+        self.gone = True
+        self.wake()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _ahead(state: State, events: Sequence[Event]) -> State:
+def deleted(stream: str) -> NotFound:
+    return NotFound(f"Session {stream.removeprefix('session/')!r} was deleted meanwhile.")
+
+
+def ahead(state: State, events: Sequence[Event]) -> State:
     """The state as it will be, for the summary that is stored in the same transaction."""
     for event in events:
         state = apply(state, Entry.model_construct(

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from magy_server.core.amounts import cost, usage
 from magy_server.core.events import Prompted, Text
-from magy_server.core.state import State
-from magy_server.core.updates import cost, interaction, usage
+from magy_server.core.state import Arrival, State
+from magy_server.core.steps import opener
+from magy_server.core.updates import interaction
+from magy_server.engine.glance import glance
 
 TITLE = 80
 
@@ -40,6 +43,9 @@ def summarise(state: State) -> dict[str, Any]:
             "tokens": state.context,
             "window": state.briefing.window if state.briefing else 0,
         },
+        "child": glance(state),
+        "background": dict(state.background),
+        "runs": {run: (took.usage.total, took.cost) for run, took in state.runs.items()},
     }
 
 
@@ -47,7 +53,7 @@ def activity(state: State) -> str:
     """idle | running | requires_action"""
     if state.questions:
         return "requires_action"
-    return "running" if state.turn or state.waiting or state.compact else "idle"
+    return "running" if state.turn or opener(state) or state.compact else "idle"
 
 
 def title(state: State) -> str:
@@ -56,13 +62,13 @@ def title(state: State) -> str:
         return given
     if state.told:
         return _line(state.told[0])
-    first = next((item for item in state.conversation if isinstance(item, Prompted)), None)
-    first = first or (state.waiting[0] if state.waiting else None)
+    said = (*state.conversation, *state.waiting)
+    first = next((item for item in said if isinstance(item, Prompted)), None)
     return text_of(first) if first else ""
 
 
-def text_of(prompted: Prompted) -> str:
-    text = " ".join(block.text for block in prompted.content if isinstance(block, Text)).strip()
+def text_of(arrival: Arrival) -> str:
+    text = " ".join(block.text for block in arrival.content if isinstance(block, Text)).strip()
     return _line(text)
 
 

@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from magy_server.core.children import SpawnLimits
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
     Briefed,
@@ -27,10 +28,16 @@ from magy_server.core.ports import Bus, Clock, Editor, Files, ModelFacts, Provid
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
+from magy_server.engine.lanes import Lanes
+from magy_server.engine.levels import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.results import Results
 
 if TYPE_CHECKING:
+    from magy_server.engine.budget import Purse
+    from magy_server.engine.children import Children
+    from magy_server.engine.mailing import Mailing
     from magy_server.engine.reviews import Reviews
+    from magy_server.engine.supervision import Supervisor
 
 USUAL_REPLY = 32_000
 """Tokens."""
@@ -66,6 +73,8 @@ class Settings:
     retries: int = 4
     retry_delay: float = 1.0
     """Seconds before the first retry; doubled each time, unless the provider says how long."""
+    wait_timeout: float = 300.0
+    """Seconds that `wait_agent` waits when the model does not say how long."""
 
 
 class Models(Protocol):
@@ -106,13 +115,28 @@ class World:
     editor: Editor | None = None
     files: Files | None = None
     reviews: Reviews | None = None
+    children: Children | None = None
+    mailing: Mailing | None = None
+    purse: Purse | None = None
+    supervisor: Supervisor | None = None
     peers: Callable[[], Sequence[str]] = tuple
     """Ids of the other living processes on this store."""
     busy: Callable[[], bool] = lambda: False
     """Whether commands run in the background of any session here."""
     results: Results = field(default_factory=lambda: Results(time.monotonic))
+    lanes: Lanes = field(default_factory=Lanes)
     _texts: dict[Hash, str] = field(default_factory=dict)
     _schemas: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> SpawnLimits:
+        """How many children there may be."""
+        return self.lanes.limits
+
+    @property
+    def keys(self) -> Collection[str]:
+        """The permission keys of the tools that there are."""
+        return {tool.key for tool in self.tools.values()}
 
     def agent(self, name: str, root: str | None) -> AgentSpec:
         """Raises NotFound, or InvalidConfig when its file is wrong."""
@@ -126,8 +150,8 @@ class World:
         if self.expand is None or opened is None:
             return content, {}
         try:
-            agent = self.agent(state.agent, opened.root)
-            rules = [agent.rules, *self.rules(opened.root)]
+            found = await self._rules(state, await self.above(state))
+            rules = [source for sources in found for source in sources]
         except MagyError:
             return content, {}  # the turn will say what is wrong with them
         return await self.expand(opened.root or opened.cwd, content, rules)
@@ -143,20 +167,31 @@ class World:
         """Not kept: they are large, and the next request may not need them."""
         return await self.store.blobs(list(hashes)) if hashes else {}
 
+    async def above(self, state: State) -> Sequence[State]:
+        """The sessions above it, its parent first. Raises NotFound when one was deleted."""
+        if self.children is None or state.opened is None or state.opened.parent is None:
+            return ()
+        return await self.children.above(state.opened.parent)
+
     async def briefing(self, state: State) -> tuple[Briefed, dict[Hash, bytes]]:
         """What enters the prompts of a session from here on, as things stand now."""
         root = state.opened.root if state.opened else None
-        agent = self.agent(state.agent, root)
+        agent, above = self.agent(state.agent, root), await self.above(state)
         settings, models = self.settings(root), self.models(root)
-        model = state.model or agent.model or await models.default()
-        sources = [agent.rules, *self.rules(root)]
-        blobs: dict[Hash, bytes] = {}
-        sections = [("agent", agent.prompt)]
-        for context in self.contexts:
-            sections.extend(await context(state))
+        model, temperature = inherited(above, self)
+        model = state.model or agent.model or model or await models.default()
+        rules = await self._rules(state, above)
         style = edit_style(model) if settings.edits == "auto" else settings.edits
         tools = [tool for tool in self.tools.values() if tool.style in ("", style)]
-        offered = [tool for tool in tools if self._offered(tool, agent, sources)]
+        deeper = self.limits.depth - len(above) if self.children else 0
+        offered = [tool for tool in tools if self._offered(tool, agent, rules, deeper)]
+        blobs: dict[Hash, bytes] = {}
+        sections = [("agent", agent.prompt)]
+        if above:
+            parental = any(tool.parental for tool in offered)
+            sections.append(("child", told(state, above, deeper if parental else 0)))
+        for context in self.contexts:
+            sections.extend(await context(state))
         return Briefed(
             agent=agent.name,
             model=model,
@@ -164,12 +199,17 @@ class World:
             tools=tuple(_section(tool.name, self._schema(tool), blobs) for tool in offered),
             readers=tuple(tool.name for tool in offered if tool.effect == "read"),
             final=tuple(tool.name for tool in offered if tool.final),
-            rules=put(json.dumps([s.model_dump(mode="json") for s in sources]), blobs),
+            rules=put(as_text(rules[0]), blobs),
             **_sizes(settings, models.facts(model)),
             thinking_tokens=settings.thinking_tokens,
-            temperature=agent.temperature,
-            limits=settings.limits,
+            temperature=temperature if agent.temperature is None else agent.temperature,
+            limits=caps(state, above, settings.limits),
         ), blobs
+
+    async def _rules(self, state: State, above: Sequence[State]) -> list[Sequence[Ruleset]]:
+        """Its own as it would be briefed with them now, and those of each session above it."""
+        found = await levels(self, state, above)
+        return [await sources(self, state), *(level.sources for level in found[1:])]
 
     def _schema(self, tool: Tool) -> str:
         """Tools are made once and never change."""
@@ -177,16 +217,20 @@ class World:
             self._schemas[tool.name] = schema_text(tool)
         return self._schemas[tool.name]
 
-    def _offered(self, tool: Tool, agent: AgentSpec, sources: Sequence[Ruleset]) -> bool:
+    def _offered(
+        self, tool: Tool, agent: AgentSpec, levels: Sequence[Sequence[Ruleset]], deeper: int
+    ) -> bool:
         """E101: the agent's list of tools and the rules together. To list one tool that edits is to
         list all of them: which one it is depends on the model. What an editor must help with needs
-        one that can."""
+        one that can; what is for parents, that there may be children."""
+        if tool.effect == "agent" and (self.children is None or (tool.parental and deeper <= 0)):
+            return False
         if tool.needs and (self.editor is None or tool.needs not in self.editor.knows):
             return False
         listed = tool.name in (agent.tools or ()) or (agent.tools is None and not tool.final)
         if tool.style and agent.tools is not None:
             listed = any(name in agent.tools for name, t in self.tools.items() if t.style)
-        return listed and not withholds(sources, tool.key)
+        return listed and not any(withholds(sources, tool.key) for sources in levels)
 
     async def project(self, root: str | None) -> Project:
         return await read_project(self.store, root)

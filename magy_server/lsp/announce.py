@@ -8,9 +8,10 @@ A listener of the engine. For an editor that knows no `magy/*` it also asks perm
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
+from magy_server.core import family
 from magy_server.core.events import (
     Admitted,
     Answered,
@@ -23,11 +24,14 @@ from magy_server.core.events import (
     Opened,
     Resumed,
 )
+from magy_server.core.harmless import harmless
 from magy_server.core.state import State
 from magy_server.core.updates import interaction
+from magy_server.engine import kin
 from magy_server.engine.engine import Engine
 from magy_server.engine.summary import title
 from magy_server.lsp import present, wire
+from magy_server.lsp.family_present import located, path
 
 CHOICES = ("Allow once", "Allow for this session", "Refuse")
 
@@ -58,7 +62,7 @@ class Announcer:
         knows_magy: bool,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
-        self.engine: Engine | None = None
+        self._engine: Engine | None = None
         self._client = client
         self._knows_magy = knows_magy
         self._notify = notify
@@ -68,10 +72,16 @@ class Announcer:
         self._open: dict[str, set[str]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
+    def attach(self, engine: Engine) -> Callable[[], None]:
+        """What any process deletes is told, until what this returns is called."""
+        self._engine = engine
+        return engine.world.bus.subscribe(kin.DELETED, self._deleted)
+
     @property
     def running(self) -> Sequence[str]:
-        """The sessions that have a turn now, in the order in which these began."""
-        return list(self._running)
+        """The sessions that have a turn now, in the order in which these began; not children, which
+        stop with who spawned them."""
+        return [id for id in self._running if family.parent(id) is None]
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         session_id = state.stream.removeprefix("session/")
@@ -93,17 +103,43 @@ class Announcer:
     def _opened(self, state: State, session_id: str, asked: Asked, at: float) -> None:
         self._open.setdefault(session_id, set()).add(asked.id)
         if self._knows_magy:
-            question = {**interaction(asked), "agent": state.agent, "at": at}
-            opened = present.interaction(session_id, question)
-            self._changed(wire.InteractionChanged(session_id=session_id, opened=[opened]))
+            about = {**interaction(asked), "agent": state.agent, "at": at}
+            question = present.interaction(session_id, about)
+            if family.parent(session_id) is not None:
+                self._spawn(self._opened_below(question))
+                return
+            step = wire.PathStep(session_id=session_id, agent=state.agent, name=title(state))
+            self._say_opened(located(question, [step]))
         else:
             self._asking[asked.id] = self._spawn(self._ask(session_id, asked))
+
+    async def _opened_below(self, question: wire.Interaction) -> None:
+        """A child asks: who is above it has to be looked up."""
+        steps = await self._path(question.session_id)
+        if question.interaction_id in self._open.get(question.session_id, ()):
+            self._say_opened(located(question, steps))
+
+    def _say_opened(self, question: wire.Interaction) -> None:
+        session_id = question.session_id
+        self._changed(wire.InteractionChanged(session_id=session_id, opened=[question]))
+
+    async def _path(self, session_id: str) -> list[wire.PathStep]:
+        return await path(self._engine.world.store, session_id) if self._engine else []
 
     def _close(self, state: State, session_id: str) -> None:
         """Questions of calls that ended unanswered."""
         gone = [id for id in self._open.get(session_id, ()) if id not in state.questions]
         if gone:
             self._resolved(session_id, gone)
+
+    def _deleted(self, message: Mapping[str, Any]) -> None:
+        session_id = str(message["session"])
+        open = self._open.pop(session_id, set())
+        if ids := sorted(open.union(map(str, message["questions"]))):
+            self._resolved(session_id, ids)
+        self._ended(session_id, "deleted")
+        if self._knows_magy:
+            self._notify("magy/session/listChanged", {"sessionId": session_id})
 
     def _resolved(self, session_id: str, ids: list[str]) -> None:
         self._open.get(session_id, set()).difference_update(ids)
@@ -120,11 +156,14 @@ class Announcer:
     async def _ask(self, session_id: str, asked: Asked) -> None:
         """Permission in an editor without Magy code (G001)."""
         choices = CHOICES if asked.remember else (CHOICES[0], CHOICES[2])
-        choice = await self._client.choose(f"{asked.title}\n({asked.rule})", choices)
+        who = ""
+        if family.parent(session_id) is not None:
+            who = f"{_who(await self._path(session_id))} asks:\n"
+        choice = await self._client.choose(f"{who}{asked.title}\n({asked.rule})", choices)
         self._asking.pop(asked.id, None)
-        if choice is None or self.engine is None:
+        if choice is None or self._engine is None:
             return
-        await self.engine.answer(
+        await self._engine.answer(
             session_id,
             asked.id,
             allow=choice != CHOICES[2],
@@ -143,9 +182,12 @@ class Announcer:
             case Judged() if progress := self._progress.get(session_id):
                 progress.report(event.facts.title)
             case Ended():
-                self._running.pop(session_id, None)
-                if progress := self._progress.pop(session_id, None):
-                    progress.end(event.stop.replace("_", " "))
+                self._ended(session_id, event.stop.replace("_", " "))
+
+    def _ended(self, session_id: str, how: str) -> None:
+        self._running.pop(session_id, None)
+        if progress := self._progress.pop(session_id, None):
+            progress.end(how)
 
     def _begin(self, state: State, session_id: str, turn: str) -> None:
         about = f"Magy: {title(state)}" if title(state) else "Magy"
@@ -165,8 +207,14 @@ class Announcer:
             progress.end()
 
     async def _cancel(self, session_id: str, turn: str) -> None:
-        if self.engine is not None:
-            await self.engine.cancel(session_id, turn)
+        if self._engine is not None:
+            await self._engine.cancel(session_id, turn)
+
+
+def _who(steps: Sequence[wire.PathStep]) -> str:
+    """A child and its parent, for people: "explore (look around), child of build (fix it)"."""
+    named = [f"{step.agent} ({step.name})" if step.name else step.agent for step in steps[-2:]]
+    return harmless(", child of ".join(reversed(named)))
 
 
 def _lists(entry: Entry) -> bool:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from magy_server.core.errors import NotFound, StoreError
+from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
 from magy_server.core.state import State
-from magy_server.engine.engine import FRESH, Engine, stream_of
+from magy_server.engine.engine import Engine, Outcome, stream_of
 from magy_server.engine.follow import PAGE
+from magy_server.engine.runner import FRESH
 from magy_server.engine.session import Session
 from magy_server.lsp.command_wire import Prompted, Prompting
 from magy_server.lsp.documents import canonical
@@ -106,10 +107,18 @@ class Asking:
             first = next(iter(self._roots), None)
             return Whereabouts(first, first or self._scratch)
         folder = os.path.dirname(path)
-        around = (root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
-        if root := max(around, key=len, default=None):
+        if root := self._around(folder):
             return Whereabouts(root, root)
         return Whereabouts(*place(folder, ())) if os.path.isdir(folder) else self.where(None)
+
+    def foreign(self, uri: str) -> bool:
+        """Whether it is a file in none of the editor's folders, if there are any."""
+        path = canonical(uri)
+        return bool(self._roots) and path is not None and not self._around(os.path.dirname(path))
+
+    def _around(self, folder: str) -> str | None:
+        around = (root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
+        return max(around, key=len, default=None)
 
     async def new(self, where: Whereabouts, agent: str = "") -> str:
         session_id = f"{self._prefix}-{secrets.token_hex(6)}"
@@ -173,11 +182,23 @@ class Asking:
             session_id = await self._asked_before(where, asked.message_id)
         session_id = session_id or await self.session(where, agent)
         message_id = asked.message_id or f"m-{secrets.token_hex(8)}"
-        outcome = await self._engine.prompt(session_id, message_id, content, asked.delivery)
+        outcome = await self._prompt(session_id, message_id, content, asked.delivery)
         self.used(session_id)
         if outcome != "known":
             self.follow(session_id, message_id)
         return Prompted(session_id=session_id, message_id=message_id)
+
+    async def _prompt(
+        self, session_id: str, message_id: str, content: Sequence[Content], delivery: str
+    ) -> Outcome:
+        """The same command again is harmless, though what it makes of the files may be another
+        text by now."""
+        try:
+            return await self._engine.prompt(session_id, message_id, content, delivery)
+        except InvalidRequest as error:
+            if error.reason != "key_used":
+                raise
+            return "known"
 
     def follow(self, session_id: str, message_id: str) -> None:
         """Tells how the turn ends that this prompt enters."""

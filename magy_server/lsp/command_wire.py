@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from magy_server.lsp import names
+from magy_server.lsp.child_wire import ChildClosed, ChildListResult, SpawnKey
 from magy_server.lsp.editor_wire import Diagnostic, Uri, those
 from magy_server.lsp.methods import Method
 from magy_server.lsp.review_wire import Range
 from magy_server.lsp.rewrite_wire import RewriteCommand
-from magy_server.lsp.wire import Id, Prose, Wire
+from magy_server.lsp.shapes import Id, Prose, Wire
 
 MOST = 50
 """Diagnostics that one prompt gives."""
@@ -75,6 +76,32 @@ class NewMade(Wire):
     session_id: str
 
 
+class SpawnRun(Wire):
+    text: Prose = Field(min_length=1, description="The task")
+    session_id: Id | None = Field(default=None, description=f"Of the parent. {_WHICH}")
+    request_key: SpawnKey | None = Field(
+        default=None, description="The same again is the same child; null: a new one"
+    )
+    agent: str = Field(default="", description='"": the parent\'s')
+    name: Annotated[Prose, Field(max_length=80)] = ""
+    uri: Uri | None = Field(default=None, description="With it, lines of this file are given")
+    range: Range | None = None
+
+
+class Spawned(Wire):
+    session_id: str
+    parent_session_id: str
+
+
+class ChildrenRun(Wire):
+    session_id: Id | None = Field(default=None, description="Left out: the one used last")
+
+
+class CloseRun(Wire):
+    session_id: Id
+    mode: Literal["finish", "cancel"] = "finish"
+
+
 class ShowRun(Wire):
     session_id: Id | None = Field(default=None, description="Left out: the one used last")
 
@@ -94,5 +121,12 @@ COMMANDS = (
     Method(names.CANCEL, CancelRun, Cancelled, "Stop a running turn."),
     Method(names.NEW, NewRun, NewMade,
            "Make a session; what follows without a `sessionId` goes there."),
-    Method(names.SHOW, ShowRun, Shown, "Show a session's transcript, as Markdown."),
+    Method(names.SHOW, ShowRun, Shown,
+           "Show a session's transcript, as Markdown, with the way to those of its children."),
+    Method(names.SPAWN, SpawnRun, Spawned,
+           "Start a child of a session on a task. Answers at once; how it ends is told."),
+    Method(names.CHILDREN, ChildrenRun, ChildListResult,
+           "The children of a session; they are also said in a window."),
+    Method(names.CLOSE, CloseRun, ChildClosed,
+           "A child takes nothing more, nor those below it; `cancel` stops them as well."),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from magy_server.lsp.documents import LiveWorkspace, canonical, column, split_li
 from magy_server.lsp.knowledge import problem
 from magy_server.lsp.reach import Reach
 from magy_server.lsp.review_wire import Position, Range
-from magy_server.lsp.wire import Block, LinkBlock, ResourceBlock, TextResource
+from magy_server.lsp.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.tools.live import load
 from magy_server.tools.paths import Place
 from magy_server.tools.problems import said

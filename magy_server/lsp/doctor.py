@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from magy_server.lsp import editor_wire as wire
-from magy_server.lsp.wire import parsed
+from magy_server.lsp.shapes import parsed
 
 Status = Literal["ok", "warn", "fail", "info"]
 _STATUS: Mapping[str, Status] = {"ok": "ok", "note": "info", "warning": "warn", "problem": "fail"}

@@ -8,17 +8,20 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from magy_server.core import family
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
+from magy_server.engine import kin
 from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.options import choices
 from magy_server.engine.pages import Attached
 from magy_server.engine.summary import summarise
 from magy_server.engine.trust import Trust
-from magy_server.lsp import present, wire
+from magy_server.lsp import child_wire, family_present, present, wire
+from magy_server.lsp.child_news import ChildNews
 from magy_server.lsp.methods import CLIENT_TO_SERVER, Method
 from magy_server.lsp.outbox import Outbox
+from magy_server.lsp.shapes import Empty, SessionParams, Wire, parsed
 from magy_server.lsp.subscription import Subscription, page
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -37,6 +40,7 @@ class Door:
         scratch: str,
         client: str,
         groups: Mapping[str, object],
+        news: ChildNews,
     ) -> None:
         self._engine = engine
         self._trust = trust
@@ -45,6 +49,7 @@ class Door:
         self._scratch = scratch
         self._client = client
         self._groups = groups
+        self._news = news
         self._subscriptions: dict[str, Subscription] = {}
         self._opening: dict[str, asyncio.Event] = {}
 
@@ -58,14 +63,14 @@ class Door:
         owner, verb_name = (
             (self._groups[group], verb_name) if group in self._groups else (self, name)
         )
-        verb: Callable[[Any], Awaitable[wire.Wire | None]] = getattr(owner, verb_name)
+        verb: Callable[[Any], Awaitable[Wire | None]] = getattr(owner, verb_name)
 
         async def handle(params: dict[str, Any]) -> Any:
-            asked = wire.parsed(method.params, params, method.name)
+            asked = parsed(method.params, params, method.name)
             if opening := self._opening.get(getattr(asked, "session_id", None) or ""):
                 await opening.wait()  # requests may follow `session/new` without waiting for it
             result = await verb(asked)
-            return (result or wire.Empty()).model_dump(mode="json", by_alias=True)
+            return (result or Empty()).model_dump(mode="json", by_alias=True)
 
         return handle
 
@@ -73,6 +78,7 @@ class Door:
         for subscription in self._subscriptions.values():
             subscription.close()
         self._subscriptions.clear()
+        self._news.close()
 
     def subscribed(self, session_id: str) -> bool:
         return session_id in self._subscriptions
@@ -129,9 +135,10 @@ class Door:
             await self._engine.resume(params.session_id)
         return result
 
-    async def session_unsubscribe(self, params: wire.SessionParams) -> None:
+    async def session_unsubscribe(self, params: SessionParams) -> None:
         if subscription := self._subscriptions.pop(params.session_id, None):
             subscription.close()
+            self._news.leave(params.session_id)
 
     async def session_events(self, params: wire.EventsParams) -> wire.EventsResult:
         found = await self._engine.events(
@@ -156,13 +163,18 @@ class Door:
         cancelled = await self._engine.cancel(params.session_id, params.turn_id)
         return wire.CancelResult(cancelled=cancelled)
 
-    async def session_close(self, params: wire.SessionParams) -> None:
+    async def session_close(self, params: SessionParams) -> None:
         await self._engine.close(params.session_id)
         await self.session_unsubscribe(params)
 
-    async def session_delete(self, params: wire.SessionParams) -> wire.DeleteResult:
-        await self.session_unsubscribe(params)
-        return wire.DeleteResult(deleted=await self._engine.delete(params.session_id))
+    async def session_delete(self, params: SessionParams) -> wire.DeleteResult:
+        """What becomes of its children is told before it is left."""
+        gone = params.session_id
+        deleted = await self._engine.delete(gone)
+        for one in [*self._subscriptions]:
+            if one == gone or family.is_below(one, gone):
+                await self.session_unsubscribe(SessionParams(session_id=one))
+        return wire.DeleteResult(deleted=deleted)
 
     async def session_fork(self, params: wire.ForkParams) -> wire.NewResult:
         session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
@@ -177,7 +189,7 @@ class Door:
     async def session_compact(self, params: wire.CompactParams) -> None:
         await self._engine.compact(params.session_id, params.focus)
 
-    async def session_summarize(self, params: wire.SessionParams) -> wire.SummaryResult:
+    async def session_summarize(self, params: SessionParams) -> wire.SummaryResult:
         return wire.SummaryResult(text=await self._engine.summary(params.session_id))
 
     # --- the queue ------------------------------------------------------------------------------
@@ -205,13 +217,20 @@ class Door:
         ]
         return wire.AgentsResult(agents=agents)
 
+    async def agent_health(self, params: Empty) -> child_wire.AgentHealthResult:
+        supervisor = self._engine.world.supervisor
+        found = supervisor.health() if supervisor else ()
+        return child_wire.AgentHealthResult(agents=[family_present.health(one) for one in found])
+
     async def interaction_list(self, params: wire.InteractionsParams) -> wire.InteractionsResult:
+        store = self._engine.world.store
         if params.session_id is not None:
-            infos: Sequence[StreamInfo] = [await self._engine.info(params.session_id)]
+            info = await self._engine.info(params.session_id)
+            infos = [info, *(await kin.below(store, params.session_id))]
         else:
-            infos = await self._engine.asking()
-        found = [question for info in infos for question in present.interactions(info)]
-        return wire.InteractionsResult(interactions=found)
+            infos = list(await self._engine.asking())
+        asked = await family_present.questions(store, infos)
+        return wire.InteractionsResult(interactions=asked)
 
     async def interaction_respond(self, params: wire.RespondParams) -> wire.RespondResult:
         accepted = await self._engine.answer(
@@ -252,6 +271,8 @@ class Door:
         """One subscription a session: subscribing again starts anew from there."""
         if old := self._subscriptions.pop(session_id, None):
             old.close()
+        else:
+            self._news.follow(session_id)
         session = self._engine.runner.watch(stream_of(session_id))
         session.want_partials()
         subscription = Subscription(self._engine, session, self._outbox, cursor)
@@ -266,7 +287,11 @@ class Door:
         about = {**info.summary}
         about["options"] = await self._engine.options(about.get("options", {}), info.root)
         shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
-        return present.summary(shown, choices(self._engine.world, info.root))
+        summary = present.summary(shown, choices(self._engine.world, info.root))
+        store = self._engine.world.store
+        infos = [info, *(await kin.below(store, kin.id_of(info)))]
+        asked = await family_present.questions(store, infos)
+        return family_present.with_children(summary, infos, asked)
 
     async def _options(self, state: State) -> list[wire.ConfigOption]:
         root = state.opened.root if state.opened else None

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from magy_server.lsp.review_wire import Position, Range
-from magy_server.lsp.wire import Block, Id, Prose, Wire
+from magy_server.lsp.shapes import Block, Id, Prose, Wire
 
 MOST = 1_000
 """Diagnostics, locations, symbols and open files of one message that are looked at."""

@@ -94,6 +94,7 @@ class Front:
         from lsprotocol.types import MessageType
 
         from magy_server.lsp.announce import Announcer
+        from magy_server.lsp.child_news import ChildNews
         from magy_server.lsp.door import Door
         from magy_server.lsp.plain import Home
         from magy_server.lsp.surface import Surface
@@ -105,7 +106,7 @@ class Front:
         roots = _roots(server)
         compose = self._compose()(roots, about.settings, editor, [announcer])
         engine, trust = await self._stack.enter_async_context(compose)
-        announcer.engine = engine
+        self._stack.callback(announcer.attach(engine))
         engine.runner.broken = lambda stream, sentence: _say_broken(server, stream, sentence)
         outbox = server.connection.outbox
         scratch = self._scratch()
@@ -114,7 +115,8 @@ class Front:
             lambda: announcer.running,
         )  # fmt: skip
         surface = self._surface = Surface(server, engine, editor, about, home, spawn, self._examine)
-        self._door = Door(engine, trust, outbox, roots, scratch, about.client, surface.groups)
+        news = ChildNews(engine.world, notify, spawn)
+        self._door = Door(engine, trust, outbox, roots, scratch, about.client, surface.groups, news)
         self._resuming = server.connection.spawn(_resume(engine, roots))
         for root in roots:
             if ignored := trust.ignored(root):

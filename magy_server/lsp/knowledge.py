@@ -27,8 +27,8 @@ from magy_server.core.knowledge import (
 from magy_server.lsp import editor_wire as wire
 from magy_server.lsp.documents import LiveWorkspace, canonical, units
 from magy_server.lsp.review_wire import Position, Range
+from magy_server.lsp.shapes import Wire
 from magy_server.lsp.transport import Connection
-from magy_server.lsp.wire import Wire
 
 SECONDS = 10.0
 """In which an editor tells what it knows, or has not."""

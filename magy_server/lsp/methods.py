@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from magy_server.lsp import child_wire as child
 from magy_server.lsp import editor_wire as editor
 from magy_server.lsp import review_wire as review
 from magy_server.lsp import rewrite_wire as rewrite
+from magy_server.lsp.shapes import Empty, SessionParams, Wire
 from magy_server.lsp.wire import (
     AgentsParams,
     AgentsResult,
@@ -17,7 +19,6 @@ from magy_server.lsp.wire import (
     ConfigResult,
     DeleteResult,
     DropParams,
-    Empty,
     EventsParams,
     EventsResult,
     ForkParams,
@@ -39,14 +40,12 @@ from magy_server.lsp.wire import (
     RespondResult,
     SaveParams,
     SaveResult,
-    SessionParams,
     SessionUpdate,
     SubscribeParams,
     SubscribeResult,
     SummaryResult,
     TrustParams,
     TrustResult,
-    Wire,
     WithdrawParams,
     WithdrawResult,
 )
@@ -90,6 +89,22 @@ CLIENT_TO_SERVER = (
     Method("magy/session/summarize", SessionParams, SummaryResult,
            "A summary of the session as for a pull request. Takes as long as the model does."),
     Method("magy/agent/list", AgentsParams, AgentsResult, "The agents a person may choose."),
+    Method("magy/agent/health", Empty, child.AgentHealthResult,
+           "How the agents of this process are; asks no model."),
+    Method("magy/child/spawn", child.ChildSpawnParams, child.ChildSpawned,
+           "Start a child of a session on a task, with at most its permissions. Answers at once."),
+    Method("magy/child/send", child.ChildSendParams, child.ChildSent,
+           "A message to an agent: a prompt, data for machines, or a signal."),
+    Method("magy/child/wait", child.ChildWaitParams, child.ChildWaited,
+           "Wait until any or all of some children rest. A time-out cancels nothing, and nothing "
+           "is missed between two waits. May be cancelled."),
+    Method("magy/child/list", child.ChildListParams, child.ChildListResult,
+           "The children of a session, or all, parents before their own children."),
+    Method("magy/child/close", child.ChildCloseParams, child.ChildClosed,
+           "A child takes nothing more; its log stays. Closing it again changes nothing."),
+    Method("magy/child/limits", child.ChildLimitsParams, child.ChildLimits,
+           "How deep and how many children may be, and how many there are; may be changed while "
+           "they run."),
     Method("magy/interaction/list", InteractionsParams, InteractionsResult, "Open questions."),
     Method("magy/interaction/respond", RespondParams, RespondResult,
            "Answer a question; the first answer wins."),
@@ -135,6 +150,10 @@ SERVER_TO_CLIENT = (
     Method("magy/session/update", SessionUpdate, None, "An event or a delta of a subscription."),
     Method("magy/interaction/changed", InteractionChanged, None,
            "Questions were opened or resolved, in any session of this workspace."),
+    Method("magy/child/changed", child.ChildChanged, None,
+           "A child began, rests, asks, has a result or was closed: how it is now. Sent for the "
+           "trees of which this connection is subscribed to any session; what comes in a burst is "
+           "said once."),
     Method("magy/review/changed", review.ReviewChanged, None,
            "Decisions, edits, or typing that has paused changed what is pending in these files. "
            "Sent to who announced `review` or `interactions`."),

@@ -18,7 +18,9 @@ from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.actions import CodeActions, Known
 from magy_server.lsp.answers import Answers, Screen
 from magy_server.lsp.asking import Asking
+from magy_server.lsp.children import ChildVerbs
 from magy_server.lsp.front import Announced
+from magy_server.lsp.plain_children import PlainChildren
 from magy_server.lsp.plain_commands import PlainCommands
 from magy_server.lsp.plain_review import Command, PlainReview
 from magy_server.lsp.pointing import Pointing
@@ -62,6 +64,7 @@ class Plain:
         review: PlainReview,
         pointing: Pointing,
         rewrite: Command,
+        children: ChildVerbs,
     ) -> None:
         self._server = server
         self._home = home
@@ -84,6 +87,10 @@ class Plain:
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
         )  # fmt: skip
         self._commands = PlainCommands(self._asking, known, pointing, answers, rewrite)
+        self._children = PlainChildren(
+            children, self._asking, pointing,
+            lambda text: self._show(f"Magy: {text}", MessageType.Info),
+        )  # fmt: skip
         for root in (*home.roots, None):
             spawn(known.learn(root))
         spawn(self._transcripts.tidy())
@@ -100,7 +107,7 @@ class Plain:
         }
 
     def commands(self) -> Mapping[str, Command]:
-        return {**self._review.commands(), **self._commands.commands()}
+        return {**self._review.commands(), **self._commands.commands(), **self._children.commands()}
 
     def noting(self, methods: Mapping[str, Handler]) -> Mapping[str, Handler]:
         """The same methods, but that commands without a session go to the one used last."""

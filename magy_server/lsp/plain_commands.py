@@ -4,9 +4,8 @@ comes of them shows as progress, as questions, as edits, and at the end as a tex
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, TypeVar
 
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
@@ -16,14 +15,12 @@ from magy_server.lsp import names
 from magy_server.lsp.actions import Known
 from magy_server.lsp.answers import Answers
 from magy_server.lsp.asking import Asking
+from magy_server.lsp.plain_command import Command, command
 from magy_server.lsp.pointing import Pointed, Pointing, empty
-from magy_server.lsp.wire import Wire, parsed
+from magy_server.lsp.shapes import Wire
 
 _MENTION = re.compile(r"(?<![\w.@/\\+-])@")
 """What begins a mention where it stands."""
-
-Command = Callable[[list[Any]], Awaitable[Any]]
-P = TypeVar("P", bound=Wire)
 
 
 class PlainCommands:
@@ -45,12 +42,12 @@ class PlainCommands:
 
     def commands(self) -> Mapping[str, Command]:
         return {
-            names.RUN: _command(names.RUN, wire.ActionRun, self._run),
-            names.PROMPT: _command(names.PROMPT, wire.PromptRun, self._prompt),
+            names.RUN: command(names.RUN, wire.ActionRun, self._run),
+            names.PROMPT: command(names.PROMPT, wire.PromptRun, self._prompt),
             names.REWRITE: self._rewrite_command,
-            names.CANCEL: _command(names.CANCEL, wire.CancelRun, self._cancel),
-            names.NEW: _command(names.NEW, wire.NewRun, self._new),
-            names.SHOW: _command(names.SHOW, wire.ShowRun, self._show),
+            names.CANCEL: command(names.CANCEL, wire.CancelRun, self._cancel),
+            names.NEW: command(names.NEW, wire.NewRun, self._new),
+            names.SHOW: command(names.SHOW, wire.ShowRun, self._show),
         }
 
     async def _run(self, asked: wire.ActionRun) -> Wire:
@@ -115,14 +112,3 @@ def _check(spec: ActionSpec, asked: wire.ActionRun, pointed: Pointed) -> None:
         raise InvalidRequest(
             f"There is no word at {pointed.place} that {spec.id!r} could be about."
         )
-
-
-def _command(name: str, model: type[P], verb: Callable[[P], Awaitable[Wire]]) -> Command:
-    async def run(given: list[Any]) -> Any:
-        argument = given[0] if given else {}
-        if len(given) > 1 or type(argument) is not dict:
-            raise InvalidRequest(f"{name} takes one argument, an object. See docs/protocol.md.")
-        found = await verb(parsed(model, argument, name))
-        return found.model_dump(mode="json", by_alias=True)
-
-    return run

@@ -12,8 +12,8 @@ from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.lsp import lenses, names
 from magy_server.lsp import review_wire as wire
 from magy_server.lsp.review import ReviewVerbs, View
+from magy_server.lsp.shapes import parsed
 from magy_server.lsp.transport import Handler
-from magy_server.lsp.wire import parsed
 
 COMMANDS = "workspace/executeCommand"
 PATIENCE = 2.0

@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from magy_server.core import family
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
-from magy_server.lsp import wire
+from magy_server.lsp import shapes, wire
 from magy_server.tools.pictures import picture
 
 
 def session_info(info: StreamInfo) -> wire.SessionInfo:
     about = info.summary
+    session_id = info.stream.removeprefix("session/")
     return wire.SessionInfo(
-        session_id=info.stream.removeprefix("session/"),
+        session_id=session_id,
+        parent_session_id=family.parent(session_id),
         cwd=about.get("cwd", ""),
         root=info.root,
         title=about.get("title") or None,
@@ -74,20 +77,20 @@ def config_options(
     ]
 
 
-def content(blocks: Sequence[wire.Block]) -> tuple[list[Content], dict[Hash, bytes]]:
+def content(blocks: Sequence[shapes.Block]) -> tuple[list[Content], dict[Hash, bytes]]:
     """And the pictures in it. Raises InvalidRequest when there is nothing to say, or a picture is
     none."""
     found: list[Content] = []
     blobs: dict[Hash, bytes] = {}
     for block in blocks:
         match block:
-            case wire.TextBlock():
+            case shapes.TextBlock():
                 found.append(Text(text=block.text))
-            case wire.LinkBlock():
+            case shapes.LinkBlock():
                 found.append(Link(uri=block.uri, name=block.name))
-            case wire.ResourceBlock():
+            case shapes.ResourceBlock():
                 found.append(Embedded(uri=block.resource.uri, text=block.resource.text))
-            case wire.ImageBlock():
+            case shapes.ImageBlock():
                 data = _decoded(block.data)
                 image = picture(data, (block.uri or "").rpartition("/")[2])
                 found.append(image)

@@ -14,14 +14,15 @@ from magy_server.core.harmless import one_line
 from magy_server.core.ports import StreamInfo
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.engine import FRESH, Engine, stream_of
+from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.rewriting import AGENT, MESSAGE, Place, Rewriting, session_of
+from magy_server.engine.runner import FRESH
 from magy_server.lsp import rewrite_wire as wire
 from magy_server.lsp.documents import LiveWorkspace, Positions
 from magy_server.lsp.outbox import Outbox
 from magy_server.lsp.places import paths_of
 from magy_server.lsp.rewrite_drafts import About, Drafts
-from magy_server.lsp.wire import parsed
+from magy_server.lsp.shapes import parsed
 
 PlaceOf = Callable[[str], tuple[str, str]]
 """Absolute directory -> (workspace root, the directory), canonical; raises InvalidRequest."""
@@ -80,7 +81,9 @@ class RewriteVerbs:
         """Shows what a process that died had begun in this workspace, and this one goes on with."""
         now = self._engine.world.clock.now()
         for root in self._roots:
-            page = await self._engine.world.store.streams("session/", root=root, limit=200)
+            page = await self._engine.world.store.streams(
+                "session/", root=root, flat=True, limit=200
+            )
             for info in page.items:
                 if _left_open(info) and now - info.updated < FRESH:
                     await self._resumed(info.stream)

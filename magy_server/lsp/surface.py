@@ -14,6 +14,7 @@ from magy_server.engine.engine import Engine
 from magy_server.engine.reviews import Reviews
 from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.checkpoints import CheckpointVerbs
+from magy_server.lsp.children import ChildVerbs
 from magy_server.lsp.context import ContextVerbs
 from magy_server.lsp.doctor import Examine
 from magy_server.lsp.door import place
@@ -63,25 +64,24 @@ class Surface:
         self.rewrites = _rewrites(server, engine, about, roots)
         reach = Reach(engine.world, roots)
         contexts = ContextVerbs(server.workspace, editor, reach)
+        children = ChildVerbs(engine, about.client)
         self.plain = Plain(
             server, engine, about, home, spawn, can, review,
-            Pointing(server.workspace, contexts, reach), self.rewrites.command,
+            Pointing(server.workspace, contexts, reach), self.rewrites.command, children,
         )  # fmt: skip
         self.groups: Mapping[str, object] = {
             "review": verbs,
+            "child": children,
             "rewrite": self.rewrites,
             "checkpoint": CheckpointVerbs(engine),
             "edit": _edits(engine, reviews, files, about, roots),
             **knowing(engine, editor, reach, contexts, spawn, examine),
         }
         self._shows = can.show_document
+        notify = server.connection.notify if about.interactions or about.review else None
+        lenses = about.lenses and can.refresh_lenses
         self._news = ReviewNews(
-            view,
-            server.connection.notify if about.interactions or about.review else None,
-            server.connection.request,
-            spawn,
-            lenses=about.lenses and can.refresh_lenses,
-            texts=review.texts,
+            view, notify, server.connection.request, spawn, lenses=lenses, texts=review.texts
         )
         server.workspace.touched = self._news.touched
         spawn(view.learn())

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from magy_server.core import family
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.events import Entry, Hash, Prompted
 from magy_server.core.markdown import Markdown, shown_blobs
+from magy_server.engine import kin
 from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.session import Session
 from magy_server.lsp.places import SCHEME
+from magy_server.lsp.relations import relations
 
 LOG = logging.getLogger(__name__)
 REFRESH = "workspace/textDocumentContent/refresh"
@@ -72,8 +75,8 @@ class Transcripts:
         self._held: dict[str, _Transcript] = {}
         self._shown: dict[str, _Shown] = {}
 
-    async def text(self, session_id: str) -> str:
-        """Raises NotFound."""
+    async def text(self, session_id: str, link: Callable[[str], str] = uri_of) -> str:
+        """`link`: session id -> what a reader follows to its text. Raises NotFound."""
         try:
             info = await self._engine.info(session_id)
         except NotFound:  # it may have been deleted anywhere
@@ -87,7 +90,7 @@ class Transcripts:
         self._held[session_id] = held
         while len(self._held) > HELD:
             del self._held[next(iter(self._held))]
-        return await held.text()
+        return await held.text() + await relations(self._engine.world.store, session_id, link)
 
     async def shown(self, session_id: str) -> str:
         """The text, for an editor that is refreshed from now on as it grows."""
@@ -101,8 +104,14 @@ class Transcripts:
         return await self.text(session_id)
 
     async def file(self, session_id: str) -> Path:
-        """Written anew, for nobody else to read. Raises NotFound, MagyError."""
-        text = await self.text(session_id)
+        """Written anew, for nobody else to read, and with it those of its children. Raises
+        NotFound, MagyError."""
+        for info in await kin.below(self._engine.world.store, session_id):
+            await self._file(kin.id_of(info))
+        return await self._file(session_id)
+
+    async def _file(self, session_id: str) -> Path:
+        text = await self.text(session_id, lambda id: quote(_name(id)))
         return await asyncio.to_thread(_write, self._folder, _name(session_id), text)
 
     def latest(self, session_id: str) -> int:
@@ -111,11 +120,15 @@ class Transcripts:
         return held.latest if held else 0
 
     def forget(self, session_id: str) -> None:
-        """The session was deleted: nothing of it stays, no file either."""
-        self._held.pop(session_id, None)
-        if shown := self._shown.pop(session_id, None):
-            shown.close()
+        """The session was deleted, and its children: nothing of it stays, no file either."""
+        below = {id for id in (*self._held, *self._shown) if family.is_below(id, session_id)}
+        for id in (session_id, *below):
+            self._held.pop(id, None)
+            if shown := self._shown.pop(id, None):
+                shown.close()
         self._remove(self._folder / _name(session_id))
+        for path in self._folder.glob(f"{quote(f'{session_id}/', safe='')}*.md"):
+            self._remove(path)
 
     async def tidy(self) -> None:
         """Removes the files of sessions that were deleted elsewhere, or while nothing ran."""

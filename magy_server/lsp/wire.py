@@ -4,104 +4,29 @@
 
 Where the Agent Client Protocol has the method, name and shapes are its own (`session/prompt` is
 `magy/session/prompt`). Clients make session and message ids, so nothing depends on message order;
-a mutating request whose id was seen before changes nothing and may be retried.
+a mutating request whose id was seen before changes nothing and may be retried; another message
+under the id of one that was sent is refused.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from magy_server.core.errors import InvalidRequest
-
-
-def _whole(text: str) -> str:
-    """Half a surrogate pair, which JSON can hold and UTF-8 cannot, becomes U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-Prose = Annotated[str, AfterValidator(_whole)]
-
-
-class Wire(BaseModel):
-    """`_meta` may stand anywhere and is ignored; other unknown keys are errors."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", defer_build=True
-    )
-
-
-P = TypeVar("P", bound=Wire)
-
-
-def parsed(model: type[P], params: dict[str, Any], method: str) -> P:
-    """Raises InvalidRequest that says which parameter is wrong."""
-    try:
-        return model.model_validate({k: v for k, v in params.items() if k != "_meta"})
-    except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(str(step) for step in item['loc']) or 'params'}: {item['msg']}"
-            for item in error.errors(include_url=False, include_input=False)[:5]
-        )
-        raise InvalidRequest(f"{method}: {wrong}. See docs/protocol.md.") from None
-
-
-Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$")]
-
-
-class SessionParams(Wire):
-    session_id: Id
-
-
-class Empty(Wire):
-    pass
-
-
-# --- content ------------------------------------------------------------------------------------
-
-
-class TextBlock(Wire):
-    type: Literal["text"]
-    text: Prose
-
-
-class LinkBlock(Wire):
-    type: Literal["resource_link"]
-    uri: Prose
-    name: Prose
-
-
-class TextResource(Wire):
-    uri: Prose
-    text: Prose
-
-
-class ResourceBlock(Wire):
-    type: Literal["resource"]
-    resource: TextResource
-
-
-class ImageBlock(Wire):
-    type: Literal["image"]
-    mime_type: str = ""
-    data: str = Field(description="Base64 of a PNG, JPEG, GIF or WebP picture, 3.75 MB at most")
-    uri: Prose | None = Field(default=None, description="Where it comes from, for people")
-
-
-Block = Annotated[TextBlock | LinkBlock | ResourceBlock | ImageBlock, Field(discriminator="type")]
+from magy_server.lsp.shapes import Id, Prompt, Prose, RootId, SessionParams, Wire
 
 
 class ConfigOption(Wire):
     config_id: str
     name: str
     current_value: str
-    options: list[str] = []
+    options: list[str] = Field(default=[])
 
 
 class SessionInfo(Wire):
     session_id: str
+    parent_session_id: str | None = Field(default=None, description="Of a child")
     cwd: str
     root: str | None = Field(default=None, description="Workspace root; null: a global session")
     title: str | None = None
@@ -118,9 +43,19 @@ class Waiting(Wire):
     text: str
 
 
+class PathStep(Wire):
+    session_id: str
+    agent: str
+    name: str = Field(description="What a child's task, or else the session, is called")
+
+
 class Interaction(Wire):
     interaction_id: str
     session_id: str
+    parent_session_id: str | None = Field(default=None, description="When a child asks")
+    path: list[PathStep] = Field(
+        default=[], description="From the root of its tree to the one that asks, root first"
+    )
     kind: str
     tool_call_id: str
     title: str
@@ -137,15 +72,21 @@ class Summary(Wire):
 
     session: SessionInfo
     config_options: list[ConfigOption]
-    waiting: list[Waiting] = []
-    interactions: list[Interaction] = []
-    plan: list[dict[str, str]] = []
-    usage: dict[str, int] = {}
+    waiting: list[Waiting] = Field(default=[])
+    interactions: list[Interaction] = Field(
+        default=[], description="Its open questions, and those of all below it"
+    )
+    plan: list[dict[str, str]] = Field(default=[])
+    usage: dict[str, int] = Field(default={})
     cost: dict[str, Any] = Field(
         default={},
         description="{amount, currency, unpriced}: US dollars; `unpriced` counts the requests "
         "whose price is not known",
     )
+    tree_usage: dict[str, int] = Field(
+        default={}, description="With what its children took, and theirs"
+    )
+    tree_cost: dict[str, Any] = Field(default={})
     context: dict[str, int] = Field(
         default={},
         description="{tokens, window}: how full the model is, roughly; window 0: unknown",
@@ -164,7 +105,9 @@ class Update(Wire):
 
 
 class NewParams(Wire):
-    session_id: Id = Field(description="Made by the client; the same id again is harmless")
+    session_id: RootId = Field(
+        description="Made by the client, without a `/`; the same id again is harmless"
+    )
     cwd: str | None = Field(default=None, description="Absolute path; null: a global session")
     agent: str | None = None
     model: str | None = None
@@ -223,7 +166,7 @@ class EventsResult(Wire):
 
 class PromptParams(SessionParams):
     message_id: Id = Field(description="Made by the client; also the turn's id if it opens one")
-    prompt: Annotated[list[Block], Field(min_length=1)]
+    prompt: Prompt
     delivery: Literal["auto", "steer", "queue", "interrupt"] = "auto"
 
 
@@ -241,7 +184,7 @@ class CancelResult(Wire):
 
 
 class ForkParams(SessionParams):
-    new_session_id: Id
+    new_session_id: RootId
     seq: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="The last entry that the fork keeps; null: all"
     )
@@ -296,7 +239,7 @@ class AgentsResult(Wire):
 
 
 class InteractionsParams(Wire):
-    session_id: Id | None = None
+    session_id: Id | None = Field(default=None, description="Its own and those of all below it")
 
 
 class InteractionsResult(Wire):
@@ -362,8 +305,8 @@ class SessionUpdate(Wire):
 
 class InteractionChanged(Wire):
     session_id: str
-    opened: list[Interaction] = []
-    resolved: list[str] = []
+    opened: list[Interaction] = Field(default=[])
+    resolved: list[str] = Field(default=[])
 
 
 class ListChanged(Wire):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
 from magy_server.core.events import Entry, Hash
@@ -148,9 +149,35 @@ def info(db: sqlite3.Connection, stream: str) -> StreamInfo | None:
     return standing.info(stream) if standing else None
 
 
+class Names(NamedTuple):
+    """Those that begin with `prefix`; with `flat`, and have no `/` after it."""
+
+    prefix: str
+    flat: bool
+
+    def conditions(self) -> tuple[list[str], list[object]]:
+        """As a range, so that what lies outside of it is not even looked at."""
+        conditions, values = ["stream >= ?"], list[object]([self.prefix])
+        if end := _after(self.prefix):
+            conditions.append("stream < ?")
+            values.append(end)
+        if self.flat:
+            conditions.append("instr(substr(stream, ?), '/') = 0")
+            values.append(len(self.prefix) + 1)
+        return conditions, values
+
+
+def _after(prefix: str) -> str:
+    """The least text that is greater than all that begin with `prefix`; "": there is none. SQLite
+    compares UTF-8 byte by byte, which is by code point."""
+    kept = prefix.rstrip("\U0010ffff")
+    last = ord(kept[-1]) + 1 if kept else 0
+    return kept and kept[:-1] + chr(0xE000 if last == 0xD800 else last)
+
+
 def list_streams(
     db: sqlite3.Connection,
-    prefix: str,
+    names: Names,
     first_root: str | None,
     root: str | None,
     start: Position | None,
@@ -160,7 +187,7 @@ def list_streams(
     for group in (0, 1) if first_root is not None else (0,):
         if len(found) <= limit and (start is None or start.group <= group):
             after = start if start and start.group == group else None
-            rows = _group(db, prefix, (group, first_root), root, after, limit + 1 - len(found))
+            rows = _group(db, names, (group, first_root), root, after, limit + 1 - len(found))
             found += [(Position(group, info.updated, info.stream), info) for info in rows]
     more = len(found) > limit
     return Page([info for _, info in found[:limit]], found[limit - 1][0].cursor() if more else None)
@@ -168,16 +195,14 @@ def list_streams(
 
 def _group(
     db: sqlite3.Connection,
-    prefix: str,
+    names: Names,
     group: tuple[int, str | None],
     root: str | None,
     after: Position | None,
     limit: int,
 ) -> Iterator[StreamInfo]:
     """One of the two groups of `Position`, in order."""
-    # the first condition lets it begin where they begin, the second is exact
-    conditions = ["stream >= ?", "substr(stream, 1, ?) = ?"]
-    values = [prefix, len(prefix), prefix]
+    conditions, values = names.conditions()
     number, first_root = group
     if first_root is not None:
         conditions.append("root IS NOT ?" if number else "root = ?")
@@ -196,6 +221,15 @@ def _group(
         yield Standing(*row).info(stream)
 
 
+def below(db: sqlite3.Connection, stream: str) -> list[StreamInfo]:
+    conditions, values = Names(f"{stream}/", flat=False).conditions()
+    rows = db.execute(
+        f"SELECT stream, {_STANDING} FROM streams WHERE {' AND '.join(conditions)} ORDER BY stream",
+        values,
+    )
+    return [Standing(*row).info(name) for name, *row in rows.fetchall()]
+
+
 def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dict[Hash, bytes]:
     found: dict[Hash, bytes] = {}
     for hash in hashes:
@@ -212,17 +246,20 @@ def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dic
 
 
 def delete(db: sqlite3.Connection, stream: str) -> bool:
+    first = f"{stream}/"
+    names = {"stream": stream, "first": first, "end": _after(first)}
+    gone = "(stream = :stream OR stream >= :first AND stream < :end)"
+    refs = f"SELECT hash FROM refs WHERE {gone}"
     with writing(db):
-        if not db.execute("DELETE FROM streams WHERE stream = ?", (stream,)).rowcount:
+        if not db.execute(f"DELETE FROM streams WHERE {gone}", names).rowcount:
             return False
-        db.execute("DELETE FROM entries WHERE stream = ?", (stream,))
+        db.execute(f"DELETE FROM entries WHERE {gone}", names)
         db.execute(
-            "DELETE FROM blobs WHERE hash IN (SELECT hash FROM refs WHERE stream = ?)"
-            " AND hash NOT IN (SELECT hash FROM refs WHERE stream <> ? AND hash IN"
-            " (SELECT hash FROM refs WHERE stream = ?))",
-            (stream, stream, stream),
+            f"DELETE FROM blobs WHERE hash IN ({refs}) AND hash NOT IN"
+            f" (SELECT hash FROM refs WHERE NOT {gone} AND hash IN ({refs}))",
+            names,
         )
-        db.execute("DELETE FROM refs WHERE stream = ?", (stream,))
+        db.execute(f"DELETE FROM refs WHERE {gone}", names)
     return True
 
 

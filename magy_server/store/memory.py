@@ -80,6 +80,7 @@ class MemoryStore:
         *,
         first_root: str | None = None,
         root: str | None = None,
+        flat: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page:
@@ -89,6 +90,7 @@ class MemoryStore:
             Position(0 if first_root is None or s.root == first_root else 1, s.updated, name)
             for name, s in self._standings.items()
             if name.startswith(prefix) and (root is None or s.root == root)
+            if not flat or "/" not in name[len(prefix) :]
         ]
         places.sort(key=_order)
         if start is not None:
@@ -96,6 +98,11 @@ class MemoryStore:
         items = [self._standings[p.stream].info(p.stream) for p in places[:limit]]
         more = len(places) > limit
         return Page(items, places[limit - 1].cursor() if more else None)
+
+    async def below(self, stream: str) -> list[StreamInfo]:
+        self._check_open()
+        names = sorted(name for name in self._standings if name.startswith(f"{stream}/"))
+        return [self._standings[name].info(name) for name in names]
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]
@@ -109,14 +116,14 @@ class MemoryStore:
 
     async def delete(self, stream: str) -> bool:
         self._check_open()
-        if self._standings.pop(stream, None) is None:
-            return False
-        del self._lines[stream]
+        gone = {n for n in self._standings if n == stream or n.startswith(f"{stream}/")}
+        for name in gone:
+            del self._standings[name], self._lines[name]
         for hash, streams in tuple(self._refs.items()):
-            streams.discard(stream)
+            streams -= gone
             if not streams:
                 del self._refs[hash], self._blobs[hash]
-        return True
+        return bool(gone)
 
     async def lease(self, root: str) -> Lease | None:
         self._check_open()

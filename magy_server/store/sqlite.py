@@ -124,19 +124,24 @@ class SqliteStore:
         *,
         first_root: str | None = None,
         root: str | None = None,
+        flat: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page:
         self._check_open()
         work = partial(
             log.list_streams,
-            prefix=prefix,
+            names=log.Names(prefix, flat),
             first_root=first_root,
             root=root,
             start=position(cursor),
             limit=max(1, limit),
         )
         return await self._reader.run(work)
+
+    async def below(self, stream: str) -> list[StreamInfo]:
+        self._check_open()
+        return await self._reader.run(partial(log.below, stream=stream))
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from magy_server.core.tool import Tool
+from magy_server.tools.agents import AGENT_TOOLS
 from magy_server.tools.editing import edit_file, write_file
 from magy_server.tools.editor_eval import emacs_eval
 from magy_server.tools.editor_knowledge import KNOWLEDGE_TOOLS
@@ -51,5 +52,6 @@ def make_tools(processes: Processes, options: Options = USUAL) -> list[Tool]:
         *KNOWLEDGE_TOOLS,
         emacs_eval,
         update_plan,
+        *AGENT_TOOLS,
         replace_selection,
     ]

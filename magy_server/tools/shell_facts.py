@@ -60,11 +60,11 @@ async def facts(
     """`env` is the environment of the shell that will run `command`."""
     first = command.strip().split("\n")[0]
     title = f"Run {''.join(c if c.isprintable() else ' ' for c in first[:200])}"
-    known = Facts(cwd=ctx.root, kind="execute", title=title)
+    known = Facts(cwd=ctx.cwd, kind="execute", title=title)
     if "\0" in command or any(0xD800 <= ord(char) < 0xE000 for char in command):
         problem = "command has a NUL or a half character (surrogate) in it, which no shell takes."
         return known.model_copy(update={"problem": problem}), {}
-    resources = await asyncio.to_thread(_look, ctx.root, command, env)
+    resources = await asyncio.to_thread(_look, ctx.root, ctx.cwd, command, env)
     if not resources:
         return known.model_copy(update={"problem": "command is empty; say what to run."}), {}
     names = [found.subject for found in resources if found.subject.startswith(_NAMED)]
@@ -72,9 +72,9 @@ async def facts(
     return known.model_copy(update=told), {}
 
 
-def _look(root: str, command: str, env: Mapping[str, str]) -> list[Resource]:
+def _look(root: str, begin: str, command: str, env: Mapping[str, str]) -> list[Resource]:
     """The commands in their order, then what git runs by itself, then the files they name."""
-    cwd = _Cwd(root, root)
+    cwd = _Cwd(begin, begin)
     home = env.get("HOME")
     commands: list[Resource] = []
     repositories: dict[str, None] = {}

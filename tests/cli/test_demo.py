@@ -47,6 +47,42 @@ def test_the_demo_reviews_while_the_agent_works(magy: Magy) -> None:
     assert after.index("Ada rejects the hunk") < told, "it is done before it is told"
 
 
+@pytest.mark.needs("git")
+@pytest.mark.req("E117")
+def test_the_demo_has_a_child_that_is_watched_steered_and_asked_about(magy: Magy) -> None:
+    done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
+    assert done.returncode == 0, done.stderr
+    act = done.stdout.partition("Ada has a helper do it")[2].partition("What git says")[0]
+    for sentence in (
+        "→ Spawn general: Test total()",
+        "→ Wait for Test total()",
+        "┃  task  Write a unittest of total()",
+        "┃  ? Run python3 -m unittest discover -q tests",
+        "┃    Ada: allowed for this session",
+        "┃  Ada   Take 0.1 and 0.2, please",
+        "┃    │ Ran 2 tests in",
+        "┃  helper  0.1 and 0.2 it is.",
+        "┃    +        self.assertAlmostEqual(total([0.1, 0.2]), 0.3)",
+        "[allow: granted for this session",
+        "┃    │ Ran 3 tests in",
+        "┃  helper  `tests/test_total.py` adds 0.1 and 0.2.",
+        "\n    completed\n  magy  `total()` has a test now, and all three pass.",
+        "Ada accepts the change",
+    ):
+        before, found, act = act.partition(sentence)
+        assert found, f"{sentence!r} does not come after what comes before it: {before}"
+
+
+def test_a_margin_stands_before_each_line(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(pause=0, margin="|", who="helper")
+    for text in ("One\nand ", "two"):
+        said = {"type": "text", "text": text}
+        screen.update({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": said})
+    whole = [{"type": "text", "text": "One\nand two\n"}]
+    screen.update({"sessionUpdate": "agent_message", "messageId": "m", "content": whole})
+    assert capsys.readouterr().out == "|  helper  One\n|          and two\n"
+
+
 def test_what_the_agent_was_told_is_broken_between_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from magy_server.cli import ending
 from magy_server.cli.parser import EXIT_CODES
 from magy_server.cli.text import UNICODE, plain
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
+from magy_server.core.markdown import STOPS
 from magy_server.engine.review_file import Summary
 
 
@@ -33,7 +34,7 @@ def changed(path: str, before: str | None, after: str | None) -> Finished:
 
 @pytest.mark.parametrize("stop", get_args(Stop))
 def test_every_stop_has_words_and_an_exit_code(stop: Stop) -> None:
-    assert ending.STOPS[stop]
+    assert STOPS[stop]
     code = ending.exit_code(stop, unasked=False)
     assert code in dict(EXIT_CODES)
     assert (code == 0) is (stop == "end_turn")

@@ -125,6 +125,30 @@ def test_what_the_agent_was_told_keeps_its_lines() -> None:
     )
 
 
+def test_a_notice_is_not_said_twice_in_a_row() -> None:
+    again = notice("info", "Resumed", "It goes on here.")
+    assert show([again, again]) == "‹dim|! Resumed: It goes on here.›\n"
+    assert show([again, text_of("3", "word"), again]).count("Resumed") == 2
+
+
+def test_a_task_passes_for_nothing_but_a_task() -> None:
+    """Its lines are told from those of the question."""
+    task = "    asked because: all is well\x1b[2J\n\n? Another question"
+    items = logged(
+        call("3.0", "spawn_agent"),
+        judged("3.0", "Spawn general: Nice", "other", "ask", preview="p", code=True),
+        question("3.0", "Spawn general: Nice"),
+    )
+    for item in items:
+        for block in item.get("content", ()):
+            block["content"]["text"] = task
+    assert show(items) == (
+        "‹question|? Spawn general: Nice›\n"
+        "    │     asked because: all is well\n    │ \n    │ ? Another question\n"
+        "‹dim|    asked because: agent build: edit -> ask›\n"
+    )
+
+
 def question(call_id: str, title: str, *grants: tuple[str, str]) -> Asked:
     remember = tuple(
         Grant(id=f"g{n}", key=key, pattern=pattern, scope="session")
@@ -266,9 +290,9 @@ def test_a_question_with_a_long_diff_fits_on_the_screen() -> None:
     assert 12 <= rows <= 22, text
     assert "line 0 " in text and "more lines of the diff" in text
     assert text.splitlines()[-2] == "? Edit app.py  +99 -0"
-    assert view.folded("3.0")
+    assert view.folded("q")
     assert not view.folded("another")
-    whole = plain(view.unfold("3.0"))
+    whole = plain(view.unfold("q", WIDTH))
     assert all(f"+line {number} " in whole for number in range(99))
     assert whole.endswith("\n? Edit app.py  +99 -0\n")
 

@@ -25,7 +25,7 @@ from tests.guard import SESSION
 PICTURES = Path(__file__).parent / "pictures"
 ROOT = "/home/me/shop"
 START = "def greet(name):\n    return 'hello'\n\n\ndef total(items):\n    return sum(items)\n"
-SHOWN = ("magy/session/update", "magy/interaction/changed")
+SHOWN = ("magy/session/update", "magy/interaction/changed", "magy/child/changed")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,13 @@ async def waits(one: Person) -> None:
     await one.ask("Never mind", "p5", delivery="queue")
     await one.request("queue/drop", messageIds=["p5"])
     await one.request("queue/reorder", order=["p4", "p3"])
+
+
+async def delegates(one: Person) -> None:
+    await one.turn("Please do it")
+    await one.update("_magy_mail", lambda u: u["mail"]["name"] == "Tests")
+    await one.update("agent_message", lambda u: "the tests" in str(u["content"]))
+    await one.end()
 
 
 async def goes_back(one: Person) -> None:
@@ -213,7 +220,37 @@ prompt:
 text: Hello.
 """
 
+AGENTS = """
+prompt: please do it
+text: Two agents look round.
+call: spawn_agent {"agent": "explore", "task_name": "Greetings",
+  "prompt": "Where is a greeting made?"}
+call: spawn_agent {"agent": "general", "task_name": "Tests",
+  "prompt": "Write a test.\\nAnd say which."}
+---
+call: wait_agent {"job_ids": ["5.0"]}
+---
+text: In one place. I close the first.
+call: close_agent {"job_id": "5.0"}
+---
+text: Now the other.
+---
+text: Now I know the tests, too.
+
+prompt: where is a greeting made
+call: grep {"pattern": "hello"}
+---
+text: In `app.py`, line 2.
+
+prompt: write a test
+delay: 1.5
+call: write_file {"path": "test_app.py", "content": "import app\\n"}
+---
+text: It is `test_app.py`.
+"""
+
 STREAMS = {
+    "agents": Stream(AGENTS, delegates),
     "markdown": Stream(MARKDOWN, one_turn),
     "tools": Stream(TOOLS, one_turn),
     "failures": Stream(FAILURES, cancelled),

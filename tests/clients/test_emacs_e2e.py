@@ -197,6 +197,7 @@ def typed_while_edits_land(one: Driven) -> None:
         one.keys(letters(letter))
         typed += letter
     one.keys("RET")
+    typed = typed.rstrip(" ")  # Emacs takes away what is blank at the end of a line that is ended
     idle(one)
     said(one, "The prices are tidy")
     expected = PRICES.replace("return price\n", "return round(price, 2)\n", 1)

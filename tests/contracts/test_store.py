@@ -206,6 +206,48 @@ async def test_pages_hold_each_stream_once(
     assert len(set(whole)) == 11
 
 
+async def test_a_flat_list_leaves_out_what_is_below(store: Store) -> None:
+    for name in ("a", "a/1.0", "a/1.0/2.0", "a/2.0", "ab", "b"):
+        await fill(store, f"session/{name}", 1)
+
+    async def names(prefix: str, **query: Any) -> list[str]:
+        page = await store.streams(prefix, **query)
+        return [info.stream.removeprefix("session/") for info in page.items]
+
+    assert await names("session/", flat=True) == ["b", "ab", "a"]
+    assert await names("session/a", flat=True) == ["ab", "a"]
+    assert await names("session/a/", flat=True) == ["a/2.0", "a/1.0"]
+    assert await names("session/a/") == ["a/2.0", "a/1.0/2.0", "a/1.0"]
+    first = await store.streams("session/", flat=True, limit=2)
+    assert [info.stream for info in first.items] == ["session/b", "session/ab"]
+    assert await names("session/", flat=True, cursor=first.cursor) == ["a"]
+
+
+async def test_all_below_a_stream_are_found_however_they_move(store: Store) -> None:
+    for name in ("a", "a/1.0", "a/1.0/2.0", "a/10", "a-b", "a/1-b", "ab/1", "b"):
+        await fill(store, f"session/{name}", 1)
+    found = [info.stream.removeprefix("session/") for info in await store.below("session/a")]
+    assert found == ["a/1-b", "a/1.0", "a/1.0/2.0", "a/10"]
+    await store.append([Batch("session/a/10", 1, [said("more")])])  # now the newest
+    again = await store.below("session/a")
+    assert [(info.stream.removeprefix("session/"), info.head) for info in again] == [
+        ("a/1-b", 1), ("a/1.0", 1), ("a/1.0/2.0", 1), ("a/10", 2)]  # fmt: skip
+    assert await store.below("session/b") == []
+    assert await store.below("session/none") == []
+
+
+_NAMES = ["a", "a\ud7ff", "a\ud7ffx", "a\ue000", "a\U0010ffff", "a\U0010ffffx", "b", "\U0010ffff"]
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a\ud7ff", "a\U0010ffff", "\U0010ffff", "c"])
+async def test_a_prefix_means_all_that_begin_with_it(store: Store, prefix: str) -> None:
+    """Also at the ends of the code points."""
+    for name in _NAMES:
+        await fill(store, name, 1)
+    found = [info.stream for info in (await store.streams(prefix)).items]
+    assert sorted(found) == sorted(name for name in _NAMES if name.startswith(prefix))
+
+
 async def test_a_wrong_cursor_is_refused(store: Store) -> None:
     with pytest.raises(InvalidRequest, match="not a cursor"):
         await store.streams("session/", cursor="page two")
@@ -258,6 +300,25 @@ async def test_a_fork_survives_the_deletion_of_its_source(store: Store) -> None:
     assert await store.delete("session/fork")
     with pytest.raises(NotFound):
         await store.blob(hash_of("shared"))
+
+
+async def test_all_below_goes_with_a_stream(store: Store) -> None:
+    ends = [finished(word) for word in ("own", "shared")]
+    both = [opened(), *ends]
+    await store.append([Batch(f"{S}/1.0", 0, both, blob("own") | blob("shared"))])
+    await store.append([Batch(f"{S}-b", 0, [opened(), ends[1]])])
+    await fill(store, S, 1)
+    await fill(store, f"{S}/1.0/x", 2)
+    assert await store.delete(S)
+    assert [info.stream for info in (await store.streams("session/")).items] == [f"{S}-b"]
+    assert [await store.head(f"{S}{name}") for name in ("", "/1.0", "/1.0/x", "-b")] == [0, 0, 0, 2]
+    assert await store.read(f"{S}/1.0") == []
+    assert await store.blob(hash_of("shared")) == b"shared"
+    with pytest.raises(NotFound):
+        await store.blob(hash_of("own"))
+    await fill(store, f"{S}/1.0", 1)
+    assert await store.delete(S)  # what is below, though it is not there itself
+    assert not await store.delete(S)
 
 
 async def test_a_deleted_stream_is_gone_and_its_name_free(store: Store) -> None:

@@ -41,8 +41,15 @@ _CALLS = st.one_of(
     st.tuples(st.just("append"), st.lists(_BATCHES, min_size=1, max_size=2)),
     st.tuples(st.just("append head"), _STREAMS, _EVENTS),
     st.tuples(st.just("delete"), _STREAMS),
+    st.tuples(st.just("below"), _STREAMS),
     st.tuples(st.just("read"), _STREAMS, st.integers(-1, 8), _SEQS, _SEQS),
-    st.tuples(st.just("streams"), st.sampled_from(["", "session/"]), _SEQS, st.integers(0, 3)),
+    st.tuples(
+        st.just("streams"),
+        st.sampled_from(["", "session/", "session/b", "session/b/"]),
+        _SEQS,
+        st.integers(0, 3),
+        st.booleans(),
+    ),
     st.tuples(st.just("turns"), _STREAMS, st.integers(-1, 3), _SEQS),
     st.tuples(st.just("blob"), _WORDS),
 )
@@ -62,12 +69,14 @@ async def _call(store: Store, call: tuple[Any, ...]) -> Any:
             return await store.append([Batch(stream, await store.head(stream), events, blobs)])
         case ("delete", stream):
             return await store.delete(stream)
+        case ("below", stream):
+            return await store.below(stream)
         case ("read", stream, after, before, limit):
             return await store.read(stream, after=after, before=before, limit=limit)
-        case ("streams", prefix, rooted, limit):
+        case ("streams", prefix, rooted, limit, flat):
             root = None if rooted is None else "/r"
-            page = await store.streams(prefix, first_root=root, limit=limit)
-            rest = await store.streams(prefix, first_root=root, cursor=page.cursor)
+            page = await store.streams(prefix, first_root=root, limit=limit, flat=flat)
+            rest = await store.streams(prefix, first_root=root, cursor=page.cursor, flat=flat)
             return page, rest
         case ("turns", stream, last, before):
             return await store.turn_starts(stream, last, before)

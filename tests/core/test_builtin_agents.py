@@ -66,12 +66,13 @@ BUILD_ALLOWS = {
     # The person reviews what is changed; so they do what a plain redirection writes.
     "edit": ["a.py", ".github/x.yml", ".gitignore", "new/file"],
     "write": ["a.py"],
+    "agent": ["wait", "list", "close"],
 }  # fmt: skip
 BUILD_ASKS = {
     "read": [".git/config"],
     "edit": [".env.example"],
     "net": ["https://example.org/", "search words"],
-    "agent": ["explore"],
+    "agent": ["spawn explore", "send general"],
     "bash": [
         "make", "pytest", "git push", "git commit -m x", "git branch x", "git checkout .",
         "rm a.py", "python x.py", "python -c 1", "echo $(id)", "ls $x", "sudo ls", "bash -c ls",

@@ -10,14 +10,17 @@ import pytest
 from magy_server.core import compact, prompt, rewind
 from magy_server.core.codec import blobs, decode, encode
 from magy_server.core.events import (
+    Admitted,
     Briefed,
     Compacted,
     Ended,
     FileChange,
     Finished,
+    Mailed,
     Noted,
     Planned,
     Prompted,
+    Requeued,
     Restored,
     Restoring,
     Section,
@@ -27,11 +30,12 @@ from magy_server.core.events import (
 )
 from magy_server.core.fold import fold
 from magy_server.core.history import history
+from magy_server.core.mail import Report, TextPayload
 from magy_server.core.state import State
 from magy_server.core.steps import Admit, Rest, next_step
 from magy_server.core.updates import updates
 
-from .build import STREAM, Log, briefed, call, prompted
+from .build import STREAM, Log, briefed, call, finished, prompted
 
 
 def turn(log: Log, id: str, *changes: FileChange, status: Any = "completed") -> Log:
@@ -98,6 +102,72 @@ def test_redo_brings_all_of_it_back() -> None:
     assert said(log.state) == [] and len(log.state.kept) == 1
     turn(log, "p3")
     assert not log.state.kept and said(log.state) == ["p3"]
+
+
+def result(id: str, sender: str = "s/2.0", **fields: Any) -> Mailed:
+    report = Report(turn=f"{sender}:task", status="completed", stop="end_turn")
+    about = {"agent": "general", "to": "s", "payload": TextPayload(text=id), "report": report}
+    return Mailed(**{"id": id, "sender": sender, **about, **fields})
+
+
+def waiting(log: Log) -> list[str]:
+    return [arrival.id for arrival in log.state.waiting]
+
+
+def admitted(log: Log, id: str, *mail: str) -> Log:
+    """A turn that gets this mail along with the prompt."""
+    log.add(prompted("Well?", id), Admitted(turn=id, prompts=(*mail, id)))
+    return log.reply(Text(text="Well.")).add(Ended(turn=id, stop="end_turn"))
+
+
+def test_a_result_that_was_given_in_what_is_undone_waits_again() -> None:
+    """One that came with a prompt, one that was waited for, and one that still waits."""
+    log = turn(Log(), "p1").add(result("early", "s/4.0", wakes=False))
+    log.add(result("said", report=None, wakes=False))
+    admitted(log, "p2", "early", "said")
+    log.begin("Wait.", "p3").add(result("waited", "s/mine")).reply(call("99.0", "wait_agent"))
+    log.add(finished("99.0"), Requeued(dropped=("waited",))).reply(Text(text="Done."))
+    log.add(Ended(turn="p3", stop="end_turn"), result("late", wakes=False))
+    whole = log.state
+    log.add(back("r3", "p3"))
+    assert waiting(log) == ["waited", "late"] and said(log.state) == ["p1", "p2"]
+    log.add(back("r2", "p2"))
+    assert waiting(log) == ["early", "waited", "late"] and said(log.state) == ["p1"]
+    assert next_step(log.state) == Rest()
+    log.add(result("later"), back("redo 2", "p2", undoes="r2"))
+    assert waiting(log) == ["waited", "late", "later"] and next_step(log.state) == Rest()
+    log.add(back("redo 3", "p3", undoes="r3"))
+    assert waiting(log) == ["late", "later"]
+    assert log.state.conversation == whole.conversation and next_step(log.state) == Rest()
+    log.add(back("again", "p3", undoes="redo 3"))
+    assert waiting(log) == ["waited", "late", "later"]
+    log.add(prompted("Go on.", "p4"))
+    step = next_step(log.state)
+    assert step == Admit(("waited", "late", "later", "p4"), turn="p4", opens=True)
+
+
+def test_a_result_was_given_before_or_not_at_all() -> None:
+    """What an earlier turn was given stays there; who was spawned in what is undone is forgotten
+    with it."""
+    log = turn(Log(), "p1").add(result("early", wakes=False))
+    admitted(log, "p2", "early")
+    log.begin("Delegate.", "p3")
+    spawn = call(f"{len(log.entries)}.0", "spawn_agent")
+    log.reply(spawn).add(finished(spawn.id), result("own", f"s/{spawn.id}"))
+    log.reply(call("99.0", "wait_agent")).add(finished("99.0"), Requeued(dropped=("own",)))
+    log.reply(Text(text="Done.")).add(Ended(turn="p3", stop="end_turn"))
+    log.add(back("r", "p3"))
+    assert waiting(log) == [] and said(log.state) == ["p1", "p2"]
+
+
+@pytest.mark.parametrize("fields", [{}, {"conversation": False}])
+def test_nothing_begins_by_itself_after_going_back(fields: Any) -> None:
+    log = turn(turn(Log(), "p1"), "p2").add(back("r", "p2", **fields), result("m"))
+    assert next_step(log.state) == Rest()
+    log.add(back("r2", "p2", undoes="r", **fields), result("n"))
+    assert next_step(log.state) == Rest()
+    turn(log, "p3").add(result("o"))
+    assert isinstance(next_step(log.state), Admit)
 
 
 def test_redo_goes_step_by_step() -> None:

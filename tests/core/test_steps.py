@@ -13,6 +13,7 @@ from magy_server.core.events import (
     Asked,
     CancelAsked,
     Ended,
+    Evidence,
     Finished,
     Limits,
     Part,
@@ -20,6 +21,7 @@ from magy_server.core.events import (
     Requeued,
     Resumed,
     Section,
+    Started,
     Task,
     Text,
 )
@@ -225,6 +227,34 @@ def test_progress_is_no_loop() -> None:
         id = f"{len(log.entries)}.0"
         log.reply(call(id, path="a")).add(judged(id), finished(id, f"line {n}"))
     assert next_step(log.state) == CallModel()
+
+
+def waits(log: Log, seconds: float, deadline: float | None) -> None:
+    id = f"{len(log.entries)}.0"
+    log.reply(call(id, "wait_agent")).add(judged(id))
+    log.add(Started(call=id, evidence=Evidence(deadline=deadline)))
+    log.add(finished(id, "The time is up.").model_copy(update={"duration": seconds}))
+
+
+def test_waiting_again_is_no_loop() -> None:
+    """Nor is what is looked at between two waits."""
+    log = Log(limits=Limits(requests=0, repeats=3)).begin()
+    for _ in range(10):
+        waits(log, seconds=1.0, deadline=100.0)
+        id = f"{len(log.entries)}.0"
+        log.reply(call(id, "list_agents")).add(judged(id), finished(id, "one: running"))
+    assert next_step(log.state) == CallModel()
+
+
+@pytest.mark.parametrize(("seconds", "deadline"), [(0.01, 100.0), (1.0, None)])
+def test_what_waits_for_nothing_or_works_again_and_again_is_a_loop(
+    seconds: float, deadline: float | None
+) -> None:
+    log = Log(limits=Limits(requests=0, repeats=3)).begin()
+    for _ in range(3):
+        waits(log, seconds, deadline)
+    step = next_step(log.state)
+    assert isinstance(step, End) and step.stop == "loop"
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=30))

@@ -350,7 +350,7 @@ async def test_what_the_server_announces(root: Path, state: Path) -> None:
             "magy.hunk.accept", "magy.hunk.reject", "magy.hunk.comment", "magy.file.acceptAll",
             "magy.file.rejectAll", "magy.review.next", "magy.review.previous",
             "magy.action.run", "magy.prompt", "magy.rewrite", "magy.cancel", "magy.session.new",
-            "magy.transcript.show",
+            "magy.transcript.show", "magy.child.spawn", "magy.child.list", "magy.child.close",
         ]  # fmt: skip
 
 

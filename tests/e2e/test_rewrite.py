@@ -106,7 +106,7 @@ async def test_it_streams_in_place_and_is_then_under_review(
     root: Path, state: Path, app: Path
 ) -> None:
     """Nothing is asked, though edits are: the person asked for it here."""
-    script = "text: Certainly.\nspeed: 200\n" + call()
+    script = "text: Certainly.\nspeed: 60\n" + call()
     async with person(root, state, script) as one:
         one.editor.open(app)
         session = await rewrite(one, app)
@@ -120,7 +120,7 @@ async def test_it_streams_in_place_and_is_then_under_review(
         assert all(of(TEXT, d["range"]) == OLD for d in streaming)
         lines = NEW.splitlines(keepends=True)
         texts = list(dict.fromkeys(d["text"] for d in streaming))
-        assert texts[0] == "" and len(texts) > 2
+        assert texts[0] == "" and len(texts) > 1  # drafts that follow closely become one
         assert texts == [t for t in ("".join(lines[:n]) for n in range(4)) if t in texts]
 
         assert one.editor.text(app) == app.read_text() == DONE

@@ -145,7 +145,7 @@ class HttpServer:
                     break
         except NotHttp:
             await Exchange(writer).send(400, b"HTTP, please\n", "text/plain")
-        except (ConnectionError, asyncio.CancelledError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # `stop` cancels; nobody awaits this task but asyncio, which would log it
         finally:
             writer.close()

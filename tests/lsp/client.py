@@ -198,6 +198,10 @@ class Client:
             seen = [m.get("method") for m in self._unread][-20:]
             raise AssertionError(f"No {method} came. Unread: {seen}. Log: {self.log}") from None
 
+    def forget(self) -> None:
+        """What has come so far is not waited for."""
+        self._unread.clear()
+
     async def wait_until(
         self, holds: Callable[[], Any], timeout: float = TIMEOUT, why: str = "condition"
     ) -> Any:

@@ -128,6 +128,10 @@ class Context:
     ended: dict[str, tuple[int | None, bytes]] = field(default_factory=dict)
     on_started: Callable[[], Any] | None = None
 
+    @property
+    def cwd(self) -> str:
+        return self.root
+
     async def seen(self, path: str) -> bytes | None:
         return self.known.get(path)
 

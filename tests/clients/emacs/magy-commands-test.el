@@ -149,33 +149,6 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
           (magy-test-until (equal "plan" (magy-agents--option (magy-test-project) "agent")))
           (kill-buffer))))))
 
-(ert-deftest magy-childs-transcript-is-chosen ()
-  :tags '(E059)
-  (cl-letf (((symbol-function 'magy--new-id) (lambda (prefix) (concat prefix "-1"))))
-    (magy-test-with
-        (magy-test-scenario
-         'magy/session/list
-         [[(:result (:sessions [(:sessionId "emacs-1" :title "Mine" :state "running")
-                                (:sessionId "emacs-1/7.0" :title "Look around" :state "idle")
-                                (:sessionId "other-1/7.0" :title "Theirs" :state "idle")]))]]
-         'magy/session/subscribe
-         (vector (vector (list :result
-                               (magy-test-page "$sessionId"
-                                               '(:sessionUpdate "agent_message" :messageId "2"
-                                                 :content [(:type "text" :text "I looked.")]))))))
-      (magy-prompt "go")
-      (magy-test-params "magy/session/prompt")
-      (let (offered)
-        (magy-test-choosing "Look" offered
-          (magy-show-agent-transcript)
-          (should (equal "emacs-1/7.0"
-                         (plist-get (magy-test-params "magy/session/subscribe") :sessionId))))
-        (should (equal (mapcar #'cdr offered) '("Look around  (idle, 7.0)"))))
-      (let ((buffer (magy-project-buffer (magy-view--of (magy-test-project) "emacs-1/7.0"))))
-        (with-current-buffer buffer
-          (magy-test-until (string-match-p "I looked" (buffer-string))))
-        (kill-buffer buffer)))))
-
 ;;;; Actions
 
 (ert-deftest magy-actions-are-asked-for-resolved-and-done ()

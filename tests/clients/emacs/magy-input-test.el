@@ -372,7 +372,10 @@
      (magy-test-tell 1 :sessionUpdate "tool_call_update" :toolCallId "1.0" :name "spawn_agent"
                      :title "spawn_agent" :status "in_progress"
                      :rawInput '(:agent "explore" :prompt "Look around\nwell"))
-     (should (string-match-p "agent ▸ explore  Look around well  \\[transcript\\]"
+     (goto-char (point-min))
+     (should-error (magy-transcript-visit) :type 'user-error) ; it is not there yet
+     (magy-test-tell 2 :sessionUpdate "tool_call_update" :toolCallId "1.0" :status "completed")
+     (should (string-match-p "agent ✓ explore  Look around well  \\[transcript\\]"
                              (magy-test-text)))
      (goto-char (point-min))
      (search-forward "explore")
@@ -386,15 +389,20 @@
                                              :sessionId)))
              (with-current-buffer view
                (magy-test-until (string-match-p "A child's answer" (buffer-string)))
-               (should buffer-read-only)
-               (should-error (magy-input-submit) :type 'user-error)
                (should (eq (magy-test-project) magy-transcript--project)))
              (should-not (string-match-p "A child's answer" (magy-test-text)))
              (kill-buffer view)
              (should (equal child (plist-get (magy-test-params "magy/session/unsubscribe")
                                              :sessionId)))
              (should-not magy-session-views))
-         (set-window-configuration configuration))))))
+         (set-window-configuration configuration)))
+     ;; One that is no child is only to read.
+     (let ((view (magy-transcript-of (magy-test-project) "older-1")))
+       (with-current-buffer view
+         (magy-test-until (string-match-p "A child's answer" (buffer-string)))
+         (should buffer-read-only)
+         (should-error (magy-input-submit) :type 'user-error))
+       (kill-buffer view)))))
 
 (provide 'magy-input-test)
 ;;; magy-input-test.el ends here

@@ -6,6 +6,7 @@
 
 (require 'magy-test-helper)
 (require 'magy-agents)
+(require 'magy-agents-tree)
 (require 'magy-checkpoints)
 (require 'magy-doctor)
 (require 'magy-review-diff)
@@ -15,7 +16,7 @@
 (ert-deftest magy-keys-of-modes-are-not-those-of-others ()
   "A mode that a mode is derived from may put keys before those of its maps."
   (let ((seen 0))
-    (dolist (mode '(magy-agents-mode magy-checkpoints-mode magy-doctor-mode magy-log-mode
+    (dolist (mode '(magy-agents-mode magy-agents-tree-mode magy-checkpoints-mode magy-doctor-mode magy-log-mode
                     magy-review-diff-mode magy-review-list-mode magy-transcript-mode
                     magy-undo-mode))
       (with-temp-buffer

@@ -69,6 +69,7 @@
           (magy-when-ready project (lambda () (magy-session-attach project "s-1" #'ignore)))
           (magy-test-wait "the recording" #'magy-picture--recorded 20)
           (magy-session--flush project)
+          (magy-children-show project)
           (with-temp-file picture
             (insert (magy-picture-text project)))
           (magy-stop project)

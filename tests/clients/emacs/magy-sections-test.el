@@ -165,6 +165,29 @@
       (used 4 10000 nil)
       (should (string-suffix-p " · $0.75+" (magy-transcript-header))))))
 
+(ert-deftest magy-header-says-what-a-turn-takes ()
+  :tags '(G026)
+  (magy-test-attached (magy-test-scenario)
+    (cl-flet ((used (seq cached cost)
+                (magy-test-tell nil :sessionUpdate "usage_update" :used (+ 1000 cached)
+                                :_meta (list :magy
+                                             (list :seq seq :cost cost :request "1"
+                                                   :usage (list :totalTokens (+ 1000 cached)
+                                                                :inputTokens 1000
+                                                                :cachedReadTokens cached)))))
+              (header () (substring-no-properties (magy-transcript-header))))
+      (used 1 0 0.5)
+      (magy-test-tell 2 :sessionUpdate "state_update" :state "running"
+                      :_meta '(:magy (:opens t)))
+      (used 3 3000 0.02)
+      (should (string-suffix-p (concat " · 5k tokens, 60%% cached · $0.52"
+                                       " · turn 4k tokens, 75%% cached, $0.020")
+                               (header)))
+      (used 4 0 0.1)
+      (should (string-suffix-p " · turn 5k tokens, 60%% cached, $0.12" (header)))
+      (magy-test-tell 5 :sessionUpdate "state_update" :state "idle")
+      (should (string-suffix-p " · 6k tokens, 50%% cached · $0.62" (header))))))
+
 (ert-deftest magy-what-was-taken-back-is-marked ()
   (magy-test-attached (magy-test-scenario)
     (dotimes (n 3)

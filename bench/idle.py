@@ -1,0 +1,109 @@
+"""What agents cost that have done something and wait for more, without a front door or a model.
+
+    python -m bench.idle agents|tasks COUNT DIRECTORY
+
+Tells, in bytes and seconds, what so many take: `agents` are children of one session whose logs are
+there, loaded and held by the engine's runner; `tasks` are asyncio tasks that have run and wait at a
+queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from bench.measure import resident
+from magy_server.bus.local import LocalBus
+from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
+from magy_server.core.ports import Batch
+from magy_server.core.specs import Agents
+from magy_server.engine.runner import Runner
+from magy_server.engine.world import Settings, World
+from magy_server.store.memory import MemoryStore
+
+
+class Clock:
+    def now(self) -> float:
+        return time.time()
+
+
+async def agents(count: int, directory: str) -> dict[str, float]:
+    store, bus = MemoryStore(), LocalBus(directory + "/bus")
+    await bus.start()
+    world = World(
+        me=bus.id, store=store, bus=bus, clock=Clock(), tools={}, agents=lambda root: Agents({}),
+        rules=lambda root: [], settings=lambda root: Settings(), models=_no_models,
+    )  # fmt: skip
+    streams = [f"session/root/agent-{number}" for number in range(count)]
+    for stream in ("session/root", *streams):
+        await store.append([Batch(stream, 0, _log(stream))])
+
+    async def load() -> None:
+        for stream in streams:
+            await runner.session(stream)
+
+    async with Runner(world, _no_groups, ()) as runner:
+        await runner.session("session/root")
+        told = await measured(load)
+    await bus.close()
+    return told
+
+
+def _log(stream: str) -> list[Event]:
+    """A turn that is over."""
+    parent = "root" if stream != "session/root" else None
+    return [
+        Opened(root=None, cwd="/", agent="build", model="test", parent=parent),
+        Prompted(id="t1", content=(Text(text="Look at it and say what you see."),)),
+        Admitted(turn="t1", prompts=("t1",), first=2),
+        Replied(request="3", model="test", content=(Text(text="I see. " * 40),), stop="end_turn"),
+        Ended(turn="t1", stop="end_turn"),
+    ]
+
+
+def _no_models(root: str | None) -> Any:
+    raise AssertionError("no model is asked here")
+
+
+async def _no_groups(group: int, marker: str) -> None:
+    raise AssertionError("no process group was started here")
+
+
+async def tasks(count: int, directory: str) -> dict[str, float]:
+    made: list[asyncio.Task[None]] = []
+
+    async def actor(inbox: asyncio.Queue[str]) -> None:
+        while await inbox.get():
+            pass
+
+    async def start() -> None:
+        made.extend(asyncio.create_task(actor(asyncio.Queue())) for _ in range(count))
+        await asyncio.sleep(0)
+
+    told = await measured(start)
+    for task in made:
+        task.cancel()
+    await asyncio.gather(*made, return_exceptions=True)
+    return told
+
+
+async def measured(work: Callable[[], Awaitable[None]]) -> dict[str, float]:
+    gc.collect()
+    held, began = resident(os.getpid()), time.perf_counter()
+    await work()
+    seconds = time.perf_counter() - began
+    gc.collect()
+    return {"seconds": seconds, "bytes": resident(os.getpid()) - held}
+
+
+if __name__ == "__main__":
+    kind, number, directory = sys.argv[1:]
+    work = {"agents": agents, "tasks": tasks}[kind]
+    print(orjson.dumps(asyncio.run(work(int(number), directory))).decode())

@@ -1,0 +1,289 @@
+"""`magy agents`: children of sessions, from a terminal. What only looks needs the store alone."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+from magy_server.cli import below, ending, place
+from magy_server.cli import run as running
+from magy_server.cli.door import Composition
+from magy_server.cli.listing import title_of
+from magy_server.cli.printers import record
+from magy_server.cli.prompt import prompt_of
+from magy_server.cli.sessions import acting, id_of, reading
+from magy_server.cli.terminal import Screen, standard_output
+from magy_server.cli.text import Span, harmless, one_line
+from magy_server.core import amounts, family
+from magy_server.core.children import ChildInfo, Result, Spawn, Waited
+from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.mail import DataPayload, Payload, SignalPayload
+from magy_server.core.ports import Store, StreamInfo
+from magy_server.engine import kin
+from magy_server.engine.children import Children
+from magy_server.engine.engine import Engine
+from magy_server.engine.glance import row, task_id
+from magy_server.engine.mailing import Mailing
+
+BY = "magy agents"
+PAGE = 200
+
+Options = argparse.Namespace
+T = TypeVar("T")
+Begun = tuple[str, str, int]
+"""(session; id of its prompt, "": there is none; the entry after which to look)."""
+
+
+def agents(options: Options, app: Composition) -> int:
+    """The exit code. Raises MagyError."""
+    verbs: dict[str, Callable[[Options, Composition], Awaitable[int]]] = {
+        "list": listed, "spawn": spawn, "send": send, "wait": wait, "close": close,
+    }  # fmt: skip
+    return asyncio.run(_interruptible(verbs[options.verb or "list"], options, app))
+
+
+async def _interruptible(
+    verb: Callable[[Options, Composition], Awaitable[int]], options: Options, app: Composition
+) -> int:
+    if verb in (spawn, send):  # they watch a turn, and leave as `magy run` does
+        return await verb(options, app)
+    try:
+        return await verb(options, app)
+    except asyncio.CancelledError:
+        return ending.CANCELLED
+
+
+# --- looking --------------------------------------------------------------------------------------
+
+
+async def listed(options: Options, app: Composition) -> int:
+    asked = vars(options)
+    output = standard_output()
+    screen = Screen(output)
+    async with reading(app) as store:
+        given = asked.get("session")
+        root, _ = place.project(options.root, None)
+        if given:
+            parents = [await place.resolve(store, given)]
+        else:
+            parents = await _roots(store, None if asked.get("everywhere") else root)
+        closed = asked.get("all", False)
+        trees = [(info, await _tree(store, id_of(info), closed=closed)) for info in parents]
+    found = [child for _, children in trees for child in children]
+    if asked.get("ids"):
+        await output.write("".join(f"{child.session}\n" for child in found))
+    elif asked.get("json"):
+        await output.write(record({"children": [amounts.child(child) for child in found]}))
+    else:
+        await screen.write(_lines(screen, trees))
+    return ending.DONE
+
+
+async def _roots(store: Store, root: str | None) -> list[StreamInfo]:
+    """The sessions that have children, of a project or of all, the newest first."""
+    found: dict[str, None] = {}
+    cursor: str | None = None
+    while True:
+        page = await store.streams("session/", root=root, cursor=cursor, limit=PAGE)
+        ids = (id_of(info) for info in page.items)
+        found |= {family.root(id): None for id in ids if family.parent(id) is not None}
+        cursor = page.cursor
+        if cursor is None:
+            break
+    infos = [await store.info(f"session/{id}") for id in found]
+    return [info for info in infos if info]
+
+
+async def _tree(store: Store, id: str, *, closed: bool) -> list[ChildInfo]:
+    """Each after its parent."""
+    rows = [one for info in await kin.below(store, id) if (one := row(info))]
+    infos = (
+        one.info([o for o in rows if family.is_below(o.session, one.session)], queued=False)
+        for one in rows
+    )
+    return [info for info in infos if closed or info.status != "closed"]
+
+
+def _lines(screen: Screen, trees: Sequence[tuple[StreamInfo, Sequence[ChildInfo]]]) -> list[Span]:
+    spans: list[Span] = []
+    for info, children in trees:
+        if children:
+            spans += [(one_line(id_of(info)), "bold"), (f"  {title_of(info)}\n", "")]
+        for child in children:
+            *line, end = below.line(child, screen.marks, family.depth(id_of(info)))
+            spans += [*line, (end[0].rstrip("\n"), end[1]), (f"  {child.session}\n", "dim")]
+    return spans or [("There are no children. `magy agents spawn` begins one.\n", "dim")]
+
+
+# --- acting ---------------------------------------------------------------------------------------
+
+
+async def spawn(options: Options, app: Composition) -> int:
+    content = prompt_of(options.prompt)
+    wanted = Spawn(
+        key=options.key or f"t-{secrets.token_hex(6)}",
+        agent=options.agent or "",
+        prompt=tuple(content),
+        name=options.name or "",
+        context=options.context,
+        model=options.model or "",
+        cwd=place.directory(options.cwd) if options.cwd else "",
+        by=BY,
+    )
+
+    async def begin(engine: Engine, parent: StreamInfo) -> Begun:
+        child, known = await _children(engine).spawn(id_of(parent), wanted)
+        if known and child.turns < 2 and not options.detach:  # its task may have been left open
+            await engine.resume(child.session)
+        return child.session, task_id(child.session), 0
+
+    return await _watched(options, app, begin)
+
+
+async def send(options: Options, app: Composition) -> int:
+    key = options.key or f"t-{secrets.token_hex(8)}"
+    said = _payload(options)
+    what = prompt_of(options.message or "") if said is None else said
+
+    async def begin(engine: Engine, to: StreamInfo) -> Begun:
+        id = id_of(to)
+        outcome = await _mailing(engine).send(id, what, key=key, delivery=options.delivery)
+        running.complain(f"{id}: {outcome}.")
+        return id, key if said is None and outcome != "known" else "", to.head
+
+    return await _watched(options, app, begin)
+
+
+def _payload(options: Options) -> Payload | None:
+    """None: it is text. Raises InvalidRequest."""
+    given = [what for what in (options.message, options.data, options.signal) if what is not None]
+    if len(given) != 1:
+        raise InvalidRequest("Say one thing: a message, --data or --signal.")
+    if options.signal:
+        return SignalPayload(signal=options.signal)
+    if options.data is None:
+        return None
+    try:
+        data = json.loads(options.data)
+    except ValueError as error:
+        raise InvalidRequest(f"--data is not JSON: {error}.") from None
+    if not isinstance(data, dict):
+        raise InvalidRequest("--data must be a JSON object.")
+    return DataPayload(data=data)
+
+
+async def _watched(
+    options: Options,
+    app: Composition,
+    begin: Callable[[Engine, StreamInfo], Awaitable[Begun]],
+) -> int:
+    """Begins something and shows the turn that comes of it, as `magy run` does; with `--detach` it
+    only prints the id."""
+    interrupts = running.Interrupts()
+    shown = running.Shown.on(options)
+    named: list[str] = []
+    try:
+        async with acting(app, options.session) as (engine, info):
+            id, prompt, start = await begin(engine, info)
+            named.append(id)
+            if options.detach or not prompt:
+                await shown.output.write(f"{id}\n")
+                return ending.DONE
+            turn = running.Turn(engine, interrupts, shown, id)
+            async with running.Bypass(engine, id, options.bypass):
+                return await turn.watch(start, prompt)
+    except asyncio.CancelledError:
+        return running.left(interrupts, named)
+
+
+async def wait(options: Options, app: Composition) -> int:
+    output = standard_output()
+    screen = Screen(output)
+    async with reading(app) as store:
+        ids = [id_of(await place.resolve(store, given)) for given in options.session]
+    waiter = _waiter(ids)
+    async with acting(app, waiter) as (engine, _):
+        await engine.resume(waiter)
+        waited = await _mailing(engine).wait(
+            waiter,
+            [] if ids == [waiter] else ids,
+            until="any" if options.any else "all",
+            after=options.after,
+            deadline=engine.world.clock.now() + options.timeout,
+        )
+    if options.json:
+        await output.write(record(_as_json(waited)))
+    else:
+        await screen.write(_results(screen, waited))
+    return ending.LIMIT if waited.why == "timed_out" else ending.DONE
+
+
+def _waiter(ids: Sequence[str]) -> str:
+    """One session: its children; several: those, of one parent. Raises InvalidRequest."""
+    if len(ids) == 1 and family.parent(ids[0]) is None:
+        return ids[0]
+    parents = {family.parent(id) for id in ids}
+    if len(parents) > 1 or None in parents:
+        raise InvalidRequest("Name one session, or children of one and the same session.")
+    return str(parents.pop())
+
+
+def _as_json(waited: Waited) -> dict[str, Any]:
+    return {
+        "results": [_result(one) for one in waited.results],
+        "timedOut": waited.why == "timed_out",
+        "seq": waited.cursor,
+    }
+
+
+def _result(one: Result) -> dict[str, Any]:
+    report = amounts.report(one.report) if one.report else None
+    return {"child": amounts.child(one.child), "text": one.text, "report": report, "seq": one.seq}
+
+
+def _results(screen: Screen, waited: Waited) -> list[Span]:
+    spans: list[Span] = []
+    for one in waited.results:
+        spans += below.line(one.child, screen.marks, one.child.depth - 1)
+        if one.text:
+            spans.append((f"{harmless(one.text).strip()}\n\n", ""))
+    if waited.why == "timed_out":
+        spans.append(("not done in that time; nothing was cancelled\n", "yellow"))
+    return spans
+
+
+async def close(options: Options, app: Composition) -> int:
+    mode: Literal["finish", "cancel"] = "cancel" if options.cancel else "finish"
+    async with acting(app, options.session) as (engine, info):
+        before, closed = await _children(engine).close(
+            id_of(info), mode, options.reason, recursive=not options.only, by=BY
+        )
+        if mode == "cancel":
+            for id in closed:
+                session = await engine.runner.session(f"session/{id}")
+                await running.settled(session, lambda now: now.turn is None)
+    if options.json:
+        line = record({"previousState": before, "closed": list(closed)})
+        await standard_output().write(line)
+    else:
+        said = ", ".join(closed) if closed else "nothing: it was closed before"
+        running.complain(f"closed {said}.")
+    return ending.DONE
+
+
+def _children(engine: Engine) -> Children:
+    return _made(engine.world.children)
+
+
+def _mailing(engine: Engine) -> Mailing:
+    return _made(engine.world.mailing)
+
+
+def _made(part: T | None) -> T:
+    if part is None:
+        raise MagyError("Magy was put together without child agents.", reason="not_started")
+    return part

@@ -1,0 +1,166 @@
+"""The children of the session that is shown: how they are, and what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from magy_server.cli.calls import Call
+from magy_server.cli.text import Marks, Span, amount, one_line
+from magy_server.core import family
+from magy_server.core.children import LIVE, ChildInfo
+from magy_server.core.mail import Status
+from magy_server.core.ports import StreamInfo
+from magy_server.core.state import Spent
+from magy_server.engine import kin
+from magy_server.engine.engine import Engine
+from magy_server.engine.follow import PAGE, page
+
+STYLES = {
+    "completed": "green", "failed": "red", "waiting": "question", "running": "yellow",
+    "queued": "dim", "closed": "dim", "cancelled": "yellow",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a child. `call`: what it is about."""
+
+    session: str
+    about: Mapping[str, Any]
+    call: Call
+
+
+class Below:
+    """`wake` is called when there may be news. Nothing is looked up before something has changed,
+    wherever the tree runs."""
+
+    def __init__(self, engine: Engine, session: str, wake: Callable[[], None]) -> None:
+        self.children: Sequence[ChildInfo] = ()
+        """Those that were seen at work."""
+        self._engine = engine
+        self._session = session
+        self._wake = wake
+        self._since = engine.world.clock.now()
+        self._changed = True
+        self._seen: dict[str, Status] = {}
+        self._questions: dict[str, Asked] = {}
+        topic = kin.tree_topic(family.root(session))
+        self.close = engine.world.bus.subscribe(topic, self._hear)
+
+    @property
+    def working(self) -> Sequence[ChildInfo]:
+        return [child for child in self.children if child.status in LIVE]
+
+    @property
+    def awaited(self) -> bool:
+        """Whether one is at work whose result makes the session go on."""
+        return any(family.is_call(child.session.rpartition("/")[2]) for child in self.working)
+
+    async def news(self) -> Sequence[ChildInfo]:
+        """Those that are otherwise than they were at the last call."""
+        children = self._engine.world.children
+        if not self._changed or children is None:
+            return ()
+        self._changed = False
+        moved, every = [], await children.list(self._session, closed=True)
+        for child in every:
+            before = self._seen.get(child.session)
+            if before is None and child.status not in LIVE and child.updated < self._since:
+                continue
+            if before != child.status:
+                moved.append(child)
+            self._seen[child.session] = child.status
+        self.children = [child for child in every if child.session in self._seen]
+        return moved
+
+    async def questions(self) -> Mapping[str, Asked]:
+        """The open ones, by their id."""
+        if not any(child.questions for child in self.children):
+            self._questions.clear()
+            return {}
+        store = self._engine.world.store
+        infos = await kin.below(store, self._session)
+        own = await store.info(f"session/{self._session}")
+        named = {kin.id_of(info): info for info in ([own, *infos] if own else infos)}
+        open_ = {
+            question["interactionId"]: (kin.id_of(info), question)
+            for info in infos
+            for question in info.summary.get("questions", ())
+        }
+        self._questions = {
+            id: self._questions.get(id) or await self._asked(session, question, named)
+            for id, (session, question) in open_.items()
+        }
+        return self._questions
+
+    async def _asked(
+        self, session: str, question: Mapping[str, Any], named: Mapping[str, StreamInfo]
+    ) -> Asked:
+        """With what the log knows of the call."""
+        title = f"{who(session, named)} asks: {question['title']}"
+        about = {**question, "title": title, "sessionId": session}
+        call = Call(question["toolCallId"])
+        request = call.id.partition(".")[0]
+        store = self._engine.world.store
+        after = int(request) if request.isdigit() else 0
+        entries = await store.read(f"session/{session}", after=after, limit=PAGE)
+        texts = await self._engine.texts_of(entries)
+        for update in (item["update"] for item in page(entries, texts)):
+            if update.get("toolCallId") == call.id:
+                call.merge(update)
+        return Asked(session, about, call)
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        if family.is_below(str(message.get("session")), self._session):
+            self._changed = True
+            self._wake()
+
+
+def who(id: str, named: Mapping[str, StreamInfo]) -> str:
+    """A child and its parent: "explore (look around), child of build (fix it)"."""
+    above = (id, *family.ancestors(id)[:1])
+    names = [_name(named[one]) for one in above if one in named]
+    return ", child of ".join(names)
+
+
+def _name(info: StreamInfo) -> str:
+    about = info.summary
+    title = one_line(str(about.get("title") or ""))
+    agent = one_line(about.get("options", {}).get("agent", ""))
+    return f"{agent} ({title})" if title else agent
+
+
+def label(child: ChildInfo) -> str:
+    name = one_line(child.name)
+    return f"{one_line(child.agent)} ({name})" if name else one_line(child.agent)
+
+
+def cost_of(spent: Spent) -> str:
+    if not spent.requests:
+        return ""
+    if spent.unpriced >= spent.requests:
+        return "cost unknown"
+    return f"${spent.cost:.4f}" if spent.cost < 0.1 else f"${spent.cost:,.2f}"
+
+
+def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
+    """How a child is now. `top`: the depth of the session that is shown."""
+    ended = child.status not in LIVE
+    mark = {
+        "queued": marks.pending, "running": marks.current, "waiting": marks.asked,
+        "completed": marks.done, "failed": marks.failed,
+    }.get(child.status, marks.skipped)  # fmt: skip
+    indent = "  " * max(1, child.depth - top)
+    parts: list[str] = [child.status]
+    if ended and child.spent.usage.total:
+        parts += [f"{amount(child.spent.usage.total)} tokens", cost_of(child.spent)]
+    said = f" {marks.dot} ".join(filter(None, parts))
+    style = STYLES[child.status]
+    return [(f"{indent}{mark} ", style), (label(child), ""), (f" {marks.dot} {said}\n", style)]
+
+
+def live(children: Sequence[ChildInfo]) -> str:
+    """Those at work, on one line."""
+    return ", ".join(f"{label(child)} {child.status}" for child in children)

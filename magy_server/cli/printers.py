@@ -1,0 +1,162 @@
+"""The forms of what a terminal is shown of a session: for people, for programs, none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from magy_server.cli.below import Asked, line, live
+from magy_server.cli.terminal import ECHO, Output, Screen
+from magy_server.cli.text import Span
+from magy_server.cli.view import View
+from magy_server.core.amounts import child
+from magy_server.core.children import ChildInfo
+from magy_server.core.updates import Update
+
+
+class Printer(Protocol):
+    """A form of output."""
+
+    async def show(self, updates: Sequence[Update]) -> None: ...
+
+    async def idle(self, seconds: int, *prompts: str) -> None:
+        """Nothing is new for so many seconds; `prompts` is what a person is asked to type, in
+        forms that get shorter: the first that fits is shown."""
+        ...
+
+    def folded(self, question: str) -> bool:
+        """Whether this question has shown only the beginning of what it is about."""
+        ...
+
+    async def unfold(self, question: str) -> None:
+        """Shows all of that."""
+        ...
+
+    async def say(self, spans: Sequence[Span]) -> None:
+        """A line for the person at the terminal; none at all wipes what is passing."""
+        ...
+
+    async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:
+        """Children that are otherwise than before, and all that are at work."""
+        ...
+
+    async def asked(self, asked: Asked) -> None:
+        """A child has a question."""
+        ...
+
+
+class Lines:
+    """For people. `quiet`: only the questions."""
+
+    def __init__(self, screen: Screen, view: View, *, quiet: bool = False) -> None:
+        self._screen = screen
+        self._view = view
+        self._quiet = quiet
+        self._prompted = ""
+        self._working = ""
+        """The children at work, on one line."""
+
+    async def show(self, updates: Sequence[Update]) -> None:
+        width = self._screen.width
+        self._view.height = self._screen.height
+        spans: list[Span] = []
+        for update in updates:
+            new = self._view.update(update, width)
+            if not self._quiet or update["sessionUpdate"] == "_magy_interaction":
+                spans += new
+        await self._write(spans, self._live(width))
+
+    def _live(self, width: int | None) -> str:
+        """What is under way; while children work and the session only waits for them, they."""
+        return "" if self._view.mid_line else self._working or self._view.live(width)
+
+    async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:
+        self._working = live(working)
+        top = min((child.depth for child in (*moved, *working)), default=1) - 1
+        told = [child for child in moved if child.status != "queued"]
+        spans = [span for child in told for span in line(child, self._screen.marks, top)]
+        if spans and not self._quiet:
+            width = self._screen.width
+            await self._write([*self._view.close(width), *spans], self._live(width))
+
+    async def asked(self, asked: Asked) -> None:
+        width = self._screen.width
+        self._view.height = self._screen.height
+        spans = self._view.question(asked.about, asked.call, width)
+        await self._write(spans, self._live(width))
+
+    async def _write(self, spans: list[Span], live: str) -> None:
+        """What is written stands in the place of the question, which is asked again below."""
+        if self._prompted and not self._screen.passing:
+            spans = [("\n", ""), *spans]
+        self._prompted = ""
+        await self._screen.write(spans, live)
+
+    async def idle(self, seconds: int, *prompts: str) -> None:
+        room = (self._screen.width or 80) - ECHO
+        prompt = next((form for form in prompts if len(form) <= room), prompts[-1])
+        if prompt:
+            if prompt != self._prompted:
+                await self._screen.prompt(prompt)
+        elif passing := self._live(self._screen.width):
+            await self._screen.write([], f"{passing} ({seconds} s)" if seconds >= 2 else passing)
+        self._prompted = prompt
+
+    def folded(self, question: str) -> bool:
+        return self._view.folded(question)
+
+    async def unfold(self, question: str) -> None:
+        await self.say(self._view.unfold(question, self._screen.width))
+
+    async def say(self, spans: Sequence[Span]) -> None:
+        width = self._screen.width
+        await self._write([*self._view.close(width), *spans], self._live(width) if spans else "")
+
+
+class Records:
+    """For programs: each update as `magy/session/update` carries it."""
+
+    def __init__(self, output: Output, session_id: str) -> None:
+        self._output = output
+        self._id = session_id
+
+    async def show(self, updates: Sequence[Update]) -> None:
+        lines = (record({"sessionId": self._id, "update": update}) for update in updates)
+        await self._output.write("".join(lines))
+
+    async def idle(self, seconds: int, *prompts: str) -> None: ...
+
+    def folded(self, question: str) -> bool:
+        return False
+
+    async def unfold(self, question: str) -> None: ...
+
+    async def say(self, spans: Sequence[Span]) -> None: ...
+
+    async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:
+        updates = ({"sessionUpdate": "_magy_child", "child": child(one)} for one in moved)
+        await self.show(list(updates))
+
+    async def asked(self, asked: Asked) -> None: ...
+
+
+class Silence:
+    async def show(self, updates: Sequence[Update]) -> None: ...
+
+    async def idle(self, seconds: int, *prompts: str) -> None: ...
+
+    def folded(self, question: str) -> bool:
+        return False
+
+    async def unfold(self, question: str) -> None: ...
+
+    async def say(self, spans: Sequence[Span]) -> None: ...
+
+    async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None: ...
+
+    async def asked(self, asked: Asked) -> None: ...
+
+
+def record(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"

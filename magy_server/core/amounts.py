@@ -1,0 +1,69 @@
+"""Children, reports and what was spent, in the shape that clients and programs get. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from magy_server.core.children import ChildInfo
+from magy_server.core.mail import Report
+from magy_server.core.values import Usage
+
+STOP = {"max_requests": "max_turn_requests"}
+"""Where ACP has another word for our stop reason."""
+
+
+def stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def cost(dollars: float, unpriced: int) -> dict[str, Any]:
+    """Of a session. `unpriced`: requests whose price is not known, so that it cost more."""
+    return {"amount": round(dollars, 6), "currency": "USD", "unpriced": unpriced}
+
+
+def usage(value: Usage) -> dict[str, int]:
+    return {
+        "totalTokens": value.total,
+        "inputTokens": value.input,
+        "outputTokens": value.output,
+        "cachedReadTokens": value.cache_read,
+        "cachedWriteTokens": value.cache_write,
+    }
+
+
+def child(info: ChildInfo) -> dict[str, Any]:
+    """A child at a glance, as clients and programs get it."""
+    return {
+        "sessionId": info.session,
+        "parentSessionId": info.parent,
+        "name": info.name,
+        "agent": info.agent,
+        "model": info.model,
+        "state": info.status,
+        "depth": info.depth,
+        "turns": info.turns,
+        "waiting": info.waiting,
+        "questions": info.questions,
+        "usage": usage(info.spent.usage),
+        "cost": cost(info.spent.cost, info.spent.unpriced),
+        "treeUsage": usage(info.tree.usage),
+        "treeCost": cost(info.tree.cost, info.tree.unpriced),
+        "said": info.said,
+        "stopReason": STOP.get(info.stop, info.stop) or None,
+        "createdAt": stamp(info.created),
+        "updatedAt": stamp(info.updated),
+    }
+
+
+def report(value: Report) -> dict[str, Any]:
+    """How a turn ended, and what it took."""
+    return {
+        "turnId": value.turn,
+        "status": value.status,
+        "stopReason": STOP.get(value.stop, value.stop),
+        "requests": value.requests,
+        "usage": usage(value.usage),
+        "cost": cost(value.cost, value.unpriced),
+        "seconds": round(value.seconds, 3),
+    }

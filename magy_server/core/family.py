@@ -1,0 +1,52 @@
+"""The names of sessions say who is whose child: `root`, `root/3.0`, `root/3.0/review`.
+
+The last part is the call that spawned the child, or the key of the request that did. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+SEPARATOR = "/"
+_CALL = re.compile(r"\d+\.\d+")
+
+
+def parent(session: str) -> str | None:
+    """None: it is the root of its tree."""
+    head, separator, _ = session.rpartition(SEPARATOR)
+    return head if separator else None
+
+
+def root(session: str) -> str:
+    """The session at the top of the tree; a tree is run by one process at a time."""
+    return session.partition(SEPARATOR)[0]
+
+
+def depth(session: str) -> int:
+    """0 for a root."""
+    return session.count(SEPARATOR)
+
+
+def ancestors(session: str) -> list[str]:
+    """The parent, its parent, and so on to the root."""
+    parts = session.split(SEPARATOR)
+    return [SEPARATOR.join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+
+
+def is_below(session: str, ancestor: str) -> bool:
+    return session.startswith(ancestor + SEPARATOR)
+
+
+def child(parent: str, key: str) -> str:
+    return f"{parent}{SEPARATOR}{key}"
+
+
+def asked_at(session: str) -> int:
+    """How far its parent's log went when a model there asked for this child; 0: a person did."""
+    key = session.rpartition(SEPARATOR)[2]
+    return int(key.partition(".")[0]) if is_call(key) else 0
+
+
+def is_call(key: str) -> bool:
+    """Whether a child of that name was spawned by a call of its parent's model."""
+    return _CALL.fullmatch(key) is not None

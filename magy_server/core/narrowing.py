@@ -1,0 +1,62 @@
+"""The rules that a child is spawned with: they forbid and ask, and permit nothing. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import Action
+from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
+
+SOURCE = "spawned with"
+ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")
+MOST = 200
+"""Rules."""
+
+
+def narrowing(table: Mapping[str, str | Mapping[str, str]], of_tools: Collection[str]) -> Ruleset:
+    """`{key: action}` or `{key: {pattern: action}}`, as in agent files. `of_tools`: the keys of the
+    tools that there are. An allow is an exception to what the same key denies or asks, so one
+    without such says nothing. Raises InvalidRequest naming what is wrong: a rule that is silently
+    not read would be a permission that silently does not hold."""
+    known = tuple(dict.fromkeys((*KEYS, *EDITOR_KEYS, *sorted(of_tools))))
+    keys = {_key(key, known): tuple(_rules(key, said)) for key, said in table.items()}
+    if sum(map(len, keys.values())) > MOST:
+        raise InvalidRequest(f"permissions: no more than {MOST} rules.")
+    for key, rules in keys.items():
+        if all(rule.action == "allow" for rule in rules):
+            raise InvalidRequest(
+                f"permissions: {key} only allows, and a child may do no more than its agent and "
+                "those above it; say what it may not, or leave it out."
+            )
+    return Ruleset(source=SOURCE, keys=keys, narrows=True)
+
+
+def _key(key: str, known: Collection[str]) -> str:
+    if key in known:
+        return key
+    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.7)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    raise InvalidRequest(
+        f"permissions: no tool has the key {key!r}.{meant} Known are: {', '.join(known)}."
+    )
+
+
+def _rules(key: str, said: str | Mapping[str, str]) -> Iterator[Rule]:
+    if isinstance(said, str):
+        yield Rule(pattern="*", action=_action(key, said), bare=True)
+        return
+    if not said:
+        raise InvalidRequest(f"permissions: there are no rules for {key}; write an action.")
+    for pattern, action in said.items():
+        if not pattern:
+            raise InvalidRequest(f'permissions: {key} has an empty pattern; "*" is everything.')
+        yield Rule(pattern=pattern, action=_action(key, action))
+
+
+def _action(key: str, text: str) -> Action:
+    for action in ACTIONS:
+        if text == action:
+            return action
+    raise InvalidRequest(f"permissions: {key}: an action is allow, ask or deny, not {text!r}.")

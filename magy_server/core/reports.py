@@ -1,0 +1,61 @@
+"""What a child's turn came to, as a message for its parent. Pure."""
+
+from __future__ import annotations
+
+from magy_server.core.children import report
+from magy_server.core.events import Ended, Prompted, Replied, Text
+from magy_server.core.mail import Mailed, TextPayload, ulid
+from magy_server.core.state import INHERITED, State
+
+MOST = 20_000
+"""Characters of a result; what is longer is in the child's transcript."""
+
+
+def result(state: State, ended: Ended, now: float) -> Mailed | None:
+    """`state`: the child's right before `ended`. `now`: seconds since the epoch. None: there is
+    nobody to tell, or no turn of its own that could end. It wakes the parent if that has spawned
+    the child by itself; what was cancelled wakes nobody."""
+    turn, opened = state.turn, state.opened
+    if turn is None or opened is None or opened.parent is None or turn.run == INHERITED:
+        return None
+    child = state.stream.removeprefix("session/")
+    return Mailed(
+        id=ulid(turn.began, f"{child}:{turn.id}"),
+        sender=child,
+        agent=state.agent,
+        name=state.options.get("title", ""),
+        to=opened.parent,
+        payload=TextPayload(text=_text(state, ended, child)),
+        wakes=bool(opened.call) and ended.stop != "cancelled",
+        run=turn.run,
+        correlation=turn.id,
+        report=report(turn, ended.stop, now),
+        metadata={"model": state.briefing.model} if state.briefing else {},
+    )
+
+
+def _text(state: State, ended: Ended, child: str) -> str:
+    """The last words, and why there are no more."""
+    said, note = last_words(state), ended.message
+    if not said and not note:
+        note = f"(the turn ended before anything was said: {ended.stop})"
+    text = "\n\n".join(filter(None, (said, note)))
+    if len(text) <= MOST:
+        return text
+    return (
+        f"{text[:MOST]}\n[These are the first {MOST} of {len(text)} characters; the whole is the "
+        f"last reply in session {child}. Ask that agent for what is missing.]"
+    )
+
+
+def last_words(state: State) -> str:
+    """The latest text of the running turn; "": it has said nothing yet."""
+    turn = state.turn.id if state.turn else ""
+    for item in reversed(state.conversation):
+        if isinstance(item, Replied):
+            text = "\n\n".join(part.text for part in item.content if isinstance(part, Text))
+            if text.strip():
+                return text.strip()
+        elif isinstance(item, Prompted | Mailed) and item.id == turn:
+            break
+    return ""

@@ -1,0 +1,61 @@
+"""The third act: a child agent, seen at work beneath its parent, steered, and asked about."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from magy_server.demo.editor import Editor
+from magy_server.demo.screen import Screen
+
+STEER = "Take 0.1 and 0.2, please: what floats cannot add exactly is worth a test."
+
+
+class Helper:
+    """Ada answers its first question with a word to it, and a yes that holds from then on."""
+
+    def __init__(self, editor: Editor, screen: Screen) -> None:
+        self.session = ""
+        self.updates: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        """What the server sends of `session`."""
+        self._editor = editor
+        self._screen = screen
+
+    async def watch(self) -> None:
+        """Shows what it does, from its beginning until it rests."""
+        about = {"parentSessionId": "demo"}
+        (child,) = (await self._editor.request("magy/child/list", about))["children"]
+        self.session = child["sessionId"]
+        session = {"sessionId": self.session}
+        attached = await self._editor.request("magy/session/subscribe", session)
+        rests = False
+        for event in attached["events"]:
+            rests = await self._show(event["update"])
+        while not rests:
+            rests = await self._show(await self.updates.get())
+
+    async def _show(self, update: dict[str, Any]) -> bool:
+        """Whether the child rests with it."""
+        self._screen.update(update)
+        if "open" in update:
+            self._screen.asked(update["open"]["title"])
+            await asyncio.sleep(self._screen.pause)
+            await self._steer()
+            await self._allow(update["open"]["interactionId"])
+        return bool(update["sessionUpdate"] == "state_update" and update["state"] == "idle")
+
+    async def _steer(self) -> None:
+        await self._editor.request("magy/child/send", {
+            "sessionId": self.session,
+            "requestKey": "steer",
+            "prompt": [{"type": "text", "text": STEER}],
+        })  # fmt: skip
+
+    async def _allow(self, interaction: str) -> None:
+        self._screen.answered(True, "", "for this session")
+        await self._editor.request("magy/interaction/respond", {
+            "sessionId": self.session,
+            "interactionId": interaction,
+            "outcome": "allow",
+            "scope": "session",
+        })  # fmt: skip

@@ -1,0 +1,216 @@
+"""What a run may take in all its sessions together, held while many ask models at once.
+
+Before each request the most that it can take is put aside; it is made only if that and all that is
+spent or put aside stays within the caps. So no number of agents exceeds a cap together. What was
+spent is read from the log's summaries: it counts after a restart, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from magy_server.core import family
+from magy_server.core.errors import NotFound, OverBudget
+from magy_server.core.events import Compacted, Consulted, Ended, Entry, Limits, Replied, Usage
+from magy_server.core.ports import ModelFacts, ModelRequest
+from magy_server.core.sizes import bound
+from magy_server.core.state import State
+from magy_server.engine import kin
+from magy_server.engine.session import Session
+from magy_server.engine.world import USUAL_REPLY, World
+
+if TYPE_CHECKING:
+    from magy_server.engine.runner import Runner
+
+SETTLES = (Replied, Compacted, Consulted, Ended)
+"""With one of these in the log, what a request took is counted there (or is not to be)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`cost` in US dollars."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.tokens + other.tokens, self.cost + other.cost)
+
+
+NIL = Sum()
+
+
+@dataclass(slots=True, eq=False)
+class Slip:
+    """What is put aside for a request of this session. `answered`: it is over, and what it took
+    (that is `sum` now) will be in the log."""
+
+    live: Session
+    run: str
+    sum: Sum
+    answered: bool = False
+
+    @property
+    def session(self) -> str:
+        return self.live.stream.removeprefix("session/")
+
+    def took(self, reply: Replied) -> None:
+        self.sum = Sum(reply.usage.total, reply.cost or 0.0)
+        self.answered = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """What holds for a session and all below it."""
+
+    session: str
+    limits: Limits
+
+    def covers(self, session: str) -> bool:
+        return session == self.session or family.is_below(session, self.session)
+
+    def fits(self, sum: Sum) -> bool:
+        tokens, cost = self.limits.run_tokens, self.limits.run_cost
+        return not (tokens and sum.tokens > tokens) and not (cost and sum.cost > cost)
+
+
+class Purse:
+    """One for a process; a listener, too."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._slips: list[Slip] = []
+        self._moved = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._told: set[tuple[str, str]] = set()
+
+    def __call__(self, state: State, entries: Sequence[Entry]) -> None:
+        if self._slips and any(isinstance(entry.event, SETTLES) for entry in entries):
+            session = state.stream.removeprefix("session/")
+            self._keep([s for s in self._slips if s.session != session or not s.answered])
+
+    @asynccontextmanager
+    async def reserved(
+        self, session: Session, request: ModelRequest, facts: ModelFacts
+    ) -> AsyncIterator[Slip]:
+        """Put aside for the time of one request, and until what it took is in the log, or the task
+        that asked is over: what it could not append is not counted anywhere. Waits while others,
+        whose requests are under way, hold what is needed. Raises OverBudget."""
+        id = session.stream.removeprefix("session/")
+        slip = Slip(session, session.state.run, NIL)
+        caps = [] if not session.state.run else await self._caps(id)
+        if task := asyncio.current_task():
+            task.add_done_callback(lambda _: self._drop(slip))
+        if caps:
+            slip.sum = most(session.state, request, facts)
+            self._say_unpriced(session, request, facts, caps)
+            await self._reserve(slip, caps)
+        try:
+            yield slip
+        finally:
+            if not slip.answered:
+                self._drop(slip)
+
+    async def _caps(self, id: str) -> list[Cap]:
+        """Of those above the session, from the root down, and its own."""
+        found = []
+        for one in (*reversed(family.ancestors(id)), id):
+            try:
+                session = await self._runner.session(f"session/{one}")
+            except NotFound:
+                continue
+            limits = _limits(session.state, self._runner.world)
+            if limits.run_tokens or limits.run_cost:
+                found.append(Cap(one, limits))
+        return found
+
+    async def _reserve(self, slip: Slip, caps: Sequence[Cap]) -> None:
+        while True:
+            moved = self._moved
+            async with self._looking:
+                slips = [s for s in self._slips if s.run == slip.run and not s.live.gone]
+                held = [(s.session, s.sum) for s in slips]
+                spent = await self._spent(slip)
+                for cap in caps:
+                    if not cap.fits(_under(cap, spent) + slip.sum):
+                        raise OverBudget(_refusal(cap, _under(cap, spent), slip.sum))
+                if all(cap.fits(_under(cap, [*spent, *held]) + slip.sum) for cap in caps):
+                    self._slips.append(slip)
+                    return
+            await moved.wait()
+
+    async def _spent(self, slip: Slip) -> list[tuple[str, Sum]]:
+        """By session of the tree: what the run took there, as it is in the log."""
+        store = self._runner.world.store
+        found = []
+        for info in await kin.whole(store, family.root(slip.session)):
+            tokens, cost = info.summary.get("runs", {}).get(slip.run, (0, 0.0))
+            found.append((kin.id_of(info), Sum(tokens, cost)))
+        return found
+
+    def _drop(self, slip: Slip) -> None:
+        self._keep([other for other in self._slips if other is not slip])
+
+    def _keep(self, slips: list[Slip]) -> None:
+        if len(slips) != len(self._slips):
+            self._slips = slips
+            self._moved.set()
+            self._moved = asyncio.Event()
+
+    def _say_unpriced(
+        self, session: Session, request: ModelRequest, facts: ModelFacts, caps: Sequence[Cap]
+    ) -> None:
+        """Once for a run."""
+        key = (session.state.run, request.model)
+        capped = any(cap.limits.run_cost for cap in caps)
+        if capped and facts.price is None and key not in self._told:
+            self._told.add(key)
+            session.notice(
+                f"The price of {request.model} is not known, so the cap on the cost of this run "
+                "cannot hold for it; a cap on its tokens does.\n"
+            )
+
+
+def _limits(state: State, world: World) -> Limits:
+    if state.briefing:
+        return state.briefing.limits
+    opened = state.opened
+    configured = world.settings(opened.root if opened else None).limits
+    return configured.within(opened.limits if opened else None)
+
+
+def most(state: State, request: ModelRequest, facts: ModelFacts) -> Sum:
+    """The most that a request can take: all of the prompt, at the dearest rate, and the longest
+    reply."""
+    prompt = max(state.context, bound(request))
+    reply = request.max_tokens or facts.max_tokens or USUAL_REPLY
+    if facts.window and not request.max_tokens:
+        reply = min(reply, max(facts.window - prompt, 0))
+    ways = (
+        Usage(input=prompt, output=reply),
+        Usage(cache_write=prompt, output=reply),
+        Usage(cache_read=prompt, output=reply),
+    )
+    cost = max(map(facts.price.of, ways)) if facts.price else 0.0
+    return Sum(prompt + reply, cost)
+
+
+def _under(cap: Cap, sums: Sequence[tuple[str, Sum]]) -> Sum:
+    return sum((one for session, one in sums if cap.covers(session)), NIL)
+
+
+def _refusal(cap: Cap, spent: Sum, asked: Sum) -> str:
+    limits = cap.limits
+    if limits.run_tokens and spent.tokens + asked.tokens > limits.run_tokens:
+        return (
+            f"the cap of {limits.run_tokens} tokens for the run of {cap.session} and its agents "
+            f"({spent.tokens} used; the next request may take {asked.tokens})"
+        )
+    return (
+        f"the cap of ${limits.run_cost:g} for the run of {cap.session} and its agents "
+        f"(${spent.cost:.4f} spent; the next request may cost ${asked.cost:.4f})"
+    )

@@ -1,0 +1,327 @@
+"""The children of sessions: spawned, listed, closed, stopped and deleted.
+
+A child is a session of its own, below its parent by name. It is made in one append that also holds
+the parent where it stands, so none comes under a parent that was closed, cancelled or deleted, and
+none comes twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from magy_server.core import family
+from magy_server.core.children import LIVE, ChildInfo, Sibling, Spawn, refusal
+from magy_server.core.errors import Conflict, InvalidRequest, NotFound
+from magy_server.core.events import (
+    CancelAsked,
+    Closed,
+    Event,
+    Hash,
+)
+from magy_server.core.mail import Status
+from magy_server.core.ports import Batch, StreamInfo
+from magy_server.core.state import State
+from magy_server.engine import kin
+from magy_server.engine.commands import end_commands
+from magy_server.engine.glance import Row, row, task_id
+from magy_server.engine.keys import message, same
+from magy_server.engine.session import Session, Write
+from magy_server.engine.spawning import (
+    Beginning,
+    agent_for,
+    beginning,
+    check_key,
+    check_model,
+    directory,
+)
+from magy_server.engine.stopping import stopping
+from magy_server.engine.whole import Whole
+
+if TYPE_CHECKING:
+    from magy_server.engine.runner import Runner
+
+NO_BLOBS: Mapping[Hash, bytes] = {}
+PAGE = 200
+NEWEST = 1_000
+"""Sessions that are looked through for children, when no parent is named."""
+
+
+class Children:
+    """One for a process."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._world = runner.world
+        self._spawning = asyncio.Lock()
+        self._whole = Whole()
+
+    # --- spawn ----------------------------------------------------------------------------------
+
+    async def spawn(
+        self, parent: str, wanted: Spawn, blobs: Mapping[Hash, bytes] = NO_BLOBS
+    ) -> tuple[ChildInfo, bool]:
+        """The child, and whether it was there already: the same key again is harmless. `blobs` are
+        the pictures that the prompt names. Raises NotFound, InvalidRequest and the like, with
+        sentences for whoever asked."""
+        check_key(wanted)
+        return await self._whole(self._spawn(parent, wanted, blobs))
+
+    async def _spawn(
+        self, parent: str, wanted: Spawn, blobs: Mapping[Hash, bytes]
+    ) -> tuple[ChildInfo, bool]:
+        child = family.child(parent, wanted.key)
+        async with self._spawning:
+            above = await self._session(parent)
+            if known := await self._known(child):
+                await self._refuse_other(child, wanted)
+                return known, True
+            _may_spawn(above.state, wanted)
+            made = await beginning(self._world, above, child, wanted, blobs)
+            await self._within_limits(parent)
+            session = self._runner.watch(f"session/{child}")
+            await session.load()
+            if not await self._append(session, above, made, wanted):
+                await self._refuse_other(child, wanted)
+                return await self.info(child), True
+            self._runner.wake(await self._runner.session(session.stream))  # from here on it counts
+        return await self.info(child), False
+
+    async def check(self, above: State, agent: str, model: str, place: str) -> str:
+        """Whether a model may spawn such a child, as far as agent, model and directory go: the
+        canonical path of the directory, which may be given below the workspace root. Raises what
+        `spawn` does."""
+        opened = above.opened
+        assert opened is not None
+        agent_for(self._world, opened.root, agent, called=True)
+        check_model(self._world, opened.root, model)
+        wanted = place and os.path.join(opened.root or opened.cwd, place)
+        return await asyncio.to_thread(directory, opened, wanted)
+
+    async def _known(self, child: str) -> ChildInfo | None:
+        return await self.info(child) if await self._world.store.head(f"session/{child}") else None
+
+    async def _refuse_other(self, child: str, wanted: Spawn) -> None:
+        """Raises InvalidRequest for a key under which a person has spawned something else."""
+        now = (await self._session(child)).state
+        task = await message(self._world.store, now, task_id(child))
+        other = now.opened and wanted.agent not in ("", now.opened.agent)
+        if wanted.by and task and (other or not same(task, wanted.prompt)):
+            raise InvalidRequest(
+                f"There is a child {child!r} already, with another task or agent. The same again "
+                "is harmless; another child needs a requestKey of its own.",
+                reason="key_used",
+            )
+
+    async def _append(
+        self, session: Session, above: Session, made: Beginning, wanted: Spawn
+    ) -> bool:
+        """False: somebody else has spawned it meanwhile."""
+        while True:
+            try:
+                _may_spawn(above.state, wanted)
+                held = Batch(above.stream, above.state.seq, [])
+                write = Write(made.events(above.state), made.blobs, [held])
+                return bool(await session.append(partial(_once, write)))
+            except Conflict:
+                await self._refreshed(above, session)
+            except InvalidRequest:
+                await self._runner.forget(session.stream)
+                raise
+
+    async def _refreshed(self, above: Session, session: Session) -> None:
+        try:
+            await above.refresh()
+        except NotFound:
+            await self._runner.forget(session.stream)
+            raise _gone(above) from None
+
+    async def _within_limits(self, parent: str) -> None:
+        """Raises InvalidRequest, saying which limit there is and what is there."""
+        lanes = self._world.lanes
+        siblings = [
+            Sibling(one.session, one.about["name"] or one.about["agent"], self._status(one))
+            for one in await self._rows(parent, flat=True)
+            if not one.closed
+        ]
+        working, waiting = lanes.working(), lanes.waiting()
+        if why := refusal(parent, lanes.limits, siblings, working, waiting):
+            raise InvalidRequest(why, reason="spawn_limit")
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def above(self, id: str) -> Sequence[State]:
+        """Of this session, its parent and so on to the root. Raises NotFound."""
+        names = [id, *family.ancestors(id)]
+        return [(await self._runner.session(f"session/{name}")).state for name in names]
+
+    async def info(self, id: str) -> ChildInfo:
+        """Raises NotFound."""
+        info = await self._world.store.info(f"session/{id}")
+        found = row(info) if info else None
+        if found is None:
+            raise NotFound(_unknown(id, exists=info is not None))
+        return self._info(found, await self._rows(id))
+
+    async def list(
+        self, parent: str | None, *, recursive: bool = True, closed: bool = False
+    ) -> Sequence[ChildInfo]:
+        """Each after its parent, the oldest first. `parent` None: of the newest sessions of all.
+        Raises NotFound."""
+        if parent is not None and not await self._world.store.head(f"session/{parent}"):
+            raise NotFound(_no_session(parent))
+        rows = await self._rows(parent) if parent else await self._all_rows()
+        below: dict[str, list[Row]] = {one.session: [] for one in rows}
+        for one in rows:
+            for id in family.ancestors(one.session):
+                if id in below:
+                    below[id].append(one)
+        return [
+            self._info(one, below[one.session])
+            for one in _in_order(rows)
+            if (closed or not one.closed)
+            and (recursive or parent is None or family.parent(one.session) == parent)
+        ]
+
+    def _info(self, one: Row, below: Sequence[Row]) -> ChildInfo:
+        return one.info(below, queued=self._world.lanes.queued(one.stream))
+
+    def _status(self, one: Row) -> Status:
+        return one.status(queued=self._world.lanes.queued(one.stream))
+
+    async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
+        """Of all below, or, `flat`, only of its own."""
+        found = [row(info) for info in await kin.below(self._world.store, parent)]
+        return [one for one in found if one and (not flat or family.parent(one.session) == parent)]
+
+    async def _all_rows(self) -> Sequence[Row]:
+        infos: Sequence[StreamInfo] = ()
+        cursor: str | None = None
+        while len(infos) < NEWEST:
+            page = await self._world.store.streams("session/", cursor=cursor, limit=PAGE)
+            infos = [*infos, *page.items]
+            if (cursor := page.cursor) is None:
+                break
+        return [one for info in infos if (one := row(info))]
+
+    # --- the end --------------------------------------------------------------------------------
+
+    async def close(
+        self,
+        id: str,
+        mode: Literal["finish", "cancel"] = "finish",
+        reason: str = "",
+        *,
+        recursive: bool = True,
+        by: str = "",
+    ) -> tuple[Status, Sequence[str]]:
+        """How it was before, and which are closed now that were not, or were still at work and are
+        stopped: itself and, `recursive`, those below. Raises NotFound, InvalidRequest."""
+        before = (await self.info(id)).status
+        closed = Closed(mode=mode, reason=reason, by=by)
+        return before, await self._whole(self._close(id, closed, recursive=recursive))
+
+    async def _close(self, id: str, how: Closed, *, recursive: bool) -> Sequence[str]:
+        """Those above first: what is closed spawns no more."""
+        session = await self._session(id)
+
+        def decide(now: State) -> Write | None:
+            events: list[Event] = [] if now.closed else [how]
+            if how.mode == "cancel":
+                events += stopping(now, "closed", everything=True)
+            return Write(events) if events else None
+
+        appended = await session.append(decide)
+        if how.mode == "cancel":
+            await end_commands(self._runner, [session.stream])
+        # That a message which waited was dropped is no news of the agent.
+        told = any(isinstance(entry.event, Closed | CancelAsked) for entry in appended)
+        closed = [id] if told else []
+        self._runner.wake(session)
+        if recursive:
+            for one in await self._rows(id, flat=True):
+                with suppress(NotFound):  # deleted meanwhile
+                    closed += await self._close(one.session, how, recursive=True)
+        return closed
+
+    async def stop_below(self, id: str, *, all: bool, since: int = -1) -> None:
+        """Cancels what those below it do, and what waits to be done; those that people spawned only
+        if `all`. They stay open. `since`: only of those that its calls after this entry spawned."""
+        await self._whole(self._stop(id, everything=all, since=since))
+
+    async def _stop(self, id: str, *, everything: bool, since: int = -1) -> None:
+        for one in await self._rows(id, flat=True):
+            if not (one.called or everything) or family.asked_at(one.session) <= since:
+                continue
+            if one.about["status"] in LIVE or one.about["waiting"]:
+                with suppress(NotFound):  # deleted meanwhile
+                    await self._stop_one(one.session, everything=everything)
+            await self._stop(one.session, everything=everything)
+
+    async def _stop_one(self, id: str, *, everything: bool) -> None:
+        session = await self._session(id)
+        await session.append(lambda now: _stopped(now, everything=everything))
+        self._runner.wake(session)
+
+    async def settle(self) -> None:
+        """What was begun is done; for the end of the process."""
+        await self._whole.settle()
+
+    async def _session(self, id: str) -> Session:
+        session = await self._runner.session(f"session/{id}")
+        await session.refresh()
+        return session
+
+
+def _once(write: Write, now: State) -> Write | None:
+    return None if now.opened else write
+
+
+def _may_spawn(above: State, wanted: Spawn) -> None:
+    """Raises InvalidRequest."""
+    id = above.stream.removeprefix("session/")
+    if above.closed:
+        raise InvalidRequest(
+            f"Session {id!r} is closed and spawns no more. Fork it, or spawn from another.",
+            reason="closed",
+        )
+    if wanted.by:
+        return
+    turn = above.turn
+    if turn is None or turn.cancel:
+        raise InvalidRequest(f"The turn of {id!r} that spawns is over; nothing was spawned.")
+
+
+def _stopped(now: State, *, everything: bool) -> Write | None:
+    events = stopping(now, "closed" if everything else "user", everything=everything)
+    return Write(events) if events else None
+
+
+def _in_order(rows: Sequence[Row]) -> list[Row]:
+    """Each after its parent; brothers and sisters by age."""
+    ages = {one.session: one.created for one in rows}
+
+    def place(one: Row) -> list[tuple[float, str]]:
+        above = [*reversed(family.ancestors(one.session)), one.session]
+        return [(ages.get(id, 0.0), id) for id in above]
+
+    return sorted(rows, key=place)
+
+
+def _no_session(id: str) -> str:
+    return f"There is no session {id!r}. `magy/session/list` names them."
+
+
+def _unknown(id: str, *, exists: bool) -> str:
+    if exists or family.parent(id) is None:
+        return f"{id!r} is no child: no agent or person has spawned it from another session."
+    return f"There is no child {id!r}: it was never spawned, or it was deleted."
+
+
+def _gone(above: Session) -> NotFound:
+    id = above.stream.removeprefix("session/")
+    return NotFound(f"Session {id!r} was deleted meanwhile; nothing was spawned.")

@@ -1,0 +1,78 @@
+"""Pings are answered by whoever runs the tree, without a model: also while the agent is busy, or
+its model does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from magy_server.core import family
+from magy_server.core.children import status
+from magy_server.core.errors import NotFound
+from magy_server.core.events import Mailed
+from magy_server.core.mail import SignalPayload, key_of, keys, ulid
+from magy_server.core.state import State
+from magy_server.engine.session import Session, Write
+
+if TYPE_CHECKING:
+    from magy_server.engine.runner import Runner
+
+
+class Heartbeat:
+    """`Runner.signalled`: called with the signals that a session was found to have got."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def __call__(self, session: Session, signals: Sequence[Mailed]) -> None:
+        if pings := [mail for mail in signals if mail.payload == SignalPayload(signal="ping")]:
+            session.later(self._answer(session, pings))
+
+    async def _answer(self, session: Session, pings: Sequence[Mailed]) -> None:
+        """To the agent that asks; to the parent if a person does. Each ping once, whoever finds
+        it, however often."""
+        id = session.stream.removeprefix("session/")
+        trees, user = self._runner.trees, f"{session.stream}/heartbeat"
+        if not await trees.take(user) and not trees.holds(user):
+            return  # another process runs the tree: only that one can say how it is
+        asked: dict[str, list[Mailed]] = {}
+        for ping in pings:
+            asked.setdefault(ping.sender or family.parent(id) or id, []).append(ping)
+        try:
+            for to, those in asked.items():
+                with suppress(NotFound):
+                    asking = await self._runner.session(f"session/{to}")
+                    await self._beat(session, asking, those)
+        finally:
+            await trees.give_back(user)
+
+    async def _beat(self, session: Session, asking: Session, pings: Sequence[Mailed]) -> None:
+        """Answers those that were not answered yet, in one append. When a log is loaded that is
+        seldom any of all that it has."""
+        id, to = (one.stream.removeprefix("session/") for one in (session, asking))
+        world, state = self._runner.world, session.state
+        at = world.clock.now()
+        now = status(state, queued=world.lanes.queued(session.stream))
+        about = {"state": now, "waiting": str(len(state.waiting)), "seq": str(state.seq)}
+        ids = {ping.id: ulid(at, f"{id}:heartbeat:{ping.id}") for ping in pings}
+
+        def decide(now: State) -> Write | None:
+            had = keys(now.prompts)
+            beats = [
+                Mailed(
+                    id=beat,
+                    sender=id,
+                    agent=state.agent,
+                    to=to,
+                    payload=SignalPayload(signal="heartbeat"),
+                    wakes=False,
+                    correlation=ping,
+                    metadata=about,
+                )
+                for ping, beat in ids.items()
+                if key_of(beat) not in had
+            ]
+            return Write(beats) if beats else None
+
+        await asking.append(decide)

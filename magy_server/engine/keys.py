@@ -1,0 +1,66 @@
+"""A key names one message of a session: the same again changes nothing, and another is refused.
+
+Prompts and what is for machines share their keys, whichever way they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import Content, Event, Image, Mailed, Prompted, Text
+from magy_server.core.mail import Payload, known, ulid
+from magy_server.core.ports import Store
+from magy_server.core.state import State
+
+Said = Payload | Sequence[Content]
+"""As it was sent: without what the prompt mentions, which may read otherwise by now."""
+
+
+def earlier(now: State, key: str) -> int | None:
+    """Where the message stands that a person sent under this key; None: there is none."""
+    if key in now.prompts:
+        return now.prompts[key]
+    mail = ulid(0.0, key)
+    if not known(now.prompts, mail):
+        return None
+    return next(seq for id, seq in now.prompts.items() if known((id,), mail))
+
+
+async def message(store: Store, now: State, key: str) -> Event | None:
+    """What was sent under this key."""
+    seq = earlier(now, key)
+    if seq is None:
+        return None
+    (entry,) = await store.read(now.stream, after=seq - 1, before=seq + 1)
+    return entry.event
+
+
+async def refuse_other(store: Store, now: State, key: str, said: Said) -> None:
+    """Raises InvalidRequest if the session had another message under this key."""
+    had = await message(store, now, key)
+    if had is not None and not same(had, said):
+        raise InvalidRequest(
+            f"{key!r} is the key of another message to session "
+            f"{now.stream.removeprefix('session/')!r}. The same message again is harmless; "
+            "another one needs a key of its own.",
+            reason="key_used",
+        )
+
+
+def same(had: Event, said: Said) -> bool:
+    """Whether what was sent before is this."""
+    if isinstance(had, Mailed):
+        return had.payload == said
+    return isinstance(had, Prompted) and isinstance(said, Sequence) and _alike(had.content, said)
+
+
+def _alike(had: Sequence[Content], said: Sequence[Content]) -> bool:
+    shown = {part.hash for part in had if isinstance(part, Image)}
+    return _words(had) == _words(said) and all(
+        part.hash in shown for part in said if isinstance(part, Image)
+    )
+
+
+def _words(content: Sequence[Content]) -> list[str]:
+    return [part.text for part in content if isinstance(part, Text)]

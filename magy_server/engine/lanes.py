@@ -1,0 +1,189 @@
+"""How much goes on at once: slots for the turns of children, permits for requests to models.
+
+Both are first come, first served and can be resized at any time. What only waits (for a person, for
+another agent, to try again) holds neither, so nobody can wait for somebody who waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+
+from magy_server.core import family
+from magy_server.core.children import SpawnLimits, clamped
+from magy_server.core.steps import Compact, End, Recover, Rest, RunTools, Step, Wait
+
+PER_PROVIDER = 10
+"""Requests to one provider at once."""
+REQUESTS = 20
+"""Requests at once, in all."""
+
+
+class Permits:
+    """At most `size` are held at a time; who comes first is served first. `async with` holds one.
+    All methods are to be called on the loop."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.used = 0
+        """Above `size` for a while after that was made smaller: nothing is taken away."""
+        self._line: OrderedDict[asyncio.Future[None], None] = OrderedDict()
+
+    @property
+    def waiting(self) -> int:
+        return sum(not turn.done() for turn in self._line)
+
+    async def acquire(self) -> None:
+        """Cancelled, it has taken none."""
+        if self.used < self.size:  # then nobody waits: see `_serve`
+            self.used += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._line[turn] = None
+        taken = False
+        try:
+            await turn
+            taken = True
+        finally:
+            self._line.pop(turn, None)
+            if not taken and turn.done() and not turn.cancelled():  # given at the last moment
+                self.release()
+
+    def release(self) -> None:
+        self.used -= 1
+        self._serve()
+
+    def resize(self, size: int) -> None:
+        """`size` is at least 1."""
+        self.size = size
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._line and self.used < self.size:
+            turn, _ = self._line.popitem(last=False)
+            if not turn.done():  # else who waited has been cancelled
+                self.used += 1
+                turn.set_result(None)
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.release()
+
+
+class Lanes:
+    """One for a process."""
+
+    def __init__(self) -> None:
+        self.limits = SpawnLimits()
+        self.children = Permits(self.limits.concurrent)
+        self._all = Permits(REQUESTS)
+        self._providers: dict[str, Permits] = {}
+        self._working: set[str] = set()
+        self._queued: set[str] = set()
+        self.moved: Callable[[str], None] = lambda stream: None
+        """Called when a session has got in line, and when it has left it."""
+
+    def configure(self, asked: SpawnLimits) -> tuple[str, ...]:
+        """Holds from now on, for what is running too; a limit below what is in use takes nothing
+        away. The answer: a sentence for each value that was clamped."""
+        self.limits, said = clamped(asked)
+        self.children.resize(self.limits.concurrent)
+        return said
+
+    @asynccontextmanager
+    async def requests(self, provider: str) -> AsyncIterator[None]:
+        """Held while one request to this provider is under way."""
+        own = self._providers.get(provider) or self._providers.setdefault(
+            provider, Permits(PER_PROVIDER)
+        )
+        async with own, self._all:
+            yield
+
+    # --- children -------------------------------------------------------------------------------
+
+    def begin(self, stream: str) -> None:
+        """A session is at work here, be it that it waits: it has a turn that goes on, or one that
+        is about to begin."""
+        if family.parent(stream.removeprefix("session/")):
+            self._working.add(stream)
+
+    def end(self, stream: str) -> None:
+        self._working.discard(stream)
+
+    def working(self) -> int:
+        """Children at work in this process, those that wait too."""
+        return len(self._working)
+
+    def waiting(self) -> int:
+        """Those of them that wait for a slot."""
+        return len(self._queued)
+
+    def queued(self, stream: str) -> bool:
+        """Whether this session waits for a slot."""
+        return stream in self._queued
+
+    def slot(self, stream: str) -> Slot:
+        """Of a session that is about to be run. Costs nothing until it is taken."""
+        return Slot(self, stream)
+
+    async def _take(self, stream: str) -> None:
+        waits = self.children.used >= self.children.size
+        self._queued.add(stream)
+        if waits:
+            self.moved(stream)
+        try:
+            await self.children.acquire()
+        finally:
+            self._queued.discard(stream)
+            if waits:
+                self.moved(stream)
+
+
+class Slot:
+    """The place of a session's turn in the lane of children. A root needs none and always has it:
+    its turns are serial by themselves."""
+
+    def __init__(self, lanes: Lanes, stream: str) -> None:
+        self._lanes = lanes
+        self._stream = stream
+        self._child = family.parent(stream.removeprefix("session/")) is not None
+        self.taken = not self._child
+
+    async def take(self) -> None:
+        """Waits in line for it. Cancelled, it has taken none."""
+        if not self.taken:
+            await self._lanes._take(self._stream)
+            self.taken = True
+
+    def give_back(self) -> None:
+        if self._child and self.taken:
+            self.taken = False
+            self._lanes.children.release()
+
+    async def __aenter__(self) -> None:
+        """It is given back at the latest when this is left."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.give_back()
+
+
+def works(step: Step, waits: Callable[[str], bool]) -> bool:
+    """Whether to perform this step is work, for which a child must have a slot. `waits`: whether a
+    call only waits."""
+    match step:
+        case RunTools(calls) | Recover(calls):
+            return not all(map(waits, calls))
+        case Rest() | Wait() | End() | Compact(cancelled=True):
+            return False
+    return True

@@ -1,0 +1,336 @@
+"""Speaking with agents, and waiting for them.
+
+A message is in the log of who gets it before anybody is told, so none is lost; sending it twice
+under one key is once. Nobody polls: who waits watches the sessions that matter, under one timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from magy_server.core import family
+from magy_server.core.children import LIVE, MAX_QUEUE, Waited
+from magy_server.core.errors import InvalidRequest, NotFound, StoreError
+from magy_server.core.events import (
+    CancelAsked,
+    Content,
+    Event,
+    Hash,
+    Mailed,
+    Prompted,
+    Requeued,
+    Text,
+)
+from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPayload, known, ulid
+from magy_server.core.state import Arrival, State
+from magy_server.core.steps import opener
+from magy_server.engine.heartbeat import Heartbeat
+from magy_server.engine.keys import earlier, refuse_other
+from magy_server.engine.session import Decide, Session, Write, ahead
+from magy_server.engine.waiting import Waiting
+
+if TYPE_CHECKING:
+    from magy_server.engine.runner import Runner
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+
+Delivery = Literal["queue", "steer", "interrupt"]
+Sent = Literal["started", "steered", "queued", "known", "delivered"]
+"""A turn begins; it joins the running one; it waits; it was sent before; it is no text, and is in
+the inbox."""
+NO_BLOBS: Mapping[Hash, bytes] = {}
+TOPIC = "mail"
+STOPS = ("cancel", "shutdown")
+"""Signals that even a closed agent takes, and that only go down the tree."""
+
+
+class Mailing:
+    """One for a process."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._world = runner.world
+        self._tasks: set[asyncio.Task[Any]] = set()
+        runner.signalled = Heartbeat(runner)
+        self._unsubscribe = self._world.bus.subscribe(TOPIC, self._receive)
+
+    async def close(self) -> None:
+        """What is being appended is appended."""
+        self._unsubscribe()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def send(
+        self,
+        to: str,
+        said: str | Payload | Sequence[Content],
+        *,
+        key: str,
+        delivery: Delivery = "steer",
+        sender: str = "",
+        blobs: Mapping[Hash, bytes] = NO_BLOBS,
+    ) -> Sent:
+        """`sender`: session id of the agent that says it, to one below it or to "parent"; "": a
+        person does, with `blobs` for the pictures. `key`: the call, or the request; for what a
+        person says it is the message's id. Raises NotFound and InvalidRequest, with sentences for
+        whoever sent it."""
+        to = _recipient(to, sender) if sender else to
+        session = await self._session(to)
+        if isinstance(said, str):
+            said = TextPayload(text=said)
+        if isinstance(said, SignalPayload | DataPayload):
+            return await self._tell(session, said, key, sender)
+        if delivery == "interrupt" and sender and not family.is_below(to, sender):
+            raise InvalidRequest(
+                "An agent cannot interrupt its parent: say it with mode steer or queue."
+            )
+        if sender:
+            if not isinstance(said, TextPayload):
+                raise InvalidRequest("An agent can only send text; nothing was sent.")
+            return await self._say(session, await self._mail(to, said, key, sender), delivery)
+        content = (Text(text=said.text),) if isinstance(said, TextPayload) else tuple(said)
+        async with session.arriving:
+            found, more = await self._world.mentioned(session.state, content)
+            prompted = Prompted(id=key, content=tuple(found), by=self._world.me)
+            sent = await self._say(session, prompted, delivery, {**blobs, **more})
+        if sent == "known":
+            await refuse_other(self._world.store, session.state, key, content)
+        return sent
+
+    async def wait(
+        self,
+        waiter: str,
+        ids: Sequence[str] = (),
+        *,
+        until: Literal["any", "all"] = "all",
+        after: int | None = None,
+        deadline: float,
+        itself: bool = False,
+    ) -> Waited:
+        """Waits until any or all of these agents, all below `waiter`, have nothing to do; none
+        named: its own, see `awaited`. `after`: only for what ended after this cursor; where the
+        log of `waiter` does not say when one ended, it counts as it is. `deadline`: seconds since
+        the epoch; reaching it stops nobody. `itself`: `waiter` waits, and reads what it gets: any
+        is the first with something that it has not had, and it also ends when somebody has
+        something to say to `waiter`. The answer has all of them, with a result for those that are
+        done. Raises NotFound, InvalidRequest."""
+        for id in (ids := ids or await self.awaited(waiter, after)):
+            if not family.is_below(id, waiter):
+                raise InvalidRequest(
+                    f"{id!r} is not below {waiter!r}. An agent can only wait for agents that it, "
+                    "or one below it, has spawned; so no two ever wait for each other."
+                )
+        session = await self._session(waiter)
+        targets = [await self._session(id) for id in dict.fromkeys(ids)]
+        waiting = Waiting(self._runner, session, targets, until, after, itself)
+        return await waiting.until(deadline)
+
+    async def awaited(self, waiter: str, after: int | None = None) -> list[str]:
+        """Its children that are not closed, or still at work, or whose result came after this
+        cursor; without one: waits to be read. Raises NotFound."""
+        children = self._world.children
+        if children is None:
+            return []
+        session = await self._session(waiter)
+        await session.refresh()
+        state = session.state
+        inbox = {arrival.id for arrival in state.waiting}
+        unread = {
+            id
+            for id, one in state.reports.items()
+            if (one.mail.id in inbox if after is None else one.seq > after)
+        }
+        there = [await children.list(waiter, recursive=False, closed=c) for c in (True, False)]
+        takes = {child.session for child in there[1]}
+        return [
+            child.session
+            for child in there[0]
+            if child.session in takes | unread or child.status in LIVE
+        ]
+
+    # --- sending --------------------------------------------------------------------------------
+
+    async def _session(self, id: str) -> Session:
+        try:
+            return await self._runner.session(f"session/{id}")
+        except NotFound:
+            raise NotFound(f"There is no agent {id!r}; the list of agents names them.") from None
+
+    async def _mail(self, to: str, payload: Payload, key: str, sender: str) -> Mailed:
+        """Not yet with a delivery."""
+        key = f"{sender}:{key}" if sender else key
+        mail = Mailed(id=ulid(self._world.clock.now(), key), sender=sender, agent="", to=to,
+                      payload=payload)  # fmt: skip
+        if not sender:
+            return mail
+        state = (await self._session(sender)).state
+        reports = family.parent(sender) == to and state.opened and not state.opened.call
+        return mail.model_copy(update={
+            "wakes": not reports,  # a person reads what their own children say, when they like
+            "agent": state.agent,
+            "name": state.options.get("title", "") if family.parent(sender) else "",
+            "run": state.turn.run if state.turn else state.run,
+        })  # fmt: skip
+
+    async def _say(
+        self,
+        session: Session,
+        arrival: Arrival,
+        delivery: Delivery,
+        blobs: Mapping[Hash, bytes] = NO_BLOBS,
+    ) -> Sent:
+        outcome: Sent = "known"
+        mode = "steer" if delivery == "steer" else "queue"
+        arrival = arrival.model_copy(update={"delivery": mode})
+        interrupts = delivery == "interrupt"
+
+        def decide(now: State) -> Write | None:
+            nonlocal outcome
+            if _had(now, arrival):
+                outcome = "known"
+                return None
+            refuse_closed(now)
+            refuse_full(now)
+            events = arriving(now, arrival, interrupt=interrupts)
+            outcome = _outcome(now, arrival)
+            return Write(events, blobs)
+
+        running = session.state.turn
+        if await self._post(session, decide) and interrupts and running:
+            await self._stop_below(session)
+        return outcome
+
+    async def _tell(
+        self, session: Session, payload: DataPayload | SignalPayload, key: str, sender: str
+    ) -> Sent:
+        """What is for machines. `cancel` and `shutdown` are done in the same breath."""
+        signal = payload.signal if isinstance(payload, SignalPayload) else ""
+        to = session.stream.removeprefix("session/")
+        if signal in STOPS and sender and not family.is_below(to, sender):
+            raise InvalidRequest(f"An agent cannot send {signal} to its parent.")
+        if not sender:
+            await refuse_other(self._world.store, session.state, key, payload)
+        mail = await self._mail(to, payload, key, sender)
+        if signal == "shutdown" and self._world.children:
+            by = sender or self._world.me
+            await self._world.children.close(to, "cancel", "shutdown", recursive=True, by=by)
+
+        def decide(now: State) -> Write | None:
+            if _had(now, mail) or (not sender and earlier(now, key)):
+                return None
+            if signal not in STOPS:
+                refuse_closed(now)
+            events: list[Event] = [mail]
+            if signal == "cancel" and now.turn and not now.turn.cancel:
+                events.append(CancelAsked(turn=now.turn.id))
+            return Write(events)
+
+        appended = await self._post(session, decide)
+        if not appended and not sender:
+            await refuse_other(self._world.store, session.state, key, payload)
+        if appended and signal == "cancel":
+            await self._stop_below(session)
+        if appended:  # who runs the tree may not have this session in memory
+            self._world.bus.publish(TOPIC, {"by": self._world.me, "to": session.stream})
+        return "delivered" if appended else "known"
+
+    async def _stop_below(self, session: Session) -> None:
+        """What its turn had others do is not wanted any more, either."""
+        if self._world.children:
+            id = session.stream.removeprefix("session/")
+            await self._world.children.stop_below(id, all=False)
+
+    async def _post(self, session: Session, decide: Decide) -> bool:
+        """Appends and wakes as a whole, also when who asked for it is gone meanwhile."""
+
+        async def whole() -> bool:
+            appended = bool(await session.append(decide))
+            self._runner.wake(session)
+            return appended
+
+        return await asyncio.shield(self._later(whole()))
+
+    def _receive(self, message: Mapping[str, Any]) -> None:
+        stream = str(message.get("to", ""))
+        if message.get("by") != self._world.me and self._runner.trees.holds(stream):
+            self._later(self._look(stream))
+
+    async def _look(self, stream: str) -> None:
+        try:
+            session = await self._runner.session(stream)
+            await session.refresh()
+        except (NotFound, StoreError) as error:
+            LOG.warning("%s: %s", stream, error)
+
+    def _later(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def arriving(now: State, arrival: Arrival, *, interrupt: bool) -> list[Event]:
+    """With `interrupt` the running turn is cancelled, and this goes before all that wait."""
+    if not interrupt or now.turn is None:
+        return [arrival]
+    order = (arrival.id, *(waiting.id for waiting in now.waiting))
+    return [arrival, Requeued(order=order), CancelAsked(turn=now.turn.id)]
+
+
+def _had(now: State, arrival: Arrival) -> bool:
+    if isinstance(arrival, Prompted):
+        return earlier(now, arrival.id) is not None
+    return known(now.prompts, arrival.id)
+
+
+def _outcome(now: State, arrival: Arrival) -> Sent:
+    if now.turn:
+        return "steered" if arrival.delivery == "steer" else "queued"
+    return "started" if opener(ahead(replace(now, waiting=()), [arrival])) else "queued"
+
+
+def _recipient(to: str, sender: str) -> str:
+    """An agent speaks with those below it and with its parent."""
+    parent = family.parent(sender)
+    if to in ("parent", parent):
+        if parent:
+            return parent
+        raise InvalidRequest(
+            "You have no parent: a person prompted you. Say it in your answer instead."
+        )
+    if to == sender:
+        raise InvalidRequest("That is you. A message goes to another agent: one of yours, or "
+                             "your parent.")  # fmt: skip
+    if family.is_below(to, sender):
+        return to
+    raise InvalidRequest(
+        f"{to!r} is neither yours nor your parent. An agent can write to agents that it, or one "
+        'below it, has spawned, and to "parent"; list_agents names yours.'
+    )
+
+
+def refuse_closed(now: State) -> None:
+    """Raises InvalidRequest for a session that takes nothing more."""
+    if now.closed:
+        id = now.stream.removeprefix("session/")
+        why = f" ({now.closed.reason})" if now.closed.reason else ""
+        raise InvalidRequest(
+            f"Agent {id!r} is closed{why} and takes nothing more. Spawn another one, or fork its "
+            "session to go on from there.",
+            reason="closed",
+        )
+
+
+def refuse_full(now: State) -> None:
+    """Raises InvalidRequest for a session at which too much waits already."""
+    if len(now.waiting) >= MAX_QUEUE:
+        id = now.stream.removeprefix("session/")
+        raise InvalidRequest(
+            f"{len(now.waiting)} messages wait at agent {id!r}, and no more than {MAX_QUEUE} may. "
+            "Wait until it has taken them, or interrupt it.",
+            reason="queue_full",
+        )

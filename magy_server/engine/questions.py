@@ -1,0 +1,49 @@
+"""Questions to people: what an answer appends, and how those were resolved that are not open."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from magy_server.core.events import Answered, Asked, Granted
+from magy_server.core.ports import Batch, Store
+from magy_server.core.state import State
+from magy_server.engine.session import Write
+from magy_server.engine.world import Project
+
+Scope = Literal["once", "session", "project"]
+
+
+def answered(now: State, answer: Answered, project: Project) -> Write | None:
+    """None: the question is not open (any more)."""
+    question = now.questions.get(answer.id)
+    if question is None:
+        return None
+    granted = _granted(question.asked, answer.scope) if answer.allow else []
+    if answer.scope == "project" and granted:
+        return Write([answer], others=[Batch(project.stream, project.head, granted)])
+    return Write([answer, *granted])
+
+
+def _granted(asked: Asked, scope: Scope) -> list[Granted]:
+    """What is allowed besides this one call. To spawn agents, or to write to them, is allowed for
+    the run, so that one answer covers all of its kind."""
+    if scope == "once":
+        of_agents = [grant for grant in asked.remember if grant.key == "agent"]
+        return [Granted(grant=grant.model_copy(update={"scope": "run"})) for grant in of_agents]
+    return [Granted(grant=g.model_copy(update={"scope": scope})) for g in asked.remember]
+
+
+async def winner(store: Store, session_id: str, interaction: str) -> str:
+    """allowed | refused | closed"""
+    request = interaction.removeprefix(f"{session_id}/").partition(".")[0]
+    after = int(request) if request.isdigit() else 0
+    for entry in await store.read(f"session/{session_id}", after=after):
+        if isinstance(entry.event, Answered) and entry.event.id == interaction:
+            return "allowed" if entry.event.allow else "refused"
+    return "closed"
+
+
+def was_asked(state: State, call: str) -> bool:
+    """A call's request number is the seq it answers; what lies behind us was asked once."""
+    request = call.partition(".")[0]
+    return request.isdigit() and int(request) <= state.seq

@@ -1,0 +1,184 @@
+"""How a child begins: everything that its first append holds, looked up and checked beforehand."""
+
+from __future__ import annotations
+
+import os
+import re
+from asyncio import to_thread
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from magy_server.core import family
+from magy_server.core.children import Spawn
+from magy_server.core.errors import InvalidRequest, ProviderError
+from magy_server.core.events import (
+    Configured,
+    Content,
+    Event,
+    Hash,
+    Limits,
+    Opened,
+    Prompted,
+    Text,
+)
+from magy_server.core.permit import Ruleset
+from magy_server.core.specs import AgentSpec
+from magy_server.core.state import State
+from magy_server.engine.fork import context
+from magy_server.engine.glance import task_id
+from magy_server.engine.session import Session
+from magy_server.engine.world import World, put
+
+KEY = re.compile(r"[A-Za-z0-9._-]{1,60}")
+NAME = 80
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """`first`: all events but the task's. `by`: the process that spawns."""
+
+    first: Sequence[Event]
+    task: Prompted
+    blobs: Mapping[Hash, bytes]
+    called: bool
+
+    def events(self, above: State) -> list[Event]:
+        """A task that a model gives is of the run that this is in; what a person gives is a run of
+        its own."""
+        run = above.turn.run if self.called and above.turn else ""
+        return [*self.first, self.task.model_copy(update={"run": run})]
+
+
+def check_key(wanted: Spawn) -> None:
+    """Raises InvalidRequest for what cannot be the last part of a child's id."""
+    key = wanted.key
+    if not KEY.fullmatch(key) or not key.strip("."):
+        raise InvalidRequest(
+            f"{key!r} cannot name a child: a key is 1 to 60 letters, digits, `.`, `_` or `-`, and "
+            "not only dots."
+        )
+    if wanted.by and family.is_call(key):
+        raise InvalidRequest(
+            f"{key!r} cannot name a child that a person spawns: a number, a dot and a number name "
+            "the children of calls. Add a letter."
+        )
+
+
+async def beginning(
+    world: World, above: Session, child: str, wanted: Spawn, blobs: Mapping[Hash, bytes]
+) -> Beginning:
+    """Raises InvalidRequest, NotFound, NotTrusted, InvalidConfig or ProviderError that say what is
+    wrong with what is wanted."""
+    parent, opened = above.state, above.state.opened
+    assert opened is not None
+    if not any(not isinstance(part, Text) or part.text.strip() for part in wanted.prompt):
+        raise InvalidRequest("The task is empty; say what the child is to do.")
+    agent = agent_for(world, opened.root, wanted.agent or parent.agent, called=not wanted.by)
+    found = dict(blobs)
+    begin = Opened(
+        root=opened.root,
+        cwd=await to_thread(directory, opened, wanted.cwd),
+        agent=agent.name,
+        model=_model(world, parent, agent, wanted.model),
+        title=wanted.name.strip()[:NAME] or _title(wanted.prompt, agent),
+        parent=above.stream.removeprefix("session/"),
+        call="" if wanted.by else wanted.key,
+        rules=_rules(wanted.rules, found),
+        limits=_limits(wanted.limits),
+    )
+    stream = f"session/{child}"
+    first: list[Event] = [begin]
+    if wanted.context:
+        entries = await world.store.read(above.stream)
+        first, more = context(entries, stream, begin, wanted.context)
+        found |= more
+    if parent.review:
+        first.append(Configured(option="review", value=parent.review))
+    prompt: Sequence[Content] = wanted.prompt
+    if wanted.by:  # what a person mentions in it
+        state = State(stream, opened=begin, options={"agent": agent.name})
+        prompt, mentioned = await world.mentioned(state, prompt)
+        found |= mentioned
+    task = Prompted(id=task_id(child), content=tuple(prompt), by=world.me)
+    return Beginning(first, task, found, called=not wanted.by)
+
+
+def agent_for(world: World, root: str | None, name: str, *, called: bool) -> AgentSpec:
+    """An agent that may be a child; a person may choose any but the hidden ones. Raises
+    InvalidRequest, NotFound, NotTrusted, InvalidConfig."""
+    agent = world.agent(name, root)
+    if agent.hidden:
+        raise InvalidRequest(
+            f"The agent {name!r} works for Magy itself and cannot be spawned. "
+            f"{offered(world, root)}"
+        )
+    if called and agent.mode == "primary":
+        raise InvalidRequest(
+            f"The agent {name!r} is for people, not for spawning. {offered(world, root)}"
+        )
+    return agent
+
+
+def offered(world: World, root: str | None) -> str:
+    specs = world.agents(root).values()
+    names = [spec.name for spec in specs if spec.mode != "primary" and not spec.hidden]
+    return f"Agents to spawn are: {', '.join(names)}." if names else "There are none to spawn."
+
+
+def _model(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:
+    """Its own, or its parent's as that is now; "": the configured one."""
+    briefed = parent.briefing.model if parent.briefing else ""
+    root = parent.opened.root if parent.opened else None
+    above = world.agents(root).get(parent.agent)
+    check_model(world, root, wanted)
+    return wanted or agent.model or parent.model or briefed or (above and above.model) or ""
+
+
+def check_model(world: World, root: str | None, name: str) -> None:
+    """ "" is none in particular. Raises InvalidRequest."""
+    if not name:
+        return
+    if not all(name.partition("/")):
+        raise InvalidRequest(f"model is `provider/model`, not {name!r}.")
+    try:
+        world.models(root).named(name)
+    except ProviderError as error:
+        raise InvalidRequest(error.message) from None
+
+
+def directory(opened: Opened, wanted: str) -> str:
+    """Canonical. Raises InvalidRequest for one that is not in the parent's workspace."""
+    root = opened.root or opened.cwd
+    if not wanted:
+        return opened.cwd
+    if not os.path.isabs(wanted) or "\0" in wanted:
+        raise InvalidRequest(f"{wanted!r} is no absolute path; name a directory below {root}.")
+    found = os.path.realpath(wanted)
+    if found != root and not found.startswith(root.rstrip("/") + "/"):
+        raise InvalidRequest(f"{wanted} is outside the workspace; name a directory below {root}.")
+    if not os.path.isdir(found):
+        what = "is not a directory" if os.path.exists(found) else "does not exist"
+        raise InvalidRequest(f"{wanted} {what}; name one below {root}.")
+    return found
+
+
+def _rules(rules: Ruleset | None, blobs: dict[Hash, bytes]) -> Hash | None:
+    if rules is None or not rules.keys:
+        return None
+    own = rules.model_copy(update={"narrows": True}).at_home(os.path.expanduser("~"))
+    return put(own.model_dump_json(), blobs)
+
+
+def _limits(limits: Limits | None) -> Limits | None:
+    for name, value in limits.model_dump().items() if limits else ():
+        if not 0 <= value < float("inf"):
+            raise InvalidRequest(f"limits: {name} is a number from 0 on, not {value}.")
+    return limits
+
+
+def _title(prompt: Sequence[Content], agent: AgentSpec) -> str:
+    """The first words of the task."""
+    texts = (part.text.strip() for part in prompt if isinstance(part, Text))
+    line = next((text.split("\n", 1)[0] for text in texts if text), agent.name)
+    return line if len(line) <= NAME else line[: NAME - 1] + "…"

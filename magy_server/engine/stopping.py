@@ -1,0 +1,49 @@
+"""What is appended to stop the work of a session; nothing, where there is none."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from magy_server.core.events import CancelAsked, Event, Prompted, Requeued
+from magy_server.core.state import State
+from magy_server.core.steps import opener
+from magy_server.engine.glance import task_id
+
+Why = Literal["user", "closed"]
+
+
+def cancelling(now: State, turn: str | None, why: Why) -> list[Event]:
+    """Of turn `turn`; None: of whatever goes on."""
+    running = now.turn
+    if running and turn in (None, running.id):
+        return [] if running.cancel else [CancelAsked(turn=running.id, why=why)]
+    if turn is None and now.compact is not None and running is None:
+        return [] if now.cancelling else [CancelAsked(why=why)]
+    # The turn has not begun: who asked for it still waits, and need not wait any longer.
+    first = opener(now) if running is None else None
+    unborn = first if turn is None else next((a for a in now.waiting if a.id == turn), None)
+    if unborn is None:
+        return []
+    if isinstance(unborn, Prompted) or unborn.tasks:
+        return [Requeued(dropped=(unborn.id,))]
+    # What agents below have found stays, and only begins nothing.
+    return [CancelAsked(why=why)] if unborn is first else []
+
+
+def dropping(now: State, *, everything: bool = True) -> list[Event]:
+    """Of what waits; not `everything`: what a person said to a child waits on."""
+    task = task_id(now.stream.removeprefix("session/"))
+
+    def kept(arrival: object) -> bool:
+        return not everything and isinstance(arrival, Prompted) and arrival.id != task
+
+    dropped = tuple(arrival.id for arrival in now.waiting if not kept(arrival))
+    return [Requeued(dropped=dropped)] if dropped else []
+
+
+def stopping(now: State, why: Why, *, everything: bool) -> list[Event]:
+    """Both: what goes on, and what waits."""
+    events = dropping(now, everything=everything)
+    if now.turn or now.compact:
+        events += cancelling(now, None, why)
+    return events

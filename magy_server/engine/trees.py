@@ -1,0 +1,97 @@
+"""Which session trees this process runs.
+
+A tree (a root session and all its children) has one lease, that of the root's stream: taken for the
+first of its sessions that needs it, shared by the others here, and released after the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from magy_server.core import family
+from magy_server.core.ports import Lease, Store
+
+_SESSION = "session/"
+
+
+def root_of(stream: str) -> str:
+    """The stream of the root of the tree that a session's stream is in."""
+    return _SESSION + family.root(stream.removeprefix(_SESSION))
+
+
+def parent_of(stream: str) -> str | None:
+    above = family.parent(stream.removeprefix(_SESSION))
+    return _SESSION + above if above else None
+
+
+def is_child(stream: str) -> bool:
+    return parent_of(stream) is not None
+
+
+@dataclass(slots=True)
+class _Tree:
+    lease: Lease
+    users: set[str] = field(default_factory=set)
+    """The streams that need it."""
+    entered: bool = False
+
+
+class Trees:
+    """All methods are to be called on the loop. `released` is called with the root of a tree that
+    another process may have from now on."""
+
+    def __init__(self, store: Store, released: Callable[[str], None]) -> None:
+        self._store = store
+        self._released = released
+        self._held: dict[str, _Tree] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def take(self, stream: str) -> Lease | None:
+        """The lease of the session's tree, for this one session. None: somebody here has it for the
+        same session, or (when `holds` says no) another process has the tree. Raises StoreError."""
+        root = root_of(stream)
+        async with self._lock(root):
+            tree = self._held.get(root)
+            if tree is None:
+                lease = await self._store.lease(root)
+                if lease is None:
+                    return None
+                tree = self._held[root] = _Tree(lease)
+            if stream in tree.users:
+                return None
+            tree.users.add(stream)
+            return tree.lease
+
+    async def give_back(self, stream: str) -> None:
+        """The session needs it no more."""
+        root = root_of(stream)
+        if tree := self._held.get(root):
+            tree.users.discard(stream)
+        async with self._lock(root):
+            tree = self._held.get(root)
+            if tree is None or tree.users:
+                return
+            del self._held[root]
+            await self._store.release(tree.lease)
+        self._released(root)
+
+    def holds(self, stream: str) -> bool:
+        """Whether the tree of this session is run here."""
+        return root_of(stream) in self._held
+
+    def held(self) -> Collection[str]:
+        """The roots of all that are run here."""
+        return self._held.keys()
+
+    def entered(self, stream: str) -> bool:
+        """Whether, since the lease was taken, this was asked before: who takes a tree looks once
+        for all that there is to do in it."""
+        tree = self._held[root_of(stream)]
+        before, tree.entered = tree.entered, True
+        return before
+
+    def _lock(self, root: str) -> asyncio.Lock:
+        return self._locks.get(root) or self._locks.setdefault(root, asyncio.Lock())

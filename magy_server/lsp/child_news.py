@@ -1,0 +1,137 @@
+"""Tells a client how the children are, in the trees of which it watches a session.
+
+Whoever appends to a child says so on the bus, whichever process that is. What comes in a burst is
+looked up once, in the summaries beside the logs; a client hears only of what looks different.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from magy_server.core import family
+from magy_server.core.children import ChildInfo
+from magy_server.core.errors import NotFound
+from magy_server.engine.glance import Row
+from magy_server.engine.kin import DELETED, tree_topic
+from magy_server.engine.world import World
+from magy_server.lsp import child_wire, family_present
+
+TOGETHER = 0.05
+"""Seconds in which changes are gathered."""
+KEPT = 512
+"""Children of which it is known what was said last."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+class ChildNews:
+    """Of one connection."""
+
+    def __init__(self, world: World, notify: Callable[[str, Any], None], spawn: Spawn) -> None:
+        self._world = world
+        self._notify = notify
+        self._spawn = spawn
+        self._watched: Counter[str] = Counter()
+        """By root: how many sessions of its tree the client is subscribed to."""
+        self._stops: dict[str, Callable[[], None]] = {}
+        self._changed: dict[str, None] = {}
+        self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._telling: asyncio.Task[None] | None = None
+        self._deletions = 0
+        self._stop_hearing = world.bus.subscribe(DELETED, self._hear_deleted)
+
+    def follow(self, session_id: str) -> None:
+        root = family.root(session_id)
+        self._watched[root] += 1
+        if root not in self._stops:
+            self._stops[root] = self._world.bus.subscribe(tree_topic(root), self._hear)
+
+    def leave(self, session_id: str) -> None:
+        root = family.root(session_id)
+        self._watched[root] -= 1
+        if self._watched[root] < 1:
+            del self._watched[root]
+            self._stops.pop(root)()
+
+    def close(self) -> None:
+        self._stop_hearing()
+        for stop in self._stops.values():
+            stop()
+        self._stops.clear()
+        self._watched.clear()
+        self._changed.clear()
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        session = str(message.get("session"))
+        self._look_at((session, *family.ancestors(session)))  # they count what is below them
+
+    def _hear_deleted(self, message: Mapping[str, Any]) -> None:
+        """The last that is said of a child is that it is closed: nobody can ask how it is."""
+        session = str(message["session"])
+        self._deletions += 1
+        if family.root(session) not in self._watched:
+            return
+        self._changed.pop(session, None)
+        if message["child"]:
+            row = Row(session, message["child"], 0, message["created"], message["updated"])
+            info = replace(row.info((), queued=False), status="closed", waiting=0)
+            self._say(info, deleted=True)
+        self._said.pop(session, None)
+        self._look_at(family.ancestors(session))
+
+    def _look_at(self, sessions: Iterable[str]) -> None:
+        for one in sessions:
+            if family.parent(one) is not None:
+                self._changed[one] = None
+        if self._changed and (self._telling is None or self._telling.done()):
+            self._telling = self._spawn(self._gathered())
+
+    async def _gathered(self) -> None:
+        while self._changed:
+            await asyncio.sleep(TOGETHER)
+            changed, self._changed = self._changed, {}
+            for session in changed:
+                await self._tell(session)
+
+    async def _tell(self, session: str) -> None:
+        children = self._world.children
+        if children is None or family.root(session) not in self._watched:
+            return
+        deletions = self._deletions
+        try:
+            info = await children.info(session)
+        except NotFound:  # deleted since, and that was said
+            return
+        if deletions == self._deletions:
+            self._say(info)
+        else:  # it may have been deleted while it was looked up
+            self._look_at([session])
+
+    def _say(self, info: ChildInfo, *, deleted: bool = False) -> None:
+        child = family_present.child(info)
+        change = child_wire.ChildChanged(
+            parent_session_id=info.parent, child=child, deleted=deleted
+        )
+        params = change.model_dump(mode="json", by_alias=True)
+        if _same(self._said.get(info.session), params):
+            return
+        self._said[info.session] = params
+        self._said.move_to_end(info.session)
+        if len(self._said) > KEPT:
+            self._said.popitem(last=False)
+        self._notify("magy/child/changed", params)
+
+
+def _same(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """But for the time."""
+    if before is None:
+        return False
+    return {**before, "child": _timeless(before)} == {**now, "child": _timeless(now)}
+
+
+def _timeless(change: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**change["child"], "updatedAt": ""}

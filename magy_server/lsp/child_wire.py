@@ -1,0 +1,280 @@
+"""The shapes of `magy/child/*` and `magy/agent/health`.
+
+A child is a session below another: its id is that of its parent, a `/`, and the key that it was
+spawned under (of one that a model spawned: the call). What `magy/session/*` does with a session it
+does with a child: subscribe to it, prompt it, export it; a fork of a child is a session of its own.
+Lists of sessions leave children out; `magy/child/list` has them.
+
+The result of each of its turns is a message (`_magy_mail`) in its parent's log. A child that a
+model spawned wakes its parent by that; one that a person spawned is read with the parent's next
+prompt. `magy/child/wait` changes nothing: pass `seq` of one answer on as `afterSeq` of the next,
+over a restart too, and no result is missed or told twice.
+
+Questions of children are questions of the session that asks: answer them with its `sessionId`. They
+are also among those of all sessions above, each with its `path`. Another process may run the tree:
+then `magy/child/changed` tells that a child asks (`questions`), and `magy/interaction/list` what.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from magy_server.core import family
+from magy_server.core.children import CLAMPS
+from magy_server.core.mail import Status
+from magy_server.lsp.refusals import KEY
+from magy_server.lsp.shapes import Id, Prompt, Prose, SessionParams, Wire
+
+LONGEST_KEY = 60
+LONGEST_WAIT = 24 * 3600 * 1000
+MOST = 1_000_000_000
+
+
+def _no_call(key: str) -> str:
+    if family.is_call(key):
+        raise ValueError("a number, a dot and a number name the children of calls; add a letter")
+    if key in (".", ".."):
+        raise ValueError("dots alone are no name; add a letter")
+    return key
+
+
+SpawnKey = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=KEY,
+        description="Made by the client: the last part of the child's id. The same again is "
+        "the same child; another task under the same key is refused. "
+        "Not like `12.0`, which is how the children of calls are named",
+    ),
+    AfterValidator(_no_call),
+]
+Dollars = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Action = Literal["allow", "ask", "deny"]
+
+
+class LatestTurns(Wire):
+    turns: Annotated[int, Field(ge=1, le=1000)]
+
+
+class ChildCaps(Wire):
+    """Caps of the child's turns; the configured ones hold beside them, the lower of each two. 0 or
+    left out: only those."""
+
+    requests: Count = 0
+    tokens: Count = 0
+    cost: Dollars = Field(default=0, description="US dollars")
+    seconds: Dollars = 0
+    run_tokens: Count = Field(default=0, description="Of a run, together with its own children")
+    run_cost: Dollars = 0
+
+
+class ChildSpawnParams(Wire):
+    parent_session_id: Id
+    request_key: SpawnKey
+    agent: str = Field(default="", description='"": the parent\'s')
+    prompt: Prompt
+    name: Annotated[Prose, Field(max_length=80)] = Field(
+        default="", description="What the task is called, for people"
+    )
+    context: Literal["none", "all"] | LatestTurns = Field(
+        default="none", description="What it knows of the parent's conversation: {turns: n}, "
+        "the latest n"
+    )  # fmt: skip
+    model: str = Field(default="", description='`provider/model`; "": the parent\'s')
+    permissions: dict[str, Action | dict[str, Action]] = Field(
+        default={},
+        description="{key: action} or {key: {pattern: action}}. They can only narrow what the "
+        "child's agent and all above it may; a key that no tool has, and one that only allows, is "
+        "refused",
+    )
+    limits: ChildCaps = ChildCaps()
+    cwd: str | None = Field(
+        default=None, description="Absolute path in the parent's workspace; null: the parent's"
+    )
+
+
+class Child(Wire):
+    """A child at a glance."""
+
+    session_id: str
+    parent_session_id: str
+    name: str
+    agent: str
+    model: str
+    state: Status = Field(
+        description="queued: it waits to begin; running; waiting: for a person's answer; completed "
+        "| failed | cancelled: how its latest turn ended; closed: it takes nothing more"
+    )
+    depth: int = Field(description="1: the child of a root")
+    turns: int = 0
+    waiting: int = Field(default=0, description="Prompts and messages that wait")
+    questions: int = Field(default=0, description="Open ones, its own and those of all below it")
+    usage: dict[str, int] = Field(default={})
+    cost: dict[str, Any] = Field(default={})
+    tree_usage: dict[str, int] = Field(default={}, description="With all below it")
+    tree_cost: dict[str, Any] = Field(default={})
+    said: str = Field(default="", description="How its latest result, or its task, begins")
+    stop_reason: str | None = Field(default=None, description="Of its latest turn")
+    created_at: str
+    updated_at: str
+
+
+class ChildSpawned(Wire):
+    child: Child
+    known: bool = Field(description="It was there already: nothing was done")
+
+
+class ChildSendParams(SessionParams):
+    """One of `prompt`, `data` and `signal`. `sessionId` may be any session, not only a child."""
+
+    request_key: Id = Field(
+        description="Made by the client, for this one message of the session: the same again "
+        "changes nothing, another under the same key is refused. `messageId` of "
+        "`magy/session/prompt` is one, too"
+    )
+    prompt: Prompt | None = None
+    data: dict[str, Any] | None = Field(default=None, description="For machines: no model reads it")
+    signal: Literal["ping", "cancel", "shutdown"] | None = Field(
+        default=None,
+        description="ping: is answered with a heartbeat; cancel: stops the running turn; shutdown: "
+        "closes it",
+    )
+    delivery: Literal["queue", "steer", "interrupt"] = Field(
+        default="steer", description="What a prompt does to a turn that runs there"
+    )
+
+
+class ChildSent(Wire):
+    message_id: str
+    outcome: Literal["started", "steered", "queued", "known", "delivered"]
+
+
+class ChildWaitParams(Wire):
+    """For the children of `parentSessionId`, or those named; both: those, which must be its."""
+
+    parent_session_id: Id | None = None
+    session_ids: Annotated[list[Id], Field(min_length=1, max_length=256)] | None = None
+    until: Literal["any", "all"] = "any"
+    after_seq: Count | None = Field(
+        default=None,
+        description="`seq` of the last answer: only newer results count. One that rests without a "
+        "result in the parent's log (it never began, or is further below) counts as done. Left "
+        "out: whoever rests is done",
+    )
+    timeout_ms: Annotated[int, Field(ge=0, le=LONGEST_WAIT)] | None = Field(
+        default=None, description="Left out: as configured (spawn.wait_timeout)"
+    )
+
+
+class ChildReport(Wire):
+    """How a turn ended, and what it took."""
+
+    turn_id: str
+    status: str
+    stop_reason: str
+    requests: int
+    usage: dict[str, int]
+    cost: dict[str, Any]
+    seconds: float
+
+
+class ChildResult(Wire):
+    child: Child
+    text: str = Field(description="Its latest result")
+    report: ChildReport | None = None
+    seq: int = Field(description="Where the result stands in the parent's log; 0: there is none")
+
+
+class ChildWaited(Wire):
+    results: list[ChildResult]
+    timed_out: bool = Field(description="Nothing was cancelled; ask again with `seq`")
+    seq: int = Field(description="To be passed on as `afterSeq`, so that nothing is missed")
+
+
+class ChildListParams(Wire):
+    parent_session_id: Id | None = Field(
+        default=None, description="null: those of all sessions that have any"
+    )
+    recursive: bool = True
+    include_closed: bool = False
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 100
+
+
+class ChildListResult(Wire):
+    children: list[Child]
+    next_cursor: str | None = None
+
+
+class ChildCloseParams(SessionParams):
+    mode: Literal["finish", "cancel"] = Field(
+        default="finish",
+        description="finish: what runs and waits there is still done; cancel: it is not",
+    )
+    reason: Annotated[Prose, Field(max_length=10_000)] = Field(default="", description="For people")
+    recursive: bool = Field(default=True, description="With all below it")
+
+
+class ChildClosed(Wire):
+    previous_state: Status
+    closed: list[str] = Field(description="Session ids; those closed before are not among them")
+
+
+class ChildLimitsParams(Wire):
+    """Holds at once and until the process ends. No field: only asks. What is out of range is
+    clamped, and said."""
+
+    max_depth: int | None = Field(default=None, description="{} to {}".format(*CLAMPS["depth"]))
+    max_children: int | None = Field(
+        default=None, description="Of one session, not closed: {} to {}".format(*CLAMPS["children"])
+    )
+    max_total: int | None = Field(
+        default=None, description="At work in the process: {} to {}".format(*CLAMPS["total"])
+    )
+    max_concurrent: int | None = Field(
+        default=None, description="Turns at once: {} to {}".format(*CLAMPS["concurrent"])
+    )
+    max_queue: int | None = Field(
+        default=None, description="That wait for a turn: {} to {}".format(*CLAMPS["queue"])
+    )
+
+
+class ChildLimits(Wire):
+    max_depth: int
+    max_children: int
+    max_total: int
+    max_concurrent: int
+    max_queue: int
+    working: int = Field(description="Children at work in this process")
+    queued: int = Field(description="Those of them that wait for a slot")
+    clamped: list[str] = Field(default=[], description="What became of values out of range")
+
+
+class ChildChanged(Wire):
+    parent_session_id: str
+    child: Child
+    deleted: bool = Field(
+        default=False, description="It is no more; `child`, closed, is how it was last"
+    )
+
+
+class AgentHealth(Wire):
+    """An agent that this process runs, or held lately."""
+
+    session_id: str
+    state: str
+    queue_depth: int = Field(description="Prompts and messages that wait")
+    errors: int = Field(description="In a row")
+    error_rate: float = Field(description="Of its latest outcomes, 0 to 1")
+    restarts: int
+    memory: int = Field(description="Bytes that it takes here, roughly")
+    last_progress: str | None = Field(default=None, description="ISO 8601, UTC")
+
+
+class AgentHealthResult(Wire):
+    agents: list[AgentHealth]

@@ -1,0 +1,89 @@
+"""Children, and where in a tree a question is asked, as values of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magy_server.core import amounts, family
+from magy_server.core.amounts import cost
+from magy_server.core.children import ChildInfo, Result
+from magy_server.core.ports import Store, StreamInfo
+from magy_server.engine import kin
+from magy_server.engine.supervision import Health
+from magy_server.lsp import child_wire, wire
+from magy_server.lsp.present import interactions, stamp
+
+
+def child(info: ChildInfo) -> child_wire.Child:
+    return child_wire.Child.model_validate(amounts.child(info))
+
+
+def result(found: Result) -> child_wire.ChildResult:
+    report = found.report and child_wire.ChildReport.model_validate(amounts.report(found.report))
+    return child_wire.ChildResult(
+        child=child(found.child), text=found.text, report=report, seq=found.seq
+    )
+
+
+def health(found: Health) -> child_wire.AgentHealth:
+    return child_wire.AgentHealth(
+        session_id=found.session,
+        state=found.state,
+        queue_depth=found.queue_depth,
+        errors=found.errors,
+        error_rate=round(found.error_rate, 3),
+        restarts=found.restarts,
+        memory=found.memory,
+        last_progress=stamp(found.last_progress) if found.last_progress else None,
+    )
+
+
+def with_children(
+    summary: wire.Summary, infos: Sequence[StreamInfo], asked: Sequence[wire.Interaction]
+) -> wire.Summary:
+    """`infos`: the session's own and those of all below it; `asked`: their open questions."""
+    about = [info.summary for info in infos]
+    kinds = {kind for one in about for kind in one.get("usage", {})}
+    costs = [one.get("cost", {}) for one in about]
+    update = {
+        "interactions": list(asked),
+        "tree_usage": {
+            kind: sum(one.get("usage", {}).get(kind, 0) for one in about) for kind in sorted(kinds)
+        },
+        "tree_cost": cost(
+            sum(one.get("amount", 0.0) for one in costs),
+            sum(one.get("unpriced", 0) for one in costs),
+        ),
+    }
+    return summary.model_copy(update=update)
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+async def questions(store: Store, infos: Sequence[StreamInfo]) -> list[wire.Interaction]:
+    """The open questions of these sessions, each with where in its tree that is."""
+    found: list[wire.Interaction] = []
+    for info in infos:
+        if info.summary.get("questions"):
+            steps = await path(store, kin.id_of(info))
+            found += [located(question, steps) for question in interactions(info)]
+    return found
+
+
+async def path(store: Store, session_id: str) -> list[wire.PathStep]:
+    return [step(info) for info in await kin.path(store, session_id)]
+
+
+def step(info: StreamInfo) -> wire.PathStep:
+    about = info.summary
+    return wire.PathStep(
+        session_id=kin.id_of(info),
+        agent=about.get("options", {}).get("agent", ""),
+        name=about.get("title") or "",
+    )
+
+
+def located(question: wire.Interaction, steps: Sequence[wire.PathStep]) -> wire.Interaction:
+    update = {"path": list(steps), "parent_session_id": family.parent(question.session_id)}
+    return question.model_copy(update=update)

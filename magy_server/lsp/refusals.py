@@ -1,0 +1,122 @@
+"""What is wrong with parameters, in plain sentences: each with its path as it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_snake
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+KEY = r"^[A-Za-z0-9._-]+$"
+PATTERNS: Mapping[str, str] = {
+    NAME: "letters, digits, `.`, `_`, `:`, `/` and `-`, the first a letter or digit",
+    KEY: "letters, digits, `.`, `_` and `-`",
+}
+"""Every pattern of the wire, in words."""
+SAID = 5
+"""Wrong parameters that one refusal names."""
+
+Context = Mapping[str, Any]
+
+
+def sentences(error: ValidationError, params: Any) -> str:
+    """`params`: what was validated."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for item in error.errors(include_url=False):
+        said = found.setdefault(_path(item["loc"], item["type"], params), [])
+        if (sentence := _sentence(item["type"], item.get("ctx", {}), item["input"])) not in said:
+            said.append(sentence)
+    # Of the shapes that a value may have, the one that it comes closest to is meant.
+    deepest = {path: said for path, said in found.items() if not _deeper(path, found)}
+    return "; ".join(
+        f"{'.'.join(path) or 'params'} {_either(said)}" for path, said in [*deepest.items()][:SAID]
+    )
+
+
+def _path(loc: Sequence[int | str], kind: str, params: Any) -> tuple[str, ...]:
+    """Without the steps that name one of several shapes: those were not sent."""
+    path: list[str] = []
+    here = params
+    for nth, step in enumerate(loc, 1):
+        key = _sent(here, step)
+        if key is not None:
+            here = here[key]
+        elif nth < len(loc) or kind != "missing":
+            continue
+        path.append(str(step))
+    return tuple(path)
+
+
+def _sent(here: Any, step: int | str) -> int | str | None:
+    """Under which key it was sent; None: under none."""
+    if isinstance(step, int):
+        return step if isinstance(here, list) and step < len(here) else None
+    if not isinstance(here, Mapping):
+        return None
+    return next((key for key in (step, to_snake(step)) if key in here), None)
+
+
+def _deeper(path: tuple[str, ...], paths: Iterable[tuple[str, ...]]) -> bool:
+    return any(len(one) > len(path) and one[: len(path)] == path for one in paths)
+
+
+def _either(said: Sequence[str]) -> str:
+    return ", or ".join([said[0], *(one.removeprefix("must ") for one in said[1:])])
+
+
+def _sentence(kind: str, about: Context, value: Any) -> str:
+    if kind in _SENTENCES:
+        return _SENTENCES[kind]
+    if kind in _BOUNDS:
+        return _BOUNDS[kind](about, value)
+    return "is not of the right shape"
+
+
+def _count(number: int, value: Any) -> str:
+    what = "character" if isinstance(value, str) else "item"
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _short(least: int, value: Any) -> str:
+    return "must not be empty" if least == 1 else f"must have at least {_count(least, value)}"
+
+
+def _long(most: int, value: Any) -> str:
+    return f"may have at most {_count(most, value)}, not {len(value)}"
+
+
+_SENTENCES: Mapping[str, str] = {
+    "missing": "is missing",
+    "extra_forbidden": "is no parameter of this",
+    "string_type": "must be a string",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "is too large a number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "union_tag_not_found": "needs a `type`",
+}
+_BOUNDS: Mapping[str, Callable[[Context, Any], str]] = {
+    "string_too_short": lambda about, value: _short(about["min_length"], value),
+    "too_short": lambda about, value: _short(about["min_length"], value),
+    "string_too_long": lambda about, value: _long(about["max_length"], value),
+    "too_long": lambda about, value: _long(about["max_length"], value),
+    "greater_than_equal": lambda about, value: f"must be {about['ge']:g} or more",
+    "less_than_equal": lambda about, value: f"must be {about['le']:,} or less",
+    "string_pattern_mismatch": lambda about, value: f"may have only {PATTERNS[about['pattern']]}",
+    "literal_error": lambda about, value: f"must be {about['expected']}".replace("'", '"'),
+    "union_tag_invalid": lambda about, value: (
+        f"has type {about['tag']!r}; known are {about['expected_tags']}"
+    ),
+    "value_error": lambda about, value: f"is refused: {about['error']}",
+}

@@ -1,0 +1,129 @@
+"""What the shapes of the wire are made of: the base of them all, ids, and content."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from magy_server.core.errors import InvalidRequest
+from magy_server.lsp.refusals import NAME, sentences
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which JSON can hold and UTF-8 cannot, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+Prose = Annotated[str, AfterValidator(_whole)]
+
+
+class Wire(BaseModel):
+    """`_meta` may stand anywhere and is ignored; other unknown keys are errors."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", defer_build=True
+    )
+
+
+P = TypeVar("P", bound=Wire)
+
+
+def parsed(model: type[P], params: dict[str, Any], method: str) -> P:
+    """Raises InvalidRequest that says which parameter is wrong. Nothing is taken for what it is
+    not: `true` is no number."""
+    given = {key: value for key, value in params.items() if key != "_meta"}
+    try:
+        return model.model_validate(given, strict=True)
+    except ValidationError as error:
+        wrong = sentences(error, given)
+        raise InvalidRequest(f"{method}: {wrong}. See docs/protocol.md.") from None
+
+
+LONGEST_ID = 400
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, pattern=NAME)]
+
+
+def _no_child(id: str) -> str:
+    if "/" in id:
+        raise ValueError("a `/` is for children (magy/child/spawn); leave it out")
+    return id
+
+
+RootId = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=NAME), AfterValidator(_no_child)
+]
+
+
+class SessionParams(Wire):
+    session_id: Id
+
+
+class Empty(Wire):
+    pass
+
+
+# --- content ------------------------------------------------------------------------------------
+
+
+class TextBlock(Wire):
+    type: Literal["text"]
+    text: Prose
+
+
+class LinkBlock(Wire):
+    type: Literal["resource_link"]
+    uri: Prose
+    name: Prose
+
+
+class TextResource(Wire):
+    uri: Prose
+    text: Prose
+
+
+class ResourceBlock(Wire):
+    type: Literal["resource"]
+    resource: TextResource
+
+
+class ImageBlock(Wire):
+    type: Literal["image"]
+    mime_type: str = ""
+    data: str = Field(description="Base64 of a PNG, JPEG, GIF or WebP picture, 3.75 MB at most")
+    uri: Prose | None = Field(default=None, description="Where it comes from, for people")
+
+
+Block = Annotated[TextBlock | LinkBlock | ResourceBlock | ImageBlock, Field(discriminator="type")]
+
+LARGEST_PROMPT = 10 * 2**20
+
+
+def _bounded(blocks: list[Block]) -> list[Block]:
+    size = sum(map(_size, blocks))
+    if size > LARGEST_PROMPT:
+        raise ValueError(
+            f"it has {size / 2**20:.1f} MB, and no prompt may have more than "
+            f"{LARGEST_PROMPT >> 20}; say where the rest can be read"
+        )
+    return blocks
+
+
+def _size(block: Block) -> int:
+    match block:
+        case TextBlock(text=text):
+            return len(text.encode())
+        case LinkBlock(uri=uri, name=name):
+            return len(uri.encode()) + len(name.encode())
+        case ResourceBlock(resource=resource):
+            return len(resource.uri.encode()) + len(resource.text.encode())
+        case ImageBlock(data=data):
+            return len(data)
+
+
+Prompt = Annotated[
+    list[Block],
+    Field(min_length=1, description=f"{LARGEST_PROMPT >> 20} MB in all at most"),
+    AfterValidator(_bounded),
+]

@@ -1,0 +1,396 @@
+"""Child agents: spawned, spoken to, waited for, listed and closed by the agent that needs them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from magy_server.core.children import LIVE, ChildInfo, Result, Spawn, Waited
+from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.events import Evidence, Facts, Hash, Limits, Requeued, Resource, Text
+from magy_server.core.narrowing import narrowing
+from magy_server.core.permit import Ruleset
+from magy_server.core.tool import Delivery, FactContext, Family, ToolContext, tool
+from magy_server.core.tool import Result as Outcome
+
+NAME = 80
+"""Characters of what a task is called."""
+LONGEST = 100_000
+"""Characters of a task or message."""
+SHOWN = 20_000
+"""Characters of results that one wait gives; the first is given whole, however long it is."""
+LISTED = 50
+PATIENCE = 86_400.0
+"""Seconds that a wait may last."""
+Action = Literal["allow", "ask", "deny"]
+
+
+class Caps(BaseModel):
+    """0: no cap of its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    requests: Annotated[int, Field(ge=0)] = 0
+    tokens: Annotated[int, Field(ge=0)] = 0
+    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    run_tokens: Annotated[int, Field(ge=0)] = 0
+    run_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+
+
+def _facts(subject: str, title: str, shown: str = "") -> tuple[Facts, Mapping[Hash, bytes]]:
+    """`shown`: what a person is to read before they say yes."""
+    facts = Facts(resources=(Resource(kind="agent", subject=subject),), title=title)
+    if not shown:
+        return facts, {}
+    data = shown.encode()
+    hash = hashlib.sha256(data).hexdigest()
+    return facts.model_copy(update={"preview": hash, "code": True}), {hash: data}
+
+
+def _line(text: str, most: int = NAME) -> str:
+    line = text.strip().split("\n", 1)[0]
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+# --- spawn_agent ----------------------------------------------------------------------------------
+
+
+def _turns(context: str) -> int:
+    """How many of the latest turns; -1: all."""
+    if context in ("none", "all"):
+        return 0 if context == "none" else -1
+    if context.isdigit() and 1 <= int(context) <= 1000:
+        return int(context)
+    raise ToolError(
+        f"context is none, all, or how many of your latest turns (1 to 1000), not {context!r}."
+    )
+
+
+def _rules(
+    family: Family, permissions: dict[str, Action | dict[str, Action]] | None
+) -> Ruleset | None:
+    try:
+        return narrowing(permissions, family.keys) if permissions else None
+    except InvalidRequest as error:
+        raise ToolError(error.message) from None
+
+
+async def _spawn_facts(
+    ctx: FactContext,
+    agent: str,
+    prompt: str,
+    task_name: str,
+    context: str,
+    model: str,
+    permissions: dict[str, Action | dict[str, Action]] | None,
+    limits: Caps | None,
+    directory: str,
+) -> tuple[Facts, Mapping[Hash, bytes]]:
+    _turns(context)
+    _rules(ctx.family, permissions)
+    if not prompt.strip():
+        raise ToolError("prompt is empty; say what the agent is to do.")
+    where = await ctx.family.check(agent, model, directory)
+    about = {
+        "model": model,
+        "context": "" if context == "none" else context,
+        "permissions": json.dumps(permissions) if permissions else "",
+        "limits": json.dumps(limits.model_dump(exclude_defaults=True)) if limits else "",
+        "directory": directory and where,
+    }
+    lines = [f"{name}: {value}" for name, value in about.items() if value]
+    shown = "\n".join([*lines, *([""] if lines else []), prompt])
+    return _facts(f"spawn {agent}", f"Spawn {agent}: {_line(task_name or prompt)}", shown)
+
+
+async def _spawn_recover(
+    ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
+) -> Outcome | None:
+    found = await ctx.family.spawned(ctx.call)
+    return None if found is None else _spawned(found, known=True)
+
+
+@tool(
+    effect="agent", key="agent", facts=_spawn_facts, recover=_spawn_recover, parental=True,
+)  # fmt: skip
+async def spawn_agent(
+    ctx: ToolContext,
+    agent: Annotated[str, "Which agent, such as explore or general"],
+    prompt: Annotated[
+        str,
+        "The whole task: it sees nothing of this conversation unless you give it context",
+        Field(min_length=1, max_length=LONGEST),
+    ],
+    task_name: Annotated[str, "A few words for people", Field(max_length=NAME)] = "",
+    context: Annotated[
+        str, "none, all, or a number: how many of your latest turns it is given"
+    ] = "none",
+    model: Annotated[str, "provider/model; empty: as its agent says, else yours"] = "",
+    permissions: Annotated[
+        dict[str, Action | dict[str, Action]] | None,
+        'What it may not do besides, such as {"edit": "deny"} or {"bash": {"git push *": "ask"}}',
+    ] = None,
+    limits: Annotated[Caps | None, "Caps on each of its turns: US dollars, seconds"] = None,
+    directory: Annotated[str, "Where it works, in the workspace; empty: where you do"] = "",
+) -> Outcome:
+    """Start an agent that works beside you on a task of its own. Returns at once with its job_id;
+    its result is what it says last. Get it with wait_agent; otherwise it is given to you when it
+    is there and you have nothing to do."""
+    where = await ctx.family.check(agent, model, directory)
+    wanted = Spawn(
+        key=ctx.call,
+        agent=agent,
+        prompt=(Text(text=prompt),),
+        name=task_name,
+        context=_turns(context),
+        model=model,
+        rules=_rules(ctx.family, permissions),
+        limits=_limits(limits),
+        cwd=where if directory else "",
+    )
+    await ctx.started()
+    found, known = await ctx.family.spawn(wanted)
+    return _spawned(found, known=known)
+
+
+def _limits(caps: Caps | None) -> Limits | None:
+    return Limits(**caps.model_dump(), repeats=0) if caps else None
+
+
+def _spawned(child: ChildInfo, *, known: bool) -> Outcome:
+    said = {
+        "job_id": child.session,
+        "status": child.status,
+        "next_action": {"tool": "wait_agent", "arguments": {"job_ids": [child.session]}},
+    }
+    note = "It was spawned before." if known else ""
+    text = "\n".join(filter(None, [json.dumps(said, indent=1), note]))
+    return Outcome(for_model=text, for_user=f"Spawned {child.agent}: {child.name}")
+
+
+# --- send_agent_message ---------------------------------------------------------------------------
+
+
+async def _send_facts(
+    ctx: FactContext, job_id: str, message: str, mode: Delivery
+) -> tuple[Facts, Mapping[Hash, bytes]]:
+    if not message.strip():
+        raise ToolError("message is empty; say something.")
+    to, agent = await ctx.family.addressee(job_id)
+    return _facts(f"send {agent}", f"Send to {agent} ({to}): {_line(message)}", message)
+
+
+async def _send_recover(
+    ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
+) -> Outcome | None:
+    """Sending it again says whether it was: the call names it."""
+    return None
+
+
+@tool(effect="agent", key="agent", facts=_send_facts, recover=_send_recover)
+async def send_agent_message(
+    ctx: ToolContext,
+    job_id: Annotated[str, 'Of an agent below you; "parent" is the one above'],
+    message: Annotated[str, Field(min_length=1, max_length=LONGEST)],
+    mode: Annotated[
+        Delivery, "queue: for its next turn; steer: it joins the running one; interrupt: stops that"
+    ] = "queue",
+) -> Outcome:
+    """Say something to an agent: more work, a correction, an answer. Its own answer comes as the
+    result of its turn."""
+    to, _ = await ctx.family.addressee(job_id)
+    await ctx.started()
+    outcome = await ctx.family.send(to, message, mode, ctx.call)
+    means = {
+        "started": "it begins a turn with it",
+        "steered": "it reads it with its next request",
+        "queued": "it reads it with its next turn",
+        "known": "it had it already",
+    }
+    text = f"Sent to {to}: {means.get(outcome, outcome)}."
+    return Outcome(for_model=text, for_user=text)
+
+
+# --- wait_agent -----------------------------------------------------------------------------------
+
+
+async def _wait_facts(
+    ctx: FactContext, job_ids: Sequence[str], until: str, timeout: float | None
+) -> tuple[Facts, Mapping[Hash, bytes]]:
+    jobs = [await ctx.family.named(job) for job in await _jobs(ctx, job_ids)]
+    names = ", ".join(_line(child.name or child.agent) for child in jobs)
+    return _facts("wait", f"Wait for {names}" if len(jobs) < 4 else "Wait for agents")
+
+
+async def _jobs(ctx: FactContext | ToolContext, job_ids: Sequence[str]) -> list[str]:
+    """Raises ToolError for one that is not there, and when there is none to wait for."""
+    if job_ids:
+        return list(dict.fromkeys([(await ctx.family.named(job)).session for job in job_ids]))
+    if own := await ctx.family.awaited():
+        return list(own)
+    raise ToolError("You have no agents to wait for; spawn_agent starts one.")
+
+
+async def _wait_recover(
+    ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
+) -> Outcome | None:
+    """Waits on, for what is left of its time."""
+    deadline = evidence.deadline or ctx.family.now()
+    jobs = await _jobs(ctx, arguments.get("job_ids") or ())
+    until: Literal["any", "all"] = "any" if arguments.get("until") == "any" else "all"
+    return _waited(await ctx.family.wait(jobs, until, deadline))
+
+
+@tool(
+    effect="agent", key="agent", facts=_wait_facts, recover=_wait_recover, waits=True,
+    parental=True,
+)  # fmt: skip
+async def wait_agent(
+    ctx: ToolContext,
+    job_ids: Annotated[
+        tuple[str, ...], "Which; empty: all that you have spawned", Field(max_length=64)
+    ] = (),
+    until: Annotated[
+        Literal["any", "all"], "any: return at the first with a result that is new"
+    ] = "all",
+    timeout: Annotated[
+        float | None,
+        "Seconds; leave it out unless you have a reason",
+        Field(gt=0, le=PATIENCE, allow_inf_nan=False),
+    ] = None,
+) -> Outcome:
+    """Wait until agents are done, and get their results. Running out of time cancels nothing: wait
+    again, or do something else meanwhile. It also ends when somebody has something to say to
+    you."""
+    jobs = await _jobs(ctx, job_ids)
+    deadline = ctx.family.now() + (ctx.family.timeout if timeout is None else timeout)
+    await ctx.started(Evidence(deadline=deadline))
+    return _waited(await ctx.family.wait(jobs, until, deadline))
+
+
+def _waited(waited: Waited) -> Outcome:
+    """Results that are shown here are read, and need not be given again; the others stay."""
+    shown, left = _fitting(waited.results)
+    parts = [_result(result, shown) for result in waited.results]
+    parts += [f"## {id}: it was deleted; nothing more comes of it." for id in waited.deleted]
+    open_jobs = [r.child.session for r in waited.results if r.child.status in LIVE]
+    if left:
+        parts.append(f"There was no room here for all results: wait again for {', '.join(left)}.")
+    elif not (shown or open_jobs or waited.deleted):
+        parts.append(
+            "Nothing new can come: none is at work, and there is no result that you have not had. "
+            "Send one of them more work, or go on."
+        )
+    match waited.why:
+        case "timed_out":
+            parts.append(
+                f"The time is up, and nothing was cancelled. Not done: {', '.join(open_jobs)}. "
+                "Wait again, or do something else."
+            )
+        case "interrupted":
+            parts.append("Somebody has something to say to you: read that first. The agents go on.")
+    read = tuple(result.mail for result in shown if result.mail)
+    states = [f"{r.child.name or r.child.agent}: {r.child.status}" for r in waited.results]
+    states += [f"{id}: deleted" for id in waited.deleted]
+    return Outcome(
+        for_model="\n\n".join(parts),
+        for_user=", ".join(states),
+        events=(Requeued(dropped=read),) if read else (),
+    )
+
+
+def _fitting(results: Sequence[Result]) -> tuple[Sequence[Result], Sequence[str]]:
+    """Those that are shown, whole, and the ids of those for which there is no room."""
+    shown: list[Result] = []
+    left = []
+    room = SHOWN
+    for result in results:
+        if not result.text or result.had:
+            continue
+        if shown and len(result.text) > room:
+            left.append(result.child.session)
+        else:
+            shown.append(result)
+            room -= len(result.text)
+    return shown, left
+
+
+def _result(result: Result, shown: Sequence[Result]) -> str:
+    child = result.child
+    head = f"## {child.session} ({child.agent}: {child.name}): {child.status}"
+    if child.questions:
+        head += f"\nThe person has {child.questions} question(s) of it to answer."
+    if result in shown:
+        return f"{head}\n{result.text}"
+    if result.had:
+        return f"{head}\nYou were given its result before."
+    size = len(result.text)
+    return f"{head}\nIts result has {size} characters, and waits." if size else head
+
+
+# --- list_agents, close_agent ---------------------------------------------------------------------
+
+
+async def _list_facts(ctx: FactContext, include_closed: bool) -> tuple[Facts, Mapping[Hash, bytes]]:
+    return _facts("list", "List agents")
+
+
+@tool(effect="agent", key="agent", facts=_list_facts, recover=_send_recover, parental=True)
+async def list_agents(
+    ctx: ToolContext,
+    include_closed: Annotated[bool, "Also those that were closed"] = False,
+) -> Outcome:
+    """The agents below you: how each is, what it said last, and what it took."""
+    found = await ctx.family.list(closed=include_closed)
+    if not found:
+        return Outcome(for_model="You have no agents.", for_user="no agents")
+    lines = [_listed(child) for child in found[:LISTED]]
+    if len(found) > LISTED:
+        lines.append(f"({len(found) - LISTED} more)")
+    return Outcome(for_model="\n".join(lines), for_user=f"{len(found)} agents")
+
+
+def _listed(child: ChildInfo) -> str:
+    parts = [f"{child.session} ({child.agent}: {child.name}): {child.status}"]
+    if child.questions:
+        parts.append(f"{child.questions} question(s) to the person")
+    if child.waiting:
+        parts.append(f"{child.waiting} waiting")
+    parts.append(f"{child.tree.usage.total} tokens, ${child.tree.cost:.4f}")
+    said = _line(child.said, 120)
+    return "- " + "; ".join(parts) + (f"\n  {said}" if said else "")
+
+
+async def _close_facts(
+    ctx: FactContext, job_id: str, mode: str, reason: str
+) -> tuple[Facts, Mapping[Hash, bytes]]:
+    child = await ctx.family.named(job_id)
+    return _facts("close", f"Close {child.agent} ({child.session}), {mode}")
+
+
+@tool(effect="agent", key="agent", facts=_close_facts, recover=_send_recover, parental=True)
+async def close_agent(
+    ctx: ToolContext,
+    job_id: str,
+    mode: Annotated[
+        Literal["finish", "cancel"], "finish: what it has to do is still done; cancel: it is not"
+    ] = "finish",
+    reason: Annotated[str, "For people", Field(max_length=500)] = "",
+) -> Outcome:
+    """Close an agent and all below it: it takes no more tasks, and makes room for another."""
+    child = await ctx.family.named(job_id)
+    await ctx.started()
+    before, closed = await ctx.family.close(child.session, mode, reason)
+    if not closed:
+        text = f"{child.session} was closed already."
+        return Outcome(for_model=text, for_user=text)
+    text = f"Closed: {', '.join(closed)}. It was {before}."
+    return Outcome(for_model=text, for_user=text)
+
+
+AGENT_TOOLS = (spawn_agent, send_agent_message, wait_agent, list_agents, close_agent)

@@ -1,0 +1,163 @@
+"""A process with agents that have children: the real composition on a real store, with a scripted
+model. Children are made by hand, as spawning makes them, so that a test says exactly what is
+there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magy_server.app import compose
+from magy_server.core import family
+from magy_server.core.events import (
+    Admitted,
+    Event,
+    Finished,
+    Limits,
+    Mailed,
+    Opened,
+    Prompted,
+    Text,
+)
+from magy_server.core.mail import TextPayload
+from magy_server.core.prompt import build, needed
+from magy_server.core.state import State
+from magy_server.engine.engine import Engine
+from magy_server.engine.mailing import Mailing
+from magy_server.engine.session import Listener, Session, Write
+from magy_server.engine.world import World
+
+PATIENCE = 20.0
+"""Seconds until something that must happen counts as not happening."""
+
+
+class Home:
+    """One process. `root` is the workspace root; sessions are named by their ids."""
+
+    def __init__(self, engine: Engine, root: Path) -> None:
+        self.engine, self.root = engine, root
+        self.runner = engine.runner
+        self.world: World = engine.world
+
+    @property
+    def mailing(self) -> Mailing:
+        assert self.world.mailing
+        return self.world.mailing
+
+    async def new(self, id: str = "s") -> Session:
+        return await self.engine.open(id, str(self.root), str(self.root), "build", "")
+
+    async def live(self, id: str) -> Session:
+        return await self.runner.session(f"session/{id}")
+
+    async def state(self, id: str) -> State:
+        session = await self.live(id)
+        await session.refresh()
+        return session.state
+
+    async def child(
+        self,
+        id: str,
+        text: str = "work",
+        *,
+        run: str = "",
+        limits: Limits | None = None,
+        wake: bool = True,
+    ) -> Session:
+        """Makes the child and lets it begin; made before, it is only looked up."""
+        key = id.rpartition("/")[2]
+        opened = Opened(
+            root=str(self.root), cwd=str(self.root), agent="general", model="", title=f"task {key}",
+            parent=family.parent(id), call=key if family.is_call(key) else "", limits=limits,
+        )  # fmt: skip
+        task = Prompted(id=f"{id}:task", content=(Text(text=text),), run=run)
+        session = self.runner.watch(f"session/{id}")
+        await session.load()
+        await session.append(lambda now: None if now.opened else Write([opened, task]))
+        if wake:
+            self.runner.wake(session)
+        return session
+
+    async def prompt(self, id: str, text: str, key: str = "p1") -> None:
+        await self.engine.prompt(id, key, [Text(text=text)], "steer")
+
+    async def until(self, id: str, right: Callable[[State], Any]) -> State:
+        """Waits until the session is so."""
+        session = await self.live(id)
+        moved = asyncio.Event()
+        end = session.watch(moved.set)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not right(session.state):
+                    await moved.wait()
+                    moved.clear()
+        finally:
+            end()
+        return session.state
+
+    async def rested(self, id: str, turns: int = 1) -> State:
+        return await self.until(id, lambda s: s.turns >= turns and s.turn is None)
+
+    async def events(self, id: str) -> list[Event]:
+        return [entry.event for entry in await self.world.store.read(f"session/{id}")]
+
+    async def seen(self, id: str) -> str:
+        """What its model would read with the next request."""
+        state = await self.state(id)
+        texts = await self.world.texts(needed(state))
+        request = build(state, texts)
+        return repr((request.system, request.messages))
+
+    def after(self, seconds: float) -> float:
+        """A deadline."""
+        return self.world.clock.now() + seconds
+
+
+@asynccontextmanager
+async def home(
+    directory: Path,
+    script: str,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
+    listeners: Sequence[Listener] = (),
+) -> AsyncIterator[Home]:
+    """In the same `directory` it is the same store. `about`: the settings of models, by name."""
+    root, state = directory / "project", directory / "state"
+    root.mkdir(parents=True, exist_ok=True)
+    state.mkdir(parents=True, exist_ok=True)
+    file = state / "model.script"
+    file.write_text(script, encoding="utf-8")
+    given = dict(settings or {})
+    model = {"default": "scripted/script", **given.pop("model", {})}
+    provider = {"name": "scripted", "kind": "scripted", "script": str(file), "about": about or {}}
+    options = {"titles": False, "provider": [provider], "model": model, **given}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MAGY_STATE_DIR", str(state))
+        patch.setenv("MAGY_CONFIG_DIR", str(state))
+        async with compose([str(root)], options, None, listeners) as (engine, _):
+            yield Home(engine, root)
+
+
+def mailed(events: Sequence[Event]) -> list[Mailed]:
+    return [event for event in events if isinstance(event, Mailed)]
+
+
+def texts(events: Sequence[Event]) -> list[str]:
+    return [m.payload.text for m in mailed(events) if isinstance(m.payload, TextPayload)]
+
+
+def delivered(events: Sequence[Event], id: str) -> int:
+    """How often a message got to the model of who has this log: into a turn, or as the result of a
+    wait."""
+    admitted = sum(id in e.prompts for e in events if isinstance(e, Admitted))
+    waited = sum(getattr(e, "dropped", ()).count(id) for e in events if e.type == "requeued")
+    return admitted + waited
+
+
+__all__ = ["Finished", "Home", "delivered", "home", "mailed", "texts"]

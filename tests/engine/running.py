@@ -1,0 +1,206 @@
+"""Sessions that are run: a real store and a real bus, a scripted model, and tools that wait until
+they are told. Several of them on one directory are as several processes are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+from magy_server.bus.local import LocalBus
+from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied, Text
+from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.ports import Batch, ModelFacts, Provider, Store
+from magy_server.core.specs import Agents, AgentSpec
+from magy_server.core.state import State
+from magy_server.core.steps import Rest, next_step
+from magy_server.core.tool import Result, ToolContext, tool
+from magy_server.engine.engine import Engine
+from magy_server.engine.runner import Runner
+from magy_server.engine.session import Session
+from magy_server.engine.world import Settings, World
+from magy_server.llm.scripted import ScriptedProvider
+from magy_server.store.sqlite import SqliteStore
+
+PATIENCE = 20.0
+"""Seconds."""
+
+
+class Clock:
+    """`ahead`: seconds that it goes ahead of the time."""
+
+    def __init__(self, ahead: float = 0.0) -> None:
+        self.ahead = ahead
+
+    def now(self) -> float:
+        return time.time() + self.ahead
+
+
+class Models:
+    """One model, of which there are many providers: `p1/x`, `p2/x` and so on."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def named(self, full: str) -> tuple[Provider, str]:
+        return self._provider, full.partition("/")[2]
+
+    def facts(self, full: str) -> ModelFacts:
+        return ModelFacts()
+
+    async def default(self) -> str:
+        return "p1/x"
+
+    def models(self) -> Sequence[str]:
+        return ["p1/x"]
+
+
+class Gates:
+    """The tools `wait`, which only waits, and `hold`, which is at work: until `open(name)`. The
+    tool `ask` is as `hold`, but the person is asked first."""
+
+    def __init__(self) -> None:
+        self._gates: dict[str, asyncio.Event] = {}
+        self.inside: list[str] = []
+        """Which calls are under way, by the name of what they wait for."""
+        self.tools = {name: self._tool(name) for name in ("wait", "hold", "ask")}
+
+    def open(self, name: str) -> None:
+        self._gate(name).set()
+
+    def _gate(self, name: str) -> asyncio.Event:
+        return self._gates.setdefault(name, asyncio.Event())
+
+    def _tool(self, kind: str):  # type: ignore[no-untyped-def]
+        async def run(ctx: ToolContext, name: Annotated[str, "The gate"]) -> Result:
+            """Waits."""
+            await ctx.started()
+            self.inside.append(name)
+            try:
+                await self._gate(name).wait()
+            finally:
+                self.inside.remove(name)
+            return Result(f"{name} is open")
+
+        run.__name__ = kind
+        return tool(effect="exec", key=kind, waits=kind == "wait")(run)
+
+
+class Place:
+    """One process's engine. `entries` are those that were appended here, in order."""
+
+    def __init__(self, engine: Engine, gates: Gates, entries: list[Entry]) -> None:
+        self.engine = engine
+        self.runner = engine.runner
+        self.world = engine.world
+        self.lanes = engine.world.lanes
+        self.gates = gates
+        self.entries = entries
+
+    async def root(self, id: str = "s", model: str = "p1/x") -> Session:
+        return await self.engine.open(id, None, "/", "build", model)
+
+    async def child(self, id: str, prompt: str, model: str = "p1/x", by: str = "") -> None:
+        """As a spawn makes it; nobody is told."""
+        await spawn(self.world.store, id, prompt, model, by)
+
+    async def run(self, id: str) -> None:
+        await self.runner.resume(f"session/{id}")
+
+    async def prompt(self, id: str, text: str, key: str, delivery: str = "queue") -> None:
+        await self.engine.prompt(id, key, [Text(text=text)], delivery)
+
+    async def state(self, id: str) -> State:
+        session = await self.runner.session(f"session/{id}")
+        await session.refresh()
+        return session.state
+
+    def by_me(self, id: str, kind: type[Event]) -> int:
+        """How many such events of the session were appended here."""
+        mine = [e for e in self.entries if e.stream == f"session/{id}"]
+        return sum(isinstance(entry.event, kind) for entry in mine)
+
+    async def rests(self, *ids: str) -> None:
+        """Until none of them has anything to do."""
+        for id in ids:
+            await until(lambda id=id: self._resting(id))  # type: ignore[misc]
+
+    def _resting(self, id: str) -> bool:
+        found = [s for s in self.runner.tree(f"session/{id}") if s.stream == f"session/{id}"]
+        return bool(found) and isinstance(next_step(found[0].state), Rest)
+
+    def turns(self, id: str) -> int:
+        return self.by_me(id, Admitted)
+
+    def replies(self, id: str) -> int:
+        return self.by_me(id, Replied)
+
+
+async def spawn(store: Store, id: str, prompt: str, model: str = "p1/x", by: str = "") -> None:
+    parent = id.rpartition("/")[0]
+    opened = Opened(root=None, cwd="/", agent="build", model=model, parent=parent)
+    prompted = Prompted(id=f"{id}:task", content=(Text(text=prompt),), by=by)
+    summary = {"state": "running"}
+    await store.append([Batch(f"session/{id}", 0, [opened, prompted], {}, summary)])
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+async def quiet() -> None:
+    """Whatever can happen by itself has happened."""
+    for _ in range(30):
+        await asyncio.sleep(0.005)
+
+
+def agents(root: str | None) -> Agents:
+    allowed = (Rule(pattern="*", action="allow"),)
+    keys = {"hold": allowed, "wait": allowed}
+    rules = Ruleset(source="agent build", keys=keys)
+    return Agents({"build": AgentSpec(name="build", description="", rules=rules, prompt="Go.")})
+
+
+@asynccontextmanager
+async def place(
+    state: Path,
+    script: str | Provider,
+    *,
+    clock: Clock | None = None,
+    retries: int = 0,
+    listener: Callable[[Entry], object] = lambda entry: None,
+) -> AsyncIterator[Place]:
+    """`listener` is called with each entry that is appended here."""
+    async with AsyncExitStack() as closing:
+        clock = clock or Clock()
+        store = await SqliteStore.open(state, clock=clock.now)
+        closing.push_async_callback(store.close)
+        bus = LocalBus(state / "bus")
+        closing.push_async_callback(bus.close)
+        await bus.start()
+        models = Models(ScriptedProvider(script) if isinstance(script, str) else script)
+        gates, entries = Gates(), list[Entry]()
+        world = World(
+            me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
+            rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
+            settings=lambda root: Settings(retries=retries, retry_delay=0.01),
+        )  # fmt: skip
+
+        def heard(state: State, new: Sequence[Entry]) -> None:
+            entries.extend(new)
+            for entry in new:
+                listener(entry)
+
+        runner = Runner(world, end_group, [heard])
+        await closing.enter_async_context(runner)
+        yield Place(Engine(runner), gates, entries)
+
+
+async def end_group(group: int, marker: str) -> None:
+    """No call here starts a process."""
+    raise AssertionError(f"{marker} started none")

@@ -1,0 +1,233 @@
+"""What a run may take in its whole tree: held while agents ask at the same time, and after a
+restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magy_server.core.errors import StoreError
+from magy_server.core.events import Ended, Entry, Limits, Replied
+from magy_server.core.ports import Batch, Lease
+
+from .home import Home, home
+
+SCRIPT = """
+prompt: start
+text: Started.
+usage: input=100 output=50
+
+prompt: message
+text: I see.
+usage: input=100 output=50
+
+prompt: work
+delay: 0.05
+text: Working.
+usage: input=5000 output=150
+call: list_dir {"path": "."}
+---
+delay: 0.05
+text: And on.
+usage: input=5000 output=150
+call: list_dir {"path": "."}
+---
+delay: 0.05
+text: Done.
+usage: input=5000 output=150
+"""
+PRICED = {"script": {"input": 10.0, "output": 10.0, "cache_read": 10.0, "cache_write": 10.0}}
+"""US dollars for a million tokens: $0.001 for a hundred."""
+
+
+def capped(**limits: Any) -> dict[str, Any]:
+    """Replies have at most 200 tokens."""
+    return {"limits": limits, "model": {"max_tokens": 200}}
+
+
+async def spent(here: Home, run: str, *ids: str) -> tuple[int, float]:
+    states = [await here.state(id) for id in ids]
+    took = [state.runs[run] for state in states if run in state.runs]
+    return sum(t.usage.total for t in took), sum(t.cost for t in took)
+
+
+async def ends(here: Home, id: str) -> list[Ended]:
+    return [event for event in await here.events(id) if isinstance(event, Ended)]
+
+
+CHILDREN = ("s/1.0", "s/1.1", "s/1.2", "s/1.0/2.0")
+
+
+@pytest.mark.parametrize("cap", [16_000, 30_000, 50_000])
+async def test_a_tree_stays_within_its_tokens_though_all_ask_at_once(
+    tmp_path: Path, cap: int
+) -> None:
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=cap)) as here:
+        await here.new()
+        await here.prompt("s", "start")
+        await here.rested("s")
+        for id in CHILDREN:
+            await here.child(id, "work", run="p1", wake=False)
+        for id in CHILDREN:
+            here.runner.wake(await here.live(id))
+        for id in CHILDREN:
+            await here.rested(id)
+        tokens, _ = await spent(here, "p1", "s", *CHILDREN)
+        assert 0 < tokens <= cap
+        stops = {end.stop for id in CHILDREN for end in await ends(here, id)}
+        assert stops <= {"end_turn", "max_run"} and "max_run" in stops
+        stopped = [e for id in CHILDREN for e in await ends(here, id) if e.stop == "max_run"]
+        for end in stopped:
+            said = f"Stopped at the cap of {cap} tokens for the run of s and its agents ("
+            assert end.message.startswith(said)
+
+
+async def test_the_partial_work_is_handed_back_and_the_parent_is_told(tmp_path: Path) -> None:
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=11_500)) as here:
+        await here.new()
+        await here.child("s/1.0", "work", run="p1")
+        await here.rested("s/1.0")
+        (end,) = await ends(here, "s/1.0")
+        assert end.stop == "max_run"
+        assert "Done in this turn:\n- List the workspace: completed (2 times)" in end.message
+        state = await here.until("s", lambda s: s.reports)
+        mail = state.reports["s/1.0"].mail
+        assert mail.report and (mail.report.status, mail.report.stop) == ("failed", "max_run")
+        (text,) = (part.text for part in mail.content)
+        assert text.startswith("And on.\n\nStopped at the cap of 11500 tokens")
+
+
+async def test_a_tree_stays_within_its_cost(tmp_path: Path) -> None:
+    settings = capped(run_cost=0.3)
+    async with home(tmp_path, SCRIPT, settings=settings, about=PRICED) as here:
+        await here.new()
+        for id in CHILDREN:
+            await here.child(id, "work", run="p1", wake=False)
+        for id in CHILDREN:
+            here.runner.wake(await here.live(id))
+        for id in CHILDREN:
+            await here.rested(id)
+        _, cost = await spent(here, "p1", *CHILDREN)
+        assert 0.2 < cost <= 0.3
+        stopped = [e for id in CHILDREN for e in await ends(here, id) if e.stop == "max_run"]
+        assert stopped and all("the cap of $0.3 for the run of s" in e.message for e in stopped)
+
+
+async def test_what_was_spent_before_a_restart_counts(tmp_path: Path) -> None:
+    settings = capped(run_tokens=18_000)
+    async with home(tmp_path, SCRIPT, settings=settings) as here:
+        await here.new()
+        await here.child("s/1.0", "work", run="p1")
+        await here.until("s/1.0", lambda s: s.runs.get("p1") and s.runs["p1"].requests == 2)
+    async with home(tmp_path, SCRIPT, settings=settings) as here:
+        await here.engine.resume_all([str(here.root)])
+        await here.child("s/1.1", "work", run="p1")
+        await here.rested("s/1.1")
+        await here.rested("s/1.0")
+        tokens, _ = await spent(here, "p1", "s/1.0", "s/1.1")
+        assert 10_300 <= tokens <= 18_000
+        (end,) = await ends(here, "s/1.1")
+        assert end.stop == "max_run"
+
+
+async def test_a_childs_own_cap_holds_for_it_and_those_below_it(tmp_path: Path) -> None:
+    async with home(tmp_path, SCRIPT, settings=capped()) as here:
+        await here.new()
+        limits = Limits(run_tokens=12_000)
+        await here.child("s/1.0", "work", run="p1", limits=limits)
+        await here.child("s/1.1", "work", run="p1")
+        await here.child("s/1.0/2.0", "work", run="p1")
+        for id in ("s/1.0", "s/1.1", "s/1.0/2.0"):
+            await here.rested(id)
+        assert [e.stop for e in await ends(here, "s/1.1")] == ["end_turn"]
+        tokens, _ = await spent(here, "p1", "s/1.0", "s/1.0/2.0")
+        assert 0 < tokens <= 12_000
+        (end, *_) = await ends(here, "s/1.0")
+        assert "the run of s/1.0 and its agents" in end.message
+
+
+async def test_another_run_has_a_purse_of_its_own(tmp_path: Path) -> None:
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=9_000)) as here:
+        await here.new()
+        for number in range(3):
+            await here.prompt("s", "start", f"p{number}")
+            await here.rested("s", number + 1)
+        assert [e.stop for e in await ends(here, "s")] == ["end_turn"] * 3
+
+
+async def test_a_cap_on_cost_says_where_it_cannot_hold(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    async with home(tmp_path, SCRIPT, settings=capped(run_cost=0.000001)) as here:
+        session = await here.new()
+        notice = session.notice
+
+        def hear(text: str) -> None:
+            heard.append(text)
+            notice(text)
+
+        session.notice = hear  # type: ignore[method-assign]
+        await here.prompt("s", "start")
+        await here.rested("s")
+        await here.prompt("s", "work", "p2")
+        await here.rested("s", 2)
+        assert [e.stop for e in await ends(here, "s")] == ["end_turn", "end_turn"]
+    assert len(heard) == 2 and all("The price of scripted/script is not known" in h for h in heard)
+
+
+async def test_who_must_wait_for_others_goes_on_when_they_took_less(tmp_path: Path) -> None:
+    """Only one request fits at a time; each takes less than was put aside for it."""
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=8_000)) as here:
+        await here.new()
+        for id in ("s/1.0", "s/1.1", "s/1.2"):
+            await here.child(id, "message", run="p1", wake=False)
+        for id in ("s/1.0", "s/1.1", "s/1.2"):
+            here.runner.wake(await here.live(id))
+        for id in ("s/1.0", "s/1.1", "s/1.2"):
+            await here.rested(id)
+            assert [e.stop for e in await ends(here, id)] == ["end_turn"]
+
+
+async def test_a_cancelled_request_gives_back_what_was_put_aside(tmp_path: Path) -> None:
+    script = SCRIPT + "\nprompt: hang\ndelay: 60\ntext: never\n"
+    async with home(tmp_path, script, settings=capped(run_tokens=8_000)) as here:
+        await here.new()
+        await here.child("s/1.0", "hang", run="p1")
+        await here.until("s/1.0", lambda s: s.turn)
+        await asyncio.sleep(0.1)
+        await here.child("s/1.1", "message", run="p1")
+        await here.until("s/1.1", lambda s: s.turn)
+        await asyncio.sleep(0.1)
+        assert (await here.state("s/1.1")).turn  # it waits for what the other holds
+        await here.engine.cancel("s/1.0", None)
+        await here.rested("s/1.1")
+        assert [e.stop for e in await ends(here, "s/1.1")] == ["end_turn"]
+
+
+async def test_what_could_not_be_put_on_record_hangs_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply of one comes, and the disk is full; its turn stays open, the other goes on."""
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=16_000)) as here:
+        await here.new()
+        await here.prompt("s", "start")
+        await here.rested("s")
+        real = here.world.store.append
+        failed: list[str] = []
+
+        async def append(batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
+            replied = any(isinstance(event, Replied) for event in batches[0].events)
+            if replied and batches[0].stream == "session/s/1.0" and not failed:
+                failed.append("session/s/1.0")
+                raise StoreError("The disk is full.")
+            return await real(batches, lease)
+
+        monkeypatch.setattr(here.world.store, "append", append)
+        for id in ("s/1.0", "s/1.1"):
+            await here.child(id, "work", run="p1")
+        assert (await here.until("s/1.1", lambda s: s.last_stop)).last_stop == "end_turn"
+        assert failed and (await here.state("s/1.0")).turn
