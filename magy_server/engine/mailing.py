@@ -6,11 +6,10 @@ under one key is once. Nobody polls: who waits watches the sessions that matter,
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server.core import family
 from magy_server.core.children import LIVE, MAX_QUEUE, Waited
@@ -32,12 +31,12 @@ from magy_server.engine.heartbeat import Heartbeat
 from magy_server.engine.keys import earlier, refuse_other
 from magy_server.engine.session import Decide, Session, Write, ahead
 from magy_server.engine.waiting import Waiting
+from magy_server.engine.whole import Whole
 
 if TYPE_CHECKING:
     from magy_server.engine.runner import Runner
 
 LOG = logging.getLogger(__name__)
-T = TypeVar("T")
 
 Delivery = Literal["queue", "steer", "interrupt"]
 Sent = Literal["started", "steered", "queued", "known", "delivered"]
@@ -55,14 +54,14 @@ class Mailing:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._world = runner.world
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._whole = Whole()
         runner.signalled = Heartbeat(runner)
         self._unsubscribe = self._world.bus.subscribe(TOPIC, self._receive)
 
     async def close(self) -> None:
         """What is being appended is appended."""
         self._unsubscribe()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._whole.settle()
 
     async def send(
         self,
@@ -252,12 +251,12 @@ class Mailing:
             self._runner.wake(session)
             return appended
 
-        return await asyncio.shield(self._later(whole()))
+        return await self._whole(whole())
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         stream = str(message.get("to", ""))
         if message.get("by") != self._world.me and self._runner.trees.holds(stream):
-            self._later(self._look(stream))
+            self._whole.begin(self._look(stream))
 
     async def _look(self, stream: str) -> None:
         try:
@@ -265,12 +264,6 @@ class Mailing:
             await session.refresh()
         except (NotFound, StoreError) as error:
             LOG.warning("%s: %s", stream, error)
-
-    def _later(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def arriving(now: State, arrival: Arrival, *, interrupt: bool) -> list[Event]:

@@ -16,10 +16,14 @@ class Whole:
         self._doing: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.shield(self.begin(work))
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Nobody need wait for it; what it raises concerns only who does."""
         task = asyncio.ensure_future(work)
         self._doing.add(task)
         task.add_done_callback(self._done)
-        return await asyncio.shield(task)
+        return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._doing.discard(task)
