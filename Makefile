@@ -1,14 +1,17 @@
 # Words people try. Everything happens in .venv; nothing else on the machine is touched.
 
 python = .venv/bin/python
+product = .venv/.product
 stamp = .venv/.setup
 # How many processes run the tests; `make test workers=0` starts none.
 workers = auto
 # How often `make chaos` kills.
 kills = 1000
+# How many cases `make interleavings` has.
+cases = 10000
 
 .DEFAULT_GOAL = help
-.PHONY: help setup demo check test chaos bench docs screenshots requirements clean
+.PHONY: help setup demo check test chaos interleavings bench docs screenshots requirements clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -16,10 +19,14 @@ help: ## this list
 setup: $(stamp) ## make .venv with everything Magy and its tests need
 
 $(stamp): pyproject.toml scripts/setup
-	@scripts/setup
-	@touch $(stamp)
+	@scripts/setup tests
+	@touch $(product) $(stamp)
 
-demo: setup ## watch an agent do a whole task, in a project made for it; no key needed
+$(product): pyproject.toml scripts/setup
+	@scripts/setup
+	@touch $(product)
+
+demo: $(product) ## watch an agent do a whole task, in a project made for it; no key needed
 	.venv/bin/magy demo
 
 check: setup ## format, lint, types, architecture, fresh documents: in seconds
@@ -34,6 +41,9 @@ test: setup ## all tests; those left out for want of an editor are named
 
 chaos: setup ## kill the server 1,000 times while a tree of agents is at work
 	$(python) -m tests.chaos --kills $(kills)
+
+interleavings: setup ## 10,000 times, type while Magy edits, decides, undoes, restores and rewrites
+	$(python) -m tests.interleavings --cases $(cases)
 
 bench: setup ## how fast it is
 	$(python) -m bench

@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
-from magy_server.edits.diff import apply, changes
+from magy_server.edits.diff import apply, changes, unified
 from magy_server.edits.model import Hunk, TextChange
 from magy_server.edits.plan import plan
 from magy_server.edits.rebase import merge3, rebase, shift
 
 LINES = 10_000
 HUNKS = 50
+MANY = 1000
 CONTEXT = 3
 KEYS = 100
 """Keystrokes of one measure."""
@@ -34,17 +35,23 @@ def exact(run: Run) -> Row:
 
 def fuzzy(run: Run) -> Row:
     """One edit with a slip in two lines of its context: every tier is tried until the last."""
-    hunk = hunks(1)[0]
-    lines = hunk.old.split("\n")
-    spoilt = {line: line.replace("e", "ee", 1) for line in (lines[1], lines[-2])}
-    for line, slip in spoilt.items():
-        hunk = replace(hunk, old=hunk.old.replace(line, slip), new=hunk.new.replace(line, slip))
-    return _beside_diff(run, "one fuzzy edit", [hunk], 6)
+    return _beside_diff(run, "one fuzzy edit", [slipped(hunks(1)[0])], 6)
 
 
 def fifty(run: Run) -> Row:
     """Fifty edits of one call, exact."""
     return _beside_diff(run, f"{HUNKS} edits", hunks(HUNKS), 4)
+
+
+def thousand(run: Run) -> Row:
+    """A thousand edits of one call, exact: as many as there are, each costs the same."""
+    return _beside_apply(run, f"{MANY:,} edits", hunks(MANY), hunks(MANY), 8)
+
+
+def thousand_fuzzy(run: Run) -> Row:
+    """A thousand edits of one call with slips; git gets them without."""
+    wanted = hunks(MANY)
+    return _beside_apply(run, f"{MANY:,} fuzzy edits", list(map(slipped, wanted)), wanted, 60)
 
 
 def stale(run: Run) -> Row:
@@ -100,7 +107,7 @@ def keystroke(run: Run) -> Row:
     return Row(f"keystroke, {HUNKS} hunks vs git merge-file", "seconds", ours, floor, 0.05)
 
 
-ROWS = (exact, fuzzy, fifty, stale, rebased, undone, keystroke)
+ROWS = (exact, fuzzy, fifty, thousand, thousand_fuzzy, stale, rebased, undone, keystroke)
 
 
 # --- the two sides ------------------------------------------------------------------------------
@@ -115,6 +122,25 @@ def _beside_diff(run: Run, name: str, wanted: Sequence[Hunk], target: float) -> 
         lambda: _diff(run, base, after),
     )
     return Row(f"{name}, {LINES:,} lines vs git diff", "seconds", ours, floor, target)
+
+
+def _beside_apply(
+    run: Run, name: str, wanted: Sequence[Hunk], as_they_are: Sequence[Hunk], target: float
+) -> Row:
+    base = text()
+    patch = unified(base, _edited(base, as_they_are), "text", limit=len(base) * 10)
+    base_path, patch_path = _files(run, base, patch)
+    ours, floor = in_turn(
+        run.choose(3, 10),
+        lambda: stopwatch(lambda: _edited(base, wanted)),
+        lambda: _apply(run, base_path, patch_path),
+    )
+    return Row(f"{name}, {LINES:,} lines vs git apply", "seconds", ours, floor, target)
+
+
+def _apply(run: Run, base: str, patch: str) -> float:
+    Path(run.directory, "text").write_bytes(Path(base).read_bytes())
+    return _git("-C", str(run.directory), "apply", patch, fine=(0,))
 
 
 def _edited(live: str, wanted: Sequence[Hunk], seen: str | None = None) -> str:
@@ -194,6 +220,15 @@ def hunks(count: int) -> list[Hunk]:
         new = "\n".join([*above, f"{lines[at]} changed", f"    added {n}", *below, ""])
         found.append(Hunk(old, new, lines=True))
     return found
+
+
+def slipped(hunk: Hunk) -> Hunk:
+    """With a slip in two lines of its context."""
+    lines = hunk.old.split("\n")
+    spoilt = {line: line.replace("e", "ee", 1) for line in (lines[1], lines[-2])}
+    for line, slip in spoilt.items():
+        hunk = replace(hunk, old=hunk.old.replace(line, slip), new=hunk.new.replace(line, slip))
+    return hunk
 
 
 def typed(base: str) -> str:

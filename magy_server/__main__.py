@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from magy_server import privacy
 from magy_server.cli.parser import build
 
 if TYPE_CHECKING:
@@ -15,16 +16,34 @@ if TYPE_CHECKING:
     from magy_server.lsp.doctor import Examine
 
 BY_HAND = """\
-magy is a backend for editors, which start `magy lsp` and talk to it. In a terminal:
+Magy runs coding agents: in your editor, and here in the terminal.
 
-  magy run "Find out why the tests fail"    give an agent a task, here and now
-  magy demo                                 watch a whole task, without a key
-  magy doctor                               what is missing, and how to mend it
-  magy --help                               all commands"""
+  magy run "Why do the tests fail?"    give an agent a task in this directory
+  magy run -c "Now mend it."           go on with the newest session here
+  magy sessions                        what was done here; show it, undo it, go on with it
+  magy agents                          the agents at work here, as a tree
+  magy demo                            watch a whole task; you need no key for it
+  magy doctor                          what is missing, and how to mend it
+  magy --help                          every command; `magy COMMAND --help` says more
+
+Your editor starts `magy lsp` by itself: docs/start in Magy's source says how."""
+
+
+INTERRUPTED = 130
+"""`cli.ending.CANCELLED`, which loads too much for here."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code. Ctrl-C may come at any moment, also while modules are loaded."""
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     _open_standard_streams()
+    privacy.begin()
     parser = build()
     chosen = parser.parse_args(arguments)
     if sys.platform == "win32":
@@ -45,9 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from magy_server.replay import replay as print_requests
 
             return print_requests(chosen.session, chosen.to)
+        case "help":
+            print(BY_HAND)
+            return 0
         case None if os.isatty(0):
-            print(BY_HAND, file=sys.stderr)
-            return 2
+            print(BY_HAND)
+            return 0
     return _lsp()
 
 

@@ -13,12 +13,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from magy_server import config, spawning
+from magy_server import config, discretion, privacy, spawning
 from magy_server.bus.local import LocalBus
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor, Store
+from magy_server.core.secrets import Secrets
 from magy_server.core.state import State
 from magy_server.engine.audit import Audit
 from magy_server.engine.budget import Purse
@@ -71,13 +72,17 @@ async def compose(
         closing.push_async_callback(opened.close)
         for root in roots:
             projects.add(root, (await read_project(opened, root)).trusted)
-        processes = Processes(_key_names(projects, roots))
+        keys = _key_names(projects, roots)
+        secrets = Secrets(os.environ.get(name, "") for name in keys)
+        discretion.log_without(secrets)
+        privacy.withdraw_names(keys)
+        processes = Processes(keys, more=projects.settings(None).tools.environment)
         bus = LocalBus(str(state / "bus"))
         closing.push_async_callback(bus.close)
         await bus.start()
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
-        world = _world(opened, bus, projects, processes, configured, editor)
+        world = _world(opened, bus, projects, processes, configured, editor, secrets)
         _limit(world, projects, roots)
         titles = Titles(lambda stream: runner.session(stream), world)
         audit = _audit(state, projects.settings(None).audit, closing)
@@ -132,8 +137,9 @@ def _world(
     processes: Processes,
     configured: Configured,
     editor: Editor | None,
+    secrets: Secrets,
 ) -> World:
-    options = ToolOptions(**projects.settings(None).tools.model_dump())
+    options = ToolOptions(**projects.settings(None).tools.model_dump(exclude={"environment"}))
     return World(
         me=bus.id,
         store=store,
@@ -150,6 +156,7 @@ def _world(
         files=WorkspaceFiles(editor, Commits(processes)),
         peers=bus.peer_ids,
         busy=processes.busy,
+        secrets=secrets,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -20,8 +21,12 @@ from pydantic import BaseModel, ValidationError
 from magy_server.core.errors import InvalidConfig
 from magy_server.settings import LimitSettings, Permission, Settings, SpawnSettings
 
-LARGEST = 1 << 20
+LARGEST = 1 << 18
 """Bytes of a magy.toml."""
+_DEEPEST = 64
+_PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
+_NESTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEPEST}}}")
+"""A key of more parts: reading one takes time that grows with the square of their number."""
 _CAPS: Mapping[str, type[LimitSettings] | type[SpawnSettings]] = {
     "limits": LimitSettings,
     "spawn": SpawnSettings,
@@ -84,10 +89,14 @@ def read(path: Path) -> Layer:
         return Layer(str(path), {})
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} cannot be read: {error}.") from None
+    if _NESTED.search(text):
+        raise InvalidConfig(f"{path} has a key of more than {_DEEPEST} parts; no setting has.")
     try:
         return Layer(str(path), tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise InvalidConfig(f"{path} is nested too deeply; no settings are.") from None
 
 
 def _data(path: Path) -> bytes:
@@ -100,7 +109,7 @@ def _data(path: Path) -> bytes:
     finally:
         os.close(fd)
     if len(data) > LARGEST:
-        raise InvalidConfig(f"{path} is larger than {LARGEST >> 20} MB; no settings are so long.")
+        raise InvalidConfig(f"{path} is larger than {LARGEST >> 10} KB; no settings are so long.")
     return data
 
 
@@ -155,7 +164,8 @@ def validate(layer: Layer) -> Settings:
         return Settings.model_validate(dict(layer.values))
     except ValidationError as error:
         problems = [_problem(dict(item)) for item in error.errors(include_url=False)[:5]]
-        raise InvalidConfig(f"{layer.name}: {'; '.join(problems)}.") from None
+        said = " ".join(one if one.endswith("?") else f"{one}." for one in problems)
+        raise InvalidConfig(f"{layer.name}: {said}") from None
 
 
 def _problem(item: dict[str, Any]) -> str:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from time import monotonic
 from urllib.parse import urlsplit
 
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import ModelFacts, Price, Provider
+from magy_server.core.secrets import Secrets
 from magy_server.llm import catalogue
+from magy_server.llm.discreet import Discreet
+from magy_server.llm.served import is_near
 from magy_server.settings import AboutModel, ModelSettings, ProviderSettings
 
 PROBE = 0.8
@@ -23,6 +26,10 @@ PROBE = 0.8
 PATIENCE = 900.0
 """Seconds until a reply of a model on this machine must have begun, unless the person says
 otherwise: without a graphics card it reads a long prompt for minutes."""
+WINDOW = 3.0
+"""Seconds that a server has to say how large the window of a model is."""
+AGAIN = 60.0
+"""Seconds until it is asked again."""
 _KNOCK = 0.3
 """Seconds for a connection to a port of this machine: it is there at once, or not at all."""
 _FREE = Price(0, 0, 0, 0)
@@ -87,11 +94,7 @@ def key_variables(configured: Sequence[ProviderSettings]) -> set[str]:
 
 def is_local(one: ProviderSettings) -> bool:
     """Its endpoint is on this machine."""
-    try:
-        host = urlsplit(one.base_url or "").hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_near(one.base_url or "")
 
 
 class Providers:
@@ -109,7 +112,12 @@ class Providers:
         self._environ = environ
         self._model = model or ModelSettings()
         self._made: dict[str, Provider] = {}
+        self._secrets = Secrets(map(self.key, self._all.values()))
         self._found = ""
+        self._windows: dict[str, int] = {}
+        """What servers said, by `provider/model`."""
+        self._asked: dict[str, float] = {}
+        """When they were asked last."""
 
     @property
     def all(self) -> Sequence[ProviderSettings]:
@@ -142,7 +150,8 @@ class Providers:
     def provider(self, name: str) -> Provider:
         """By its name, which must be one of `all`. Raises ProviderError: its key is not set."""
         if name not in self._made:
-            self._made[name] = self._make(self._all[name])
+            made = self._make(self._all[name])
+            self._made[name] = Discreet(made, self._secrets) if self._secrets else made
         return self._made[name]
 
     def key(self, one: ProviderSettings) -> str:
@@ -164,11 +173,31 @@ class Providers:
             return ModelFacts()
         facts = _documented(one, model)
         about = one.about.get(model, AboutModel())
+        window = facts.window or self._windows.get(full, 0)
         return ModelFacts(
-            window=facts.window if about.window is None else about.window,
+            window=window if about.window is None else about.window,
             max_tokens=facts.max_tokens if about.max_tokens is None else about.max_tokens,
             price=_price(about, _FREE if is_local(one) else facts.price),
+            local=is_local(one),
         )
+
+    async def measured(self, full: str) -> ModelFacts:
+        """The same, once the server of the model was asked for its window, where nobody has said
+        it. A server of one's own may be started anew with another, so it is asked now and then."""
+        name, _, model = full.partition("/")
+        one = self._all.get(name)
+        facts = self.facts(full)
+        open_ = not facts.window or full in self._windows
+        fresh = monotonic() - self._asked.get(full, -AGAIN) < AGAIN
+        if one is None or not open_ or fresh:
+            return facts
+        if one.base_url and one.kind == "openai-chat":
+            self._asked[full] = monotonic()
+            with contextlib.suppress(ProviderError, TimeoutError):
+                async with asyncio.timeout(WINDOW):
+                    if window := await self.provider(name).window(model):
+                        self._windows[full] = window
+        return self.facts(full)
 
     async def default(self) -> str:
         """The model for who names none, as `provider/model`: the configured one; else by the first

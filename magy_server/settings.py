@@ -124,7 +124,7 @@ class LimitSettings(Part):
 
 
 class SpawnSettings(Part):
-    """Of children, which agents and people spawn. What is out of range is clamped, and said."""
+    """Limits of child agents. Magy clamps a value that is out of range, and says so."""
 
     max_depth: int = Field(
         default=2, description="So deep below a session children may be: 1 to 3."
@@ -146,6 +146,11 @@ class SpawnSettings(Part):
 class ToolSettings(Part):
     bash_timeout: Annotated[float, Field(gt=0)] = Field(
         default=30.0, description="Seconds for a command that does not name its own limit."
+    )
+    environment: list[str] = Field(
+        default=[],
+        description="Variables that commands get besides the usual ones, by name, or with `*`, "
+        "which takes no keys along. Only of your own settings, not of a project's.",
     )
     grep_program: str = Field(
         default="rg", description="ripgrep; where it is not there, Magy searches by itself."

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from hypothesis import settings
 
 from tests import guard
 
@@ -27,6 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     guard.clean_environment(os.environ)
     os.environ.update(_session.enter_context(guard.fresh_home()))
     guard.block_network()
+    # How long an example takes says more of the machine than of the code.
+    settings.register_profile("magy", deadline=None)
+    settings.load_profile("magy")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-FILE_LINES, FUNCTION_LINES = 400, 50
+FILE_LINES, FUNCTION_LINES = 500, 50
 FILE_BUDGETS = {"magy_server/engine/turn.py": 150}
 
 PURE = {"core", "edits"}

@@ -110,6 +110,7 @@ def test_a_provider_named_like_the_beginning_of_another_is_its_own() -> None:
             "unknown key 'provider.0.about.window.b'; known are window",
         ),
         ("[modle]\n", "unknown key 'modle'; did you mean 'model'?"),
+        ("[model]\ndefalt = ''\n[edits]\nreveiw = ''\n", "'default'? unknown key 'edits.reveiw';"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:

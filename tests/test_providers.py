@@ -259,7 +259,7 @@ def test_a_gateway_has_the_same_models_at_prices_of_its_own() -> None:
 
 @pytest.mark.req("G031")
 def test_what_runs_on_this_machine_costs_nothing() -> None:
-    assert made().facts("ollama/qwen3") == ModelFacts(price=Price(0, 0, 0, 0))
+    assert made().facts("ollama/qwen3") == ModelFacts(price=Price(0, 0, 0, 0), local=True)
 
 
 @pytest.mark.parametrize(

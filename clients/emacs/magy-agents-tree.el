@@ -113,9 +113,7 @@ LAST means that it is the last one of its parent."
            (t (propertize state 'face (magy-agents-tree--face state))))
      (if (= questions 0) "" (propertize (number-to-string questions) 'face 'magy-question))
      ""
-     (if (> (magy-project-tokens project) 0)
-         (file-size-human-readable (magy-project-tokens project) 'si)
-       "")
+     (magy-agents-tree--tokens (magy-project-usage project))
      (or (magy-child-dollars (list :amount (magy-project-cost project)
                                    :unpriced (magy-project-unpriced project)))
          "")

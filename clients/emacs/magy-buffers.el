@@ -320,9 +320,11 @@ What would need a question is left to the person."
     (not (buffer-modified-p))))
 
 (cl-defmethod magy-handle-request (_project (_method (eql 'magy/editor/save)) params)
-  "Save the buffer of the document in PARAMS."
+  "Save the buffer of the document in PARAMS, if it is still of that version."
   (let ((buffer (magy--buffer-of (plist-get params :uri))))
-    (list :saved (if (and buffer (with-current-buffer buffer (magy--save)))
+    (list :saved (if (and buffer
+                          (not (magy--refusal buffer (plist-get params :version)))
+                          (with-current-buffer buffer (magy--save)))
                      t
                    :json-false))))
 

@@ -120,9 +120,13 @@
          (format (if (< amount 0.1) "$%.3f%s" "$%.2f%s") amount (if (> unpriced 0) "+" "")))))
 
 (defun magy-child-tokens (usage)
-  "Return the tokens of USAGE for people, or nil if there are none."
-  (let ((total (or (plist-get usage :totalTokens) 0)))
-    (and (> total 0) (file-size-human-readable total 'si))))
+  "Return the tokens of USAGE for people, or nil if there are none.
+A \"+\" says that requests are missing whose provider did not say what
+they took, and \"?\" that none of them did."
+  (let ((total (or (plist-get usage :totalTokens) 0))
+        (unknown (> (or (plist-get usage :unreportedRequests) 0) 0)))
+    (cond ((> total 0) (concat (file-size-human-readable total 'si) (and unknown "+")))
+          (unknown "?"))))
 
 (defun magy-child-cached (usage)
   "Return how much of what models read in USAGE came from a cache, or nil."
@@ -135,7 +139,8 @@
 (defun magy-child-spent (usage cost)
   "Return what USAGE and COST come to as a list of words."
   (let ((tokens (magy-child-tokens usage)))
-    (delq nil (list (and tokens (concat tokens " tokens"))
+    (delq nil (list (cond ((equal tokens "?") "tokens unknown")
+                          (tokens (concat tokens " tokens")))
                     (magy-child-cached usage)
                     (magy-child-dollars cost)))))
 

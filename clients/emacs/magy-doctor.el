@@ -13,6 +13,8 @@
 
 (require 'magy-facts)
 
+(defvar magy-command-map)
+
 (defvar-local magy-doctor--project nil
   "The project that is looked at.")
 
@@ -57,7 +59,10 @@
                          (format "Output is read in pieces of %d bytes."
                                  read-process-output-max)
                          "For faster streams: (setq read-process-output-max (* 1024 1024))"))
-   (if (or magy-command-prefix (where-is-internal 'magy-command-map nil t))
+   (if (or magy-command-prefix
+           ;; People bind the keymap by its name, or itself.
+           (where-is-internal 'magy-command-map nil t)
+           (where-is-internal magy-command-map nil t))
        (magy-doctor--check "keys" "ok" "Magy's commands have a prefix.")
      (magy-doctor--check "keys" "info" "Magy's commands have no keys."
                          "(global-set-key (kbd \"C-c m\") #'magy-command-map)"))))

@@ -24,8 +24,6 @@ That stands for entry HEAD."
   (let ((cost (plist-get summary :cost))
         (context (plist-get summary :context)))
     (setf (magy-project-counted project) head
-          (magy-project-tokens project) (or (magy--get summary :usage :totalTokens)
-                                            (magy-project-tokens project))
           (magy-project-usage project) (plist-get summary :usage)
           (magy-project-cost project) (or (plist-get cost :amount) 0)
           (magy-project-unpriced project) (or (plist-get cost :unpriced) 0)
@@ -39,7 +37,6 @@ That stands for entry HEAD."
            (usage (plist-get about :usage))
            (cost (plist-get about :cost)))
       (setf (magy-project-counted project) seq)
-      (cl-incf (magy-project-tokens project) (plist-get update :used))
       (setf (magy-project-usage project)
             (magy-header--plus (magy-project-usage project) usage)
             (magy-project-spent project)
@@ -49,7 +46,8 @@ That stands for entry HEAD."
         (cl-incf (magy-project-unpriced project)))
       ;; The request of a reply is a number; titles and summaries are asked for aside.
       (when (and usage (string-match-p "\\`[0-9]+\\'" (or (plist-get about :request) "")))
-        (setf (magy-project-context project) (plist-get usage :totalTokens))))))
+        (when (> (plist-get usage :totalTokens) 0)
+          (setf (magy-project-context project) (plist-get usage :totalTokens)))))))
 
 (defun magy-header--plus (usage more)
   "Return the sum of USAGE and MORE, plists of tokens by kind."
@@ -85,12 +83,8 @@ That stands for entry HEAD."
   (let ((window (magy-project-window project))
         (context (magy-project-context project))
         (cost (magy-project-cost project)))
-    (list (and (> (magy-project-tokens project) 0)
-               (string-join
-                (delq nil (list (format "%s tokens" (magy-header--number
-                                                     (magy-project-tokens project)))
-                                (magy-child-cached (magy-project-usage project))))
-                ", "))
+    (list (when-let ((words (magy-child-spent (magy-project-usage project) nil)))
+            (string-join words ", "))
           (and (> window 0) (> context 0)
                (propertize (format "%d%% of %s" (/ (* 100 context) window)
                                    (magy-header--number window))
@@ -107,7 +101,9 @@ That stands for entry HEAD."
     (cond ((magy-project-questions project)
            (propertize "? question" 'face 'magy-question))
           ((not (magy-live-p magy-transcript--project)) (propertize "○ off" 'face 'shadow))
-          ((equal state "running") (propertize "● running" 'face 'success))
+          ((equal state "running")
+           (propertize (concat "● " (or (magy-project-progress project) "running"))
+                       'face 'success))
           ;; Of a child more is known than that nothing runs.
           ((and child (equal state "idle"))
            (concat (magy-child-mark (plist-get child :state)) " " (plist-get child :state)))
@@ -154,13 +150,12 @@ That stands for entry HEAD."
 
 (defun magy-header--below (project)
   "Return what the children of what PROJECT, or a view, shows have cost."
-  (let ((tokens 0) (cost 0) (unpriced 0))
+  (let ((usage nil) (cost 0) (unpriced 0))
     (dolist (child (magy-children-of magy-transcript--project (magy-project-session project)))
-      (cl-incf tokens (or (magy--get child :treeUsage :totalTokens) 0))
+      (setq usage (magy-header--plus usage (plist-get child :treeUsage)))
       (cl-incf cost (or (magy--get child :treeCost :amount) 0))
       (cl-incf unpriced (or (magy--get child :treeCost :unpriced) 0)))
-    (when-let ((words (magy-child-spent (list :totalTokens tokens)
-                                        (list :amount cost :unpriced unpriced))))
+    (when-let ((words (magy-child-spent usage (list :amount cost :unpriced unpriced))))
       (concat "agents " (string-join words ", ")))))
 
 (defun magy-header--clicked ()

@@ -40,10 +40,10 @@
 (defun magy-modeline-cost (project)
   "Return what PROJECT's session has cost so far, as text for people."
   (string-join
-   (delq nil (list (format "%s tokens" (file-size-human-readable
-                                        (magy-project-tokens project) 'si))
-                   (when (> (magy-project-cost project) 0)
-                     (format "$%.2f" (magy-project-cost project)))))
+   (or (magy-child-spent (magy-project-usage project)
+                         (list :amount (magy-project-cost project)
+                               :unpriced (magy-project-unpriced project)))
+       '("nothing used yet"))
    ", "))
 
 (defun magy-modeline--doing (project)
@@ -53,7 +53,7 @@
         ((magy-project-questions project)
          (format "asks: %s" (plist-get (cdar (magy-project-questions project)) :title)))
         ((equal (magy-project-state project) "requires_action") "waits")
-        (t (magy-project-state project))))
+        (t (or (magy-project-progress project) (magy-project-state project)))))
 
 (defun magy-modeline--help (&rest _)
   "Return the tooltip: what runs where, at what cost, and how to stop it."

@@ -11,6 +11,10 @@
 ;; buttons and keys in the transcript, a message, and an indicator in the
 ;; mode line, until it is answered: here, in another editor, or after a
 ;; restart.  The first answer wins.
+;;
+;; It shows all that would run.  The server makes each line of it so that
+;; nothing in it hides; of what does not fit both ends are shown here, and
+;; one key shows the rest.  What comes first among the answers refuses.
 
 ;;; Code:
 
@@ -19,45 +23,99 @@
 
 (defun magy-permission--choices (question)
   "Return the answers to QUESTION: a list of (CHAR LABEL OUTCOME SCOPE)."
-  (append '((?y "allow once" "allow" "once"))
+  (append '((?n "refuse" "refuse" "once")
+            (?y "allow once" "allow" "once"))
           ;; What cannot be said narrowly is not remembered.
           (unless (seq-empty-p (plist-get question :remember))
             '((?s "for this session" "allow" "session")
-              (?p "for this project" "allow" "project")))
-          '((?n "refuse" "refuse" "once"))))
+              (?p "for this project" "allow" "project")))))
 
-(defun magy-permission--remember (question)
-  "Say what a lasting answer to QUESTION would allow, or nothing."
-  (mapconcat (lambda (grant)
-               (format "%s %s" (plist-get grant :key) (plist-get grant :pattern)))
-             (plist-get question :remember) ", "))
+(defconst magy-permission--cut " … (\\+\\([0-9,]+\\) characters[^)]*) … "
+  "Regexp of what the server puts between both ends of what is long.")
+
+(defun magy-permission--short (text most)
+  "Return TEXT, or if it is longer than MOST both its ends.
+Between them stands how much is left out, with what the server left out."
+  (if (<= (length text) most)
+      text
+    (let* ((cut (string-match magy-permission--cut text))
+           (before (if cut (substring text 0 cut) text))
+           (after (if cut (substring text (match-end 0)) text))
+           (known (if cut
+                      (string-to-number (string-replace "," "" (match-string 1 text)))
+                    0))
+           (tail (min (/ (* 2 most) 5) (length after)))
+           (head (min (- most tail) (length before)))
+           (whole (if cut (+ (length before) (length after)) (length text))))
+      (format "%s … (+%d characters) … %s" (substring before 0 head)
+              (+ known (- whole head tail)) (substring after (- (length after) tail))))))
+
+(defun magy-permission--covers (question)
+  "Return a line for each thing that a lasting answer to QUESTION would allow."
+  (append (plist-get question :covers) nil))
+
+(defun magy-permission--covered (question)
+  "Say on one line what a lasting answer to QUESTION would allow, or nothing."
+  (magy-permission--short (string-join (magy-permission--covers question) ", ") 300))
+
+(defun magy-permission--call (question)
+  "Return the tool call here that shows what QUESTION is about, or nil."
+  (when-let (((equal (plist-get question :sessionId)
+                     (magy-project-session magy-transcript--view)))
+             (item (magy-transcript-item (plist-get question :toolCallId))))
+    (and (plist-get (magy-item-data item) :content) item)))
+
+(defun magy-permission--whole (question)
+  "Return all that QUESTION is about, as far as nothing above it says so."
+  (if (magy-permission--call question)
+      ""
+    (mapconcat #'magy-transcript--tool-part (plist-get question :content) "")))
+
+(defconst magy-permission--most-lasting 4
+  "Lines of what a lasting answer would allow that are not folded.")
+
+(defun magy-permission--lasting (item covers)
+  "Return COVERS, what a lasting answer to the question of ITEM would allow."
+  (let* ((left (- (length covers) magy-permission--most-lasting))
+         (folded (magy-transcript--folded-p item (> left 1)))
+         (shown (if (and folded (> left 1)) (seq-take covers magy-permission--most-lasting)
+                  covers)))
+    (propertize
+     (concat (mapconcat (lambda (line) (format "    a lasting answer would allow: %s\n" line))
+                        shown "")
+             (unless (eq shown covers)
+               (format "    … and %d more, which v shows\n" left)))
+     'face 'shadow)))
+
+(defun magy-permission--answered (data title)
+  "Return the line of a question with DATA and TITLE that is not open any more."
+  (let ((reason (plist-get data :reason)))
+    (propertize (concat "? " title "  " (plist-get data :outcome)
+                        (when (member (plist-get data :scope) '("session" "project"))
+                          (format " for the %s" (plist-get data :scope)))
+                        (unless (member reason '(nil ""))
+                          (concat ": " reason))
+                        "\n")
+                'face 'shadow)))
 
 (cl-defmethod magy-transcript-render ((_kind (eql 'question)) item)
   "Draw ITEM, a question: open with its answers, else how it was answered."
   (let* ((data (magy-item-data item))
          (question (plist-get data :question))
-         (title (or (plist-get question :title) "A question"))
-         (reason (plist-get data :reason)))
-    (if-let ((outcome (plist-get data :outcome)))
-        (propertize (concat "? " title "  " outcome
-                            (when (member (plist-get data :scope) '("session" "project"))
-                              (format " for the %s" (plist-get data :scope)))
-                            (unless (member reason '(nil ""))
-                              (concat ": " reason))
-                            "\n")
-                    'face 'shadow)
+         (title (or (plist-get question :title) "A question")))
+    (if (plist-get data :outcome)
+        (magy-permission--answered data title)
       (concat (propertize (concat "? " title) 'face 'magy-question)
               (magy-permission--asker magy-transcript--project question)
-              "\n    "
+              "\n"
+              (magy-permission--whole question)
+              "    "
               (propertize (concat "because of " (plist-get question :rule)) 'face 'shadow)
-              "\n    "
+              "\n"
+              (magy-permission--lasting item (magy-permission--covers question))
+              "    "
               (mapconcat (lambda (choice) (magy-permission--button question choice))
                          (magy-permission--choices question) "  ")
-              (let ((remember (magy-permission--remember question)))
-                (if (string-empty-p remember)
-                    ""
-                  (concat "\n    " (propertize (concat "session and project allow: " remember)
-                                               'face 'shadow))))
               "\n"))))
 
 (defun magy-permission--asker (project question)
@@ -82,7 +140,8 @@
   (magy--log-at 'perm "%s for %s: %s" outcome scope (plist-get question :title))
   (let ((reason (if (equal outcome "refuse")
                     (read-string (format "Why not?  (%s; may be empty) "
-                                         (plist-get question :title)))
+                                         (magy-permission--short (plist-get question :title)
+                                                                 120)))
                   "")))
     (magy-when-ready
      project
@@ -143,13 +202,47 @@ made meanwhile stay."
   (interactive nil magy-transcript-mode)
   (magy--in-mode 'magy-transcript-mode)
   (let ((question (magy-permission--here)))
+    (when (magy-permission--unseen-p question)
+      (user-error "This question came while you typed: look at it, and answer then"))
     (pcase-let ((`(,_ ,_ ,outcome ,scope)
                  (or (assq last-command-event (magy-permission--choices question))
                      (user-error "This cannot be remembered: answer y or n"))))
       (magy-permission--give magy-transcript--project question outcome scope))))
 
-(dolist (key '("y" "s" "p" "n"))
+(dolist (key '("n" "y" "s" "p"))
   (define-key magy-transcript-mode-map key #'magy-permission-answer-key))
+
+(defun magy-permission-view-key ()
+  "Show all of the question at point, or of the only one."
+  (interactive nil magy-transcript-mode)
+  (magy--in-mode 'magy-transcript-mode)
+  (magy-permission--view magy-transcript--project (magy-permission--here)))
+
+(define-key magy-transcript-mode-map "v" #'magy-permission-view-key)
+
+;;;; What was typed ahead
+
+(defvar magy-permission--unseen nil
+  "Identifiers of questions that came while keys were waiting to be read.
+Those keys were typed for something else.")
+
+(defun magy-permission--unseen-p (question)
+  "Return non-nil if the keys that wait may be older than QUESTION."
+  (member (plist-get question :interactionId) magy-permission--unseen))
+
+(defun magy-permission--typed-ahead (_project question)
+  "Note that what is typed already is no answer to QUESTION."
+  (when (input-pending-p)
+    (push (plist-get question :interactionId) magy-permission--unseen)
+    (add-hook 'post-command-hook #'magy-permission--read)))
+
+(defun magy-permission--read ()
+  "Forget what was typed ahead when all of it was read."
+  (unless (input-pending-p)
+    (setq magy-permission--unseen nil)
+    (remove-hook 'post-command-hook #'magy-permission--read)))
+
+(add-hook 'magy-question-functions #'magy-permission--typed-ahead)
 
 ;;;; Anywhere
 
@@ -169,7 +262,8 @@ made meanwhile stay."
                                                 (plist-get question :title)
                                                 (magy-permission--asker project question))
                                         (cons project question)))))
-      (cdr (assoc (completing-read "Question: " table nil t) table)))))
+      (or (cdr (assoc (completing-read "Question: " table nil t) table))
+          (user-error "No question was chosen")))))
 
 (defun magy-permission--none ()
   "Say that no question is open.
@@ -191,20 +285,31 @@ If the server has gone, its questions are with the session, which goes on."
                                                (magy-permission--none)))))
        (magy-permission-ask project question)))))
 
+(defun magy-permission--prompt (project question)
+  "Return the text by which the person is asked QUESTION of PROJECT."
+  (let ((covered (magy-permission--covered question)))
+    (concat (propertize (magy-permission--short
+                         (plist-get question :title)
+                         ;; Half of the frame, so that all the rest fits, too.
+                         (max 200 (/ (* (frame-width) (frame-height)) 2)))
+                        'face 'magy-question)
+            (magy-permission--asker project question)
+            (format "\n[%s]" (magy-permission--short (plist-get question :rule) 200))
+            (unless (string-empty-p covered)
+              (format "\na lasting answer would allow: %s" covered))
+            "\n"
+            (mapconcat (lambda (choice) (format "(%c) %s" (car choice) (cadr choice)))
+                       (magy-permission--choices question) ", ")
+            ", (v)iew all: ")))
+
 (defun magy-permission-ask (project question)
   "Ask the person QUESTION of PROJECT, in the echo area."
-  (pcase-let* ((choices (magy-permission--choices question))
-               (remember (magy-permission--remember question))
-               (char (read-char-choice
-                      (format "%s%s  [%s]%s\n%s, (v)iew: "
-                              (plist-get question :title)
-                              (magy-permission--asker project question)
-                              (plist-get question :rule)
-                              (if (string-empty-p remember) "" (concat " always: " remember))
-                              (mapconcat (lambda (choice)
-                                           (format "(%c) %s" (car choice) (cadr choice)))
-                                         choices ", "))
-                      (cons ?v (mapcar #'car choices)))))
+  (when (magy-permission--unseen-p question)
+    (discard-input))
+  (let* ((choices (magy-permission--choices question))
+         (max-mini-window-height 0.8)
+         (char (read-char-choice (magy-permission--prompt project question)
+                                 (append (mapcar #'car choices) '(?v)))))
     (message nil)                       ; what was asked is not open any more
     (if (eq char ?v)
         (magy-permission--view project question)
@@ -212,17 +317,27 @@ If the server has gone, its questions are with the session, which goes on."
         (magy-permission--give project question outcome scope)))))
 
 (defun magy-permission--view (project question)
-  "Show QUESTION of PROJECT in its transcript."
+  "Show all of QUESTION of PROJECT in its transcript, from the first line on."
   (let ((window (display-buffer (magy-transcript-buffer project))))
     (with-current-buffer (window-buffer window)
       (when-let ((item (magy-transcript-item (plist-get question :interactionId))))
-        (set-window-point window (magy-item-start item))))))
+        (let ((call (magy-permission--call question)))
+          (magy-transcript--set-folded (delq nil (list item call)) nil)
+          (let ((start (magy-item-start (or call item))) (asked (magy-item-start item)))
+            (set-window-start window start)
+            (set-window-point window
+                              (if (< (count-screen-lines start asked nil window)
+                                     (window-body-height window))
+                                  asked
+                                start))))))))
 
 ;;;; Saying that there is one
 
 (defun magy-permission--announce (project question)
   "Say that PROJECT has a QUESTION, without taking anything away."
-  (magy--message-at 'perm "Magy asks: %s%s  (%s)" (plist-get question :title)
+  (magy--message-at 'perm "Magy asks: %s%s  (%s)"
+                    (magy-permission--short (plist-get question :title)
+                                            (max 500 (* 3 (frame-width))))
                     (if (magy-child-parent-id (plist-get question :sessionId))
                         (magy-permission--asker project question)
                       "")

@@ -31,10 +31,11 @@
   (seq 0)                               ; last log entry received of it
   (floor 1)                             ; first log entry received of it
   (state "idle")                        ; idle, running or requires_action
+  progress                              ; what the model does before it replies, or nil
   title options                         ; of the session; options: (ID . VALUE) list
   choices                               ; what the options may be: (ID . vector) list
   unsent                                ; prompts not yet accepted, oldest first
-  (tokens 0) (counted 0)                ; tokens used, up to this log entry
+  (counted 0)                           ; up to this log entry usage and cost are counted
   (cost 0) (unpriced 0)                 ; in US dollars; requests whose price is not known
   (context 0) (window 0)                ; tokens that the model was sent last, and can hold
   usage                                 ; tokens used, by kind: a plist

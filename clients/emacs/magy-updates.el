@@ -135,6 +135,10 @@ Its transcript was killed; the next one begins with the last turns."
 Kinds that are not known are ignored."
   (let ((id (plist-get update :messageId))
         (content (plist-get update :content)))
+    (unless magy-transcript--at
+      (setf (magy-project-progress project)
+            (and (equal "_magy_progress" (plist-get update :sessionUpdate))
+                 (plist-get update :text))))
     (pcase (plist-get update :sessionUpdate)
       ("user_message"
        (magy-transcript-merge (magy-session--ensure 'user id seq) :content content))
@@ -317,6 +321,18 @@ UPDATE, entry SEQ, says so."
                     (magy-transcript-merge item :undone (plist-get update :restoreId)))))
            (and (not undoes) (equal turn (magy-item-id item)))))))))
 
+(defconst magy-session--ends
+  '(("refusal" . "The model refused")
+    ("max_tokens" . "The reply became too long")
+    ("max_requests" . "Too many requests")
+    ("max_turn_tokens" . "Too many tokens")
+    ("max_cost" . "Too expensive")
+    ("max_run" . "The whole run is at its cap")
+    ("max_time" . "Out of time")
+    ("loop" . "A loop")
+    ("stray_call" . "A tool call came as text"))
+  "What is said of why a turn ended; of others, their name.")
+
 (defun magy-session--state (project update seq)
   "Note PROJECT's state in UPDATE at SEQ; say why a turn ended if not as it should."
   (let ((state (plist-get update :state))
@@ -333,7 +349,9 @@ UPDATE, entry SEQ, says so."
         (magy-transcript-merge
          (magy-session--ensure 'notice (format "end %s" seq) seq)
          :severity (if (equal stop "error") "error" "info")
-         :title (capitalize (string-replace "_" " " stop)) :description message)))))
+         :title (or (cdr (assoc stop magy-session--ends))
+                    (capitalize (string-replace "_" " " stop)))
+         :description message)))))
 
 (defun magy-session--stop-streamed ()
   "Show as stopped the calls of this turn that never became part of the log."

@@ -18,11 +18,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, cast
 
 import orjson
 
+from magy_server.bus import sockets
 from magy_server.core.errors import MagyError
 
 LOG = logging.getLogger(__name__)
@@ -137,6 +139,12 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        user = sockets.user_behind(transport.get_extra_info("socket"))
+        if user != os.geteuid():
+            # The directory is closed to others; this holds even where it was opened to them.
+            LOG.warning("closing a connection: its other end is user %s, not this one", user)
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(high=MAX_WAITING)
         self._transport.write(pack("hello", self._hub.id, self._hub.topics()))
         self._hub.opened(self)

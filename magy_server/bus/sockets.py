@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import os
 import secrets
 import socket
 import stat
+import struct
+import sys
 from contextlib import ExitStack, suppress
 
 from magy_server.core.errors import InvalidConfig
@@ -82,6 +85,28 @@ def enter(place: str, id: str) -> tuple[socket.socket, list[str]]:
             listening.listen(128)
             undo_socket.pop_all()
     return listening, others
+
+
+def user_behind(connection: socket.socket) -> int | None:
+    """The user id of the process at the other end, as the kernel noted it when the connection was
+    made; None: the kernel does not say."""
+    try:
+        if sys.platform == "linux":
+            size = struct.calcsize("3i")
+            said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+            user: int = struct.unpack("3i", said)[1]
+            return user
+        return _getpeereid(connection.fileno())
+    except (OSError, AttributeError):
+        return None
+
+
+def _getpeereid(descriptor: int) -> int | None:
+    """As macOS and the BSDs have it."""
+    user, group = ctypes.c_uint32(), ctypes.c_uint32()
+    library = ctypes.CDLL(None, use_errno=True)
+    failed = library.getpeereid(descriptor, ctypes.byref(user), ctypes.byref(group))
+    return None if failed else user.value
 
 
 def remove(place: str, id: str) -> None:

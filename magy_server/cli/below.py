@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from magy_server.cli.calls import Call
-from magy_server.cli.text import Marks, Span, amount, one_line
+from magy_server.cli.text import Marks, Span, one_line, tokens
 from magy_server.core import family
 from magy_server.core.children import LIVE, ChildInfo
 from magy_server.core.mail import Status
@@ -154,8 +154,8 @@ def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
     }.get(child.status, marks.skipped)  # fmt: skip
     indent = "  " * max(1, child.depth - top)
     parts: list[str] = [child.status]
-    if ended and child.spent.usage.total:
-        parts += [f"{amount(child.spent.usage.total)} tokens", cost_of(child.spent)]
+    if ended and child.spent.requests:
+        parts += [tokens(child.spent.usage), cost_of(child.spent)]
     said = f" {marks.dot} ".join(filter(None, parts))
     style = STYLES[child.status]
     return [(f"{indent}{mark} ", style), (label(child), ""), (f" {marks.dot} {said}\n", style)]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from magy_server.cli.prose import filled
 from magy_server.cli.text import (
     Marks,
     Span,
@@ -17,6 +18,7 @@ from magy_server.cli.text import (
     harmless,
     one_line,
     shortened,
+    visible,
     width_of,
 )
 
@@ -24,8 +26,10 @@ TAIL = 10
 """Lines of a command's output that stay on the screen."""
 DIFF = 120
 """Lines of a diff that are shown; `magy sessions show` has all of them."""
-AROUND = 9
-"""Rows of the screen that a question needs beside what it would do."""
+AROUND = 5
+"""Rows of the screen that a question needs beside its own lines and what it would do."""
+COVERS = 3
+"""Lines of what a remembered answer would cover that are shown at once."""
 TITLE = 100
 """Characters of a title."""
 SAID = 6
@@ -97,7 +101,7 @@ class Call:
     def command(self) -> str:
         """The whole command of a shell call."""
         given = self.raw.get("command") if isinstance(self.raw, dict) else None
-        return harmless(given) if isinstance(given, str) else ""
+        return visible(given) if isinstance(given, str) else ""
 
 
 def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False) -> list[Span]:
@@ -109,7 +113,6 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
     if call.kind == "execute" and (ending := _STATUS_LINE.match(body)):
         said.append(ending.group(1))
         body = body[ending.end() :]
-        good = good and ending.group(1).startswith("exit code 0")
     elif not good:
         said.append(WORDS.get(call.status, call.status))
     if call.patch:
@@ -128,7 +131,7 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
     if call.kind == "execute":
         spans += _tail(body, marks, whole)
     elif call.status not in ("completed", "not_run") or whole:
-        spans += _said(body, marks, whole)
+        spans += _said(body, marks, width, whole)
     return spans
 
 
@@ -185,9 +188,10 @@ def _tail(body: str, marks: Marks, whole: bool) -> list[Span]:
     return spans + [(f"{bar}{line}\n", "dim") for line in shown]
 
 
-def _said(body: str, marks: Marks, whole: bool) -> list[Span]:
+def _said(body: str, marks: Marks, width: int | None, whole: bool) -> list[Span]:
     lines = body.strip("\n").split("\n") if body.strip() else []
-    spans: list[Span] = [(f"{INDENT}{line}\n", "dim") for line in lines[: None if whole else SAID]]
+    shown = lines[: None if whole else SAID]
+    spans: list[Span] = [(filled(line, width, INDENT), "dim") for line in shown]
     if not whole and len(lines) > SAID:
         more = counted(len(lines) - SAID, "more line")
         spans.append((f"{INDENT}{marks.cut} {more}\n", "dim"))
@@ -196,73 +200,89 @@ def _said(body: str, marks: Marks, whole: bool) -> list[Span]:
 
 def question(
     asked: Mapping[str, Any],
-    call: Call | None,
+    call: Call,
     marks: Marks,
     width: int | None = None,
     height: int | None = None,
 ) -> list[Span]:
     """What is asked, what it would do, and why it is asked: no more than a screen of so many
     columns and rows shows at once."""
-    title = one_line(asked["title"])
-    spans: list[Span] = [(f"{marks.asked} {title}\n", "question")]
-    if call:
-        call.asked = True
-        lines = _ahead(call, title, marks, width)
-        shown = lines[: _fitting(lines, width, height)]
-        spans += shown
-        if left := len(lines) - len(shown):
-            call.folded = True
-            spans.append(_left(left, marks, "the diff" if call.patch else "it"))
-            spans.append(_again(title, call, marks))
-    spans.append((f"{INDENT}asked because: {one_line(asked['rule'])}\n", "dim"))
-    for grant in asked["remember"]:
-        pattern = f"{one_line(grant['key'])} `{one_line(grant['pattern'])}`"
-        spans.append((f"{INDENT}always would allow: {pattern}\n", "dim"))
-    return spans
+    title = visible(asked["title"])
+    head: list[Span] = [(f"{marks.asked} {title}\n", "question")]
+    covers = _covers(asked)
+    tail: list[Span] = [(f"{INDENT}asked because: {visible(asked['rule'])}\n", "dim")]
+    tail += covers[:COVERS]
+    if left := len(covers[COVERS:]):
+        tail.append((f"{INDENT}{marks.cut} and {amount(left)} more\n", "dim"))
+    call.asked = True
+    if not (call.patch or call.text):
+        call.merge({"content": asked.get("content", ())})
+    lines = _ahead(call, title, marks, width)
+    shown = lines[: _fitting(lines, [*head, *tail], width, height)]
+    call.folded = len(shown) < len(lines) or bool(left)
+    if left := len(lines) - len(shown):
+        shown += [
+            _left(left, marks, "the diff" if call.patch else "it"),
+            _again(title, call, marks),
+        ]
+    return head + shown + tail
+
+
+def _covers(asked: Mapping[str, Any]) -> list[Span]:
+    return [
+        (f"{INDENT}always would allow: {visible(one)}\n", "dim") for one in asked.get("covers", ())
+    ]
 
 
 def _ahead(call: Call, title: str, marks: Marks, width: int | None) -> list[Span]:
     """What it would do, as far as the title does not say it: a span for each line."""
-    spans: list[Span] = []
-    if _untold(call.command, title):
-        spans += [(f"{INDENT}{line}\n", "cyan") for line in call.command.strip("\n").split("\n")]
     if call.patch:
-        return spans + _coloured(call.patch)
-    text = harmless(call.text).strip("\n")
-    if _untold(text, title):
-        bar = f"{INDENT}{marks.bar} "  # nothing in it passes for a line of the question
-        spans += [(f"{bar}{line}\n", "") for line in _wrapped(text, width, width_of(bar))]
-    return spans
+        return _coloured(call.patch)
+    text = (visible(call.text) or call.command).strip("\n")
+    if not _untold(text, title):
+        return []
+    bar = f"{INDENT}{marks.bar} "  # nothing in it passes for a line of the question
+    return [(f"{bar}{line}\n", "") for line in _wrapped(text, width, width_of(bar))]
 
 
 def _untold(text: str, title: str) -> bool:
-    return "\n" in text.strip() or one_line(text.strip()) not in title
+    return "\n" in text.strip() or text.strip().replace("\t", " ") not in title
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    """Each character of it, in rows."""
     if width is None:
         return text.split("\n")
-    wrapper = textwrap.TextWrapper(max(20, width - indent), break_on_hyphens=False)
+    wrapper = textwrap.TextWrapper(
+        max(20, width - indent), break_on_hyphens=False, drop_whitespace=False,
+        replace_whitespace=False, tabsize=4,
+    )  # fmt: skip
     return [row for line in text.split("\n") for row in wrapper.wrap(line) or [""]]
 
 
-def _fitting(lines: list[Span], width: int | None, height: int | None) -> int:
+def _fitting(lines: list[Span], around: list[Span], width: int | None, height: int | None) -> int:
     """How many leave room for the question around them."""
     if height is None:
         return DIFF
-    room = rows = max(5, height - AROUND)
     columns = max(1, width or 80)
+    room = rows = max(5, height - AROUND - sum(_rows(line, columns) for line, _ in around))
     for count, (line, _) in enumerate(lines[:room]):
-        rows -= max(1, -(-width_of(line.rstrip("\n")) // columns))
+        rows -= _rows(line, columns)
         if rows < 0:
             return max(1, count)
     return room
 
 
-def unfolded(title: str, call: Call, marks: Marks, width: int | None = None) -> list[Span]:
+def _rows(line: str, columns: int) -> int:
+    return max(1, -(-width_of(line.rstrip("\n")) // columns))
+
+
+def unfolded(
+    asked: Mapping[str, Any], call: Call, marks: Marks, width: int | None = None
+) -> list[Span]:
     """All that a question is about, and below it what is asked."""
-    title = one_line(title)
-    return [*_ahead(call, title, marks, width), _again(title, call, marks)]
+    title = visible(asked["title"])
+    return [*_covers(asked), *_ahead(call, title, marks, width), _again(title, call, marks)]
 
 
 def _again(title: str, call: Call, marks: Marks) -> Span:

@@ -170,11 +170,7 @@ class Tree:
         if file.after is None:
             _begin(file, content)
             return
-        text = _text(file)
-        if self._seen is not None:
-            self._take(file, plan_text(text, content, self._seen))
-        else:
-            file.after = apply(text, changes(text, content, 0, len(text)))
+        self._take(file, plan_text(_text(file), content, self._seen))
 
     def _delete(self, file: File, edit: FileEdit) -> None:
         self._check_real(edit.path, file)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.cli.text import Marks, Span, amount, counted, width_of
+from magy_server.cli.prose import filled
+from magy_server.cli.text import Marks, Span, counted, tokens, width_of
 from magy_server.core.amounts import usage
 from magy_server.core.events import (
     Compacted,
@@ -23,7 +24,7 @@ from magy_server.core.events import (
 from magy_server.core.markdown import STOPS
 from magy_server.engine.review_file import Summary
 
-DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 130, 141
+DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141
 """Exit codes; `parser.EXIT_CODES` and `EDIT_CODES` say them to people."""
 LIMITS = (
     "max_tokens", "max_requests", "max_turn_tokens", "max_cost", "max_run", "max_time", "loop",
@@ -91,6 +92,8 @@ def exit_code(stop: Stop | None, *, unasked: bool) -> int:
         return CANCELLED
     if stop in LIMITS:
         return LIMIT
+    if stop == "stray_call":
+        return STRAY
     if stop != "end_turn":
         return ERROR
     return UNASKED if unasked else DONE
@@ -115,20 +118,35 @@ def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = 
     if found.requests:
         said.append(counted(found.requests, "request"))
         cached = "" if found.cached is None else f", {found.cached} % of the prompt cached"
-        said.append(f"{amount(found.usage.total)} tokens{cached}")
+        said.append(f"{tokens(found.usage)}{cached}")
         said.append(cost_of(found))
     if found.changes:
         said.append(f"{counted(len(found.changes), 'file')} changed")
     style = "green" if found.stop == "end_turn" else "yellow"
-    sums = "".join(f" {marks.dot} {part}" for part in said[1:])
+    sums = _joined(said, marks, width)[len(said[0]) :]
     go_on = f"go on: magy run --resume {session_id}"
     fits = width is None or width_of(f"{said[0]}{sums} {marks.dot} {go_on}") <= width
     between = f" {marks.dot} " if fits else "\n"
     return [(said[0], style), (sums, "dim"), (f"{between}{go_on}\n", "dim")]
 
 
-def waiting(files: Iterable[Summary], session_id: str) -> list[Span]:
-    """What of this session is under review, and what can be done about it without an editor."""
+def _joined(parts: list[str], marks: Marks, width: int | None) -> str:
+    """On one line, or on as many as it takes; none begins within a part."""
+    lines = parts[:1]
+    for part in parts[1:]:
+        longer = f"{lines[-1]} {marks.dot} {part}"
+        if width is None or width_of(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(f"  {part}")
+    return "\n".join(lines)
+
+
+def waiting(
+    files: Iterable[Summary], session_id: str, *, changed: bool, width: int | None = None
+) -> list[Span]:
+    """What of this session is under review, and what can be done about it without an editor.
+    `changed`: the turn that is over changed files, so undoing that turn is what is meant."""
     ours = [file for file in files if session_id in file.sessions]
     made = sum(file.pending for file in ours if not file.proposed)
     only = sum(file.pending for file in ours if file.proposed)
@@ -136,13 +154,12 @@ def waiting(files: Iterable[Summary], session_id: str) -> list[Span]:
     if made:
         them = "it" if made == 1 else "them"
         undo = f"magy sessions undo {session_id}"
-        said.append(
-            f"{counted(made, 'hunk')} under review: a commit (or an editor) accepts {them}, "
-            f"{undo} takes the turn back"
-        )
+        undo += " takes the turn back" if changed else " --list names the turns to take back"
+        what = counted(made, "hunk" if changed else "earlier hunk")
+        said.append(f"{what} under review: a commit (or an editor) accepts {them}, {undo}")
     if only:
         said.append(f"{counted(only, 'hunk')} only proposed: accept in an editor")
-    return [(f"{line}\n", "dim") for line in said]
+    return [(filled(line, width), "dim") for line in said]
 
 
 def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import termios
@@ -16,6 +17,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+ESCAPE = 0.1
+"""Seconds within which the rest of a sequence follows its first byte."""
+_PASTE = b"\x1b[200~"
+_PASTED = re.compile(rb"\x1b\[200~.*?\x1b\[201~", re.DOTALL)
+_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])", re.DOTALL)
+"""Arrows, function keys, keys with Alt: none of them is the letter it ends in."""
+_UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
+
+
+def _keys(data: bytes) -> tuple[bytes, bytes]:
+    """The single keys in it, and a sequence or a paste whose end has not come."""
+    data = _PASTED.sub(b"", data)
+    before, paste, pasted = data.partition(_PASTE)
+    keys = _SEQUENCE.sub(b"", before)
+    if paste:
+        return keys, paste + pasted
+    found = _UNFINISHED.search(keys)
+    cut = found.start() if found else len(keys)
+    return keys[:cut], keys[cut:]
+
 
 class Keyboard:
     """`wake` is called when something was typed. Use as a context manager."""
@@ -23,12 +44,17 @@ class Keyboard:
     def __init__(self, descriptor: int, *, owned: bool) -> None:
         self.gone = False
         """The terminal was closed."""
+        self.alone = False
+        """The keys of the last read were one: what came with others was pasted, or typed blindly.
+        """
         self.wake: Callable[[], None] = lambda: None
         self._descriptor = descriptor
         self._owned = owned
         self._found: list[Any] = termios.tcgetattr(descriptor)
         self._mode = ""
-        self._typed = b""
+        self._typed = self._begun = b""
+        """What was typed; what of a sequence has come."""
+        self._read_at = 0.0
 
     @classmethod
     def open(cls) -> Keyboard | None:
@@ -56,14 +82,14 @@ class Keyboard:
 
     def listen(self, mode: str) -> None:
         """From now on: "key" by key, or a whole "line" that the terminal lets people edit. What
-        was typed before nobody asked for is forgotten."""
+        was typed before anybody asked for it is forgotten."""
         if self._mode == mode or self.gone:
             return
         fresh = not self._mode
         if fresh:
             loop = asyncio.get_running_loop()
             loop.add_reader(self._descriptor, self._read)
-            loop.add_signal_handler(signal.SIGCONT, self._set)
+            loop.add_signal_handler(signal.SIGCONT, self._continued)
         self._mode = mode
         self._set(flush=fresh)
 
@@ -73,7 +99,7 @@ class Keyboard:
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._descriptor)
             loop.remove_signal_handler(signal.SIGCONT)
-        self._mode, self._typed = "", b""
+        self._mode, self._typed, self._begun = "", b"", b""
         self.restore()
 
     def restore(self) -> None:
@@ -81,11 +107,14 @@ class Keyboard:
         with suppress(termios.error):
             termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
 
-    def _set(self, *, flush: bool = False) -> None:
-        """Also after the process was stopped and goes on: the shell has put back its own mode."""
+    def _continued(self) -> None:
+        """The process was stopped and goes on: the shell has put back its own mode."""
+        self._set(flush=self._mode == "key")
+
+    def _set(self, *, flush: bool) -> None:
         with suppress(termios.error):
             if flush:
-                self._typed = b""
+                self._typed = self._begun = b""
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)
             termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
             if self._mode == "key":
@@ -98,12 +127,23 @@ class Keyboard:
             data = b""
         if not data and self._mode == "key":
             self.gone = True
-        if data.startswith(b"\x1b") and len(data) > 1 and self._mode == "key":
-            return  # an arrow or a function key
-        self._typed += data or b"\n"  # Ctrl-D on an empty line: nothing to say
+        if self._mode == "key":
+            self._typed += self._plain(data)
+        else:
+            self._typed += data or b"\n"  # Ctrl-D on an empty line: nothing to say
         if self.gone:
             self.rest()
         self.wake()
+
+    def _plain(self, data: bytes) -> bytes:
+        """Without sequences, which may come in pieces."""
+        now = asyncio.get_running_loop().time()
+        if now - self._read_at > ESCAPE and not self._begun.startswith(_PASTE):
+            self._begun = b""  # the key Esc
+        self._read_at = now
+        keys, self._begun = _keys(self._begun + data)
+        self.alone = len(keys) == 1
+        return keys
 
     def key(self) -> str:
         """The next key, in lower case; "" when none was pressed."""

@@ -14,6 +14,7 @@ EXIT_CODES = (
     (2, "the command line or the configuration is wrong"),
     (3, "done, but a permission question was refused because there was nobody to ask"),
     (4, "stopped at a limit (requests, tokens, time, length of a reply) or in a loop"),
+    (6, "the model wrote a tool call as text that could not be made"),
     (130, "cancelled, or left, with Ctrl-C"),
     (141, "who read the output went away"),
 )
@@ -71,6 +72,7 @@ def build() -> argparse.ArgumentParser:
         "doctor", help="say what is wrong with this installation, and how to mend it"
     )
     doctor.add_argument("--json", action="store_true", help="the findings as one JSON object")
+    commands.add_parser("help", help="say in a few lines what one can do")
     commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
     demo = commands.add_parser("demo", help="watch a whole task, in a project made for it")
     demo.add_argument("--fast", action="store_true", help="do not pause for the reader")

@@ -42,7 +42,11 @@ class Printer(Protocol):
         ...
 
     async def asked(self, asked: Asked) -> None:
-        """A child has a question."""
+        """A child has a question: it is kept until `question` shows it."""
+        ...
+
+    async def question(self, id: str) -> None:
+        """Shows an open question. One at a time: it is what stands above the keys."""
         ...
 
 
@@ -54,10 +58,25 @@ class Lines:
         self._view = view
         self._quiet = quiet
         self._prompted = ""
+        self._waiting: dict[str, Update | Asked] = {}
+        """Questions that were not shown yet, by their ids."""
         self._working = ""
         """The children at work, on one line."""
 
     async def show(self, updates: Sequence[Update]) -> None:
+        await self._update([update for update in updates if self._due(update)])
+
+    def _due(self, update: Update) -> bool:
+        """Not yet a question; and never an answer to one that was not shown."""
+        if update["sessionUpdate"] != "_magy_interaction":
+            return True
+        if opened := update.get("open"):
+            self._waiting[opened["interactionId"]] = update
+            return False
+        resolved = update["resolved"]["interactionId"]
+        return self._waiting.pop(resolved, None) is None
+
+    async def _update(self, updates: Sequence[Update]) -> None:
         width = self._screen.width
         self._view.height = self._screen.height
         spans: list[Span] = []
@@ -81,10 +100,17 @@ class Lines:
             await self._write([*self._view.close(width), *spans], self._live(width))
 
     async def asked(self, asked: Asked) -> None:
-        width = self._screen.width
-        self._view.height = self._screen.height
-        spans = self._view.question(asked.about, asked.call, width)
-        await self._write(spans, self._live(width))
+        self._waiting[asked.about["interactionId"]] = asked
+
+    async def question(self, id: str) -> None:
+        asked = self._waiting.pop(id, None)
+        if isinstance(asked, Asked):
+            width = self._screen.width
+            self._view.height = self._screen.height
+            spans = self._view.question(asked.about, asked.call, width)
+            await self._write(spans, self._live(width))
+        elif asked:
+            await self._update([asked])
 
     async def _write(self, spans: list[Span], live: str) -> None:
         """What is written stands in the place of the question, which is asked again below."""
@@ -140,6 +166,8 @@ class Records:
 
     async def asked(self, asked: Asked) -> None: ...
 
+    async def question(self, id: str) -> None: ...
+
 
 class Silence:
     async def show(self, updates: Sequence[Update]) -> None: ...
@@ -156,6 +184,8 @@ class Silence:
     async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None: ...
 
     async def asked(self, asked: Asked) -> None: ...
+
+    async def question(self, id: str) -> None: ...
 
 
 def record(value: Any) -> str:

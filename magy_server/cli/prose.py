@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from magy_server.cli.text import Span, width_of
+from magy_server.cli.text import Span, plain, width_of
 
 _TOKEN = re.compile(r"\n|[ \t]+|[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]|"
                     r"[^\s\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+|\s")  # fmt: skip
@@ -114,3 +114,11 @@ class Prose:
             elif piece:
                 spans.append((piece, "code" if self._code else "bold" if self._bold else ""))
         return spans
+
+
+def filled(text: str, width: int | None, first: str = "") -> str:
+    """The lines of `text`, wrapped between words, below each other behind `first`."""
+    indent = " " * width_of(first)
+    lines = "".join(f"{indent}{line}\n" for line in text.strip("\n").split("\n"))
+    prose = Prose()
+    return first + plain(prose.feed(lines, width) + prose.close(width))[len(indent) :]

@@ -17,6 +17,7 @@ from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.keyboard import Keyboard
 from magy_server.cli.printers import Lines, Printer, Records, Silence, record
 from magy_server.cli.prompt import prompt_of
+from magy_server.cli.prose import filled
 from magy_server.cli.terminal import Output, Screen, standard_output
 from magy_server.cli.view import View
 from magy_server.cli.watch import Watch
@@ -110,8 +111,10 @@ class Shown:
         elif self.options.quiet:
             await self.screen.write([(f"{found.text}\n", "")] if found.text else [])
         else:
-            line = ending.last_line(found, session_id, self.screen.marks, self.screen.width)
-            await self.screen.write([("\n", ""), *ending.waiting(reviewed, session_id), *line])
+            width, changed = self.screen.width, bool(found.changes)
+            line = ending.last_line(found, session_id, self.screen.marks, width)
+            waits = ending.waiting(reviewed, session_id, changed=changed, width=width)
+            await self.screen.write([("\n", ""), *waits, *line])
         if self.options.quiet and found.stop != "end_turn":
             complain(f"{STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
         for rule in dict.fromkeys(unasked):
@@ -126,7 +129,10 @@ class Shown:
 def complain(sentence: str) -> None:
     """On standard error, if there is one."""
     with suppress(OSError, AttributeError, ValueError):
-        print(f"magy: {sentence}", file=sys.stderr, flush=True)
+        descriptor = sys.stderr.fileno()
+        width = os.get_terminal_size(descriptor).columns if os.isatty(descriptor) else 0
+        said = filled(sentence, width, "magy: ") if width else f"magy: {sentence}\n"
+        print(said, end="", file=sys.stderr, flush=True)
 
 
 def run(options: argparse.Namespace, app: Composition) -> int:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from magy_server.core.harmless import harmless as harmless
 from magy_server.core.harmless import one_line as one_line
+from magy_server.core.harmless import visible as visible
+from magy_server.core.values import Usage
 
 Span = tuple[str, str]
 """(text, style); the styles are the keys of `STYLES`, "" is plain."""
@@ -119,6 +121,16 @@ def coloured(spans: Iterable[Span]) -> str:
 
 def amount(number: int) -> str:
     return f"{number:,}"
+
+
+def tokens(usage: Usage) -> str:
+    """What was used, and that it is not known where the provider did not say it."""
+    if not usage.unreported:
+        return f"{amount(usage.total)} tokens"
+    if not usage.total:
+        return "tokens unknown"
+    unknown = counted(usage.unreported, "request")
+    return f"{amount(usage.total)} tokens and {unknown} of unknown size"
 
 
 def counted(number: int, noun: str) -> str:

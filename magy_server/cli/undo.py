@@ -24,6 +24,8 @@ from magy_server.engine.session import Session
 from magy_server.engine.undoing import first_words
 
 Options = argparse.Namespace
+UNPROMPTED = "(no prompt: the agent went on by itself)"
+"""As what its children reported has it do."""
 STATES = {"applied": "", "undone": "  undone", "partly": "  partly undone"}
 DONE = {"create": "created", "change": "changed", "remove": "removed", "nothing": "as it was"}
 WOULD = {"create": "would be created", "change": "would change", "remove": "would be removed",
@@ -94,7 +96,7 @@ class Said:
         spans: list[Span] = []
         for point in found:
             spans.append((f"{point.turn}  ", "bold"))
-            spans.append((f"{one_line(point.prompt)}\n", ""))
+            spans.append((f"{one_line(point.prompt) or UNPROMPTED}\n", ""))
             for file in point.files:
                 name = self._name(file.path)
                 state = STATES[file.state]

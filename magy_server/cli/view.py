@@ -11,7 +11,7 @@ from typing import Any
 
 from magy_server.cli import calls
 from magy_server.cli.calls import Call
-from magy_server.cli.prose import Prose
+from magy_server.cli.prose import Prose, filled
 from magy_server.cli.text import (
     Marks,
     Span,
@@ -19,7 +19,6 @@ from magy_server.cli.text import (
     counted,
     harmless,
     one_line,
-    plain,
     shortened,
 )
 
@@ -41,7 +40,7 @@ class View:
         self.height: int | None = None
         """Rows of the screen; None: there is no end to it."""
         self._calls: dict[str, Call] = {}
-        self._asked: dict[str, tuple[str, Call]] = {}
+        self._asked: dict[str, tuple[Mapping[str, Any], Call]] = {}
         """What is asked about which call, by the id of the question."""
         self._noticed: list[Span] = []
         """The notice that was written last, while nothing else is."""
@@ -86,6 +85,8 @@ class View:
                 return [] if again else self._lines("notice", notice, width)
             case "_magy_restored":
                 return self._lines("notice", self._restored(update), width)
+            case "_magy_progress":
+                self._doing = update["text"]
             case "user_message":
                 return self._said(update, width)
             case "_magy_interaction":
@@ -134,8 +135,8 @@ class View:
         self, asked: Mapping[str, Any], call: Call | None, width: int | None
     ) -> list[Span]:
         """Begins on a line of its own. `call`: what it is about."""
-        if call:
-            self._asked[asked["interactionId"]] = (asked["title"], call)
+        call = call or calls.Call(asked["toolCallId"])
+        self._asked[asked["interactionId"]] = (asked, call)
         spans = self._begin("calls", width)
         return spans + calls.question(asked, call, self._marks, width, self.height)
 
@@ -232,11 +233,9 @@ class View:
     def _notice(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
         """With its own lines, as a list has them."""
         title = "" if update["title"] == "Model" else f"{one_line(update['title'])}: "
-        said = harmless(title + update["description"]).strip("\n").split("\n")
-        prose = Prose()
-        spans = prose.feed("".join(f"  {line}\n" for line in said), width) + prose.close(width)
+        said = harmless(title + update["description"])
         style = SEVERITY.get(update["severity"], "dim")
-        return [(f"{self._marks.notice} {plain(spans)[2:]}", style)]
+        return [(filled(said, width, f"{self._marks.notice} "), style)]
 
     def _restored(self, update: Mapping[str, Any]) -> list[Span]:
         """That somebody went back, or forth again."""
@@ -298,8 +297,9 @@ class View:
             return spans
         style = "red" if about.get("stop") == "error" else "yellow"
         mark = f"{self._marks.failed if style == 'red' else self._marks.notice} "
-        first, *rest = message.split("\n")
-        lines: list[Span] = [(f"{mark}{first}\n", style), *((f"{line}\n", "") for line in rest)]
+        first, more, rest = message.partition("\n")
+        lines: list[Span] = [(filled(first, width, mark), style)]
+        lines += [(filled(rest, width), "")] if more else []
         return spans + self._lines("ended", lines, width)
 
 

@@ -27,7 +27,8 @@ NOBODY = (
     "Nobody can be asked: this runs without a terminal. Do without it, and say at the end what "
     "could not be done."
 )
-KEYS = {"y": "once", "a": "session", "p": "project"}
+KEYS = {"y": "once", "s": "session", "p": "project"}
+"""Those that allow; as in Emacs."""
 
 
 class Watch:
@@ -56,6 +57,8 @@ class Watch:
         self._over = False
         self._broken = ""
         self._questions: dict[str, dict[str, Any]] = {}
+        self._current = ""
+        """The question that stands on the screen above the keys."""
         self._refusing = ""
         """The question for whose refusal a reason is being typed."""
         self._wake = asyncio.Event()
@@ -193,13 +196,15 @@ class Watch:
     # --- questions ------------------------------------------------------------------------------
 
     async def _ask(self) -> None:
-        """One step with the first open question: nobody there, a key, a reason."""
+        """One step with the first open question: show it, nobody there, a key, a reason."""
         if not self._questions or self._cancelling:
+            self._refusing = self._current = ""
             if self._keyboard:
-                self._refusing = ""
                 self._keyboard.rest()
             return
         id, question = next(iter(self._questions.items()))
+        if self._current != id:
+            await self._show(id)
         if self._keyboard is None or self._keyboard.gone:
             await self._nobody(id, question)
             return
@@ -209,35 +214,45 @@ class Watch:
                 await self._answer(id, allow=False, reason=reason)
             return
         self._keyboard.listen("key")
-        while key := self._keyboard.key():
+        await self._heard(id, question, self._keyboard)
+
+    async def _show(self, id: str) -> None:
+        """What was typed until it stands there is for another question, or for none."""
+        if self._keyboard:
+            self._keyboard.rest()
+        self._current, self._refusing = id, ""
+        await self._printer.question(id)
+
+    async def _heard(self, id: str, question: dict[str, Any], keyboard: Keyboard) -> None:
+        while key := keyboard.key():
             if key == "n":
                 self._refusing = id
-                self._keyboard.listen("line")
+                keyboard.listen("line")
                 return
-            scope = KEYS.get(key, "")
+            scope = KEYS.get(key, "") if keyboard.alone else ""
             if scope == "once" or (scope and question["remember"]):
                 await self._answer(id, allow=True, scope=scope)
                 return
             if key == "?":
                 folded = self._printer.folded(id)
                 await self._printer.say(help_of(question, folded=folded))
-            if key == "d" and self._printer.folded(id):
+            if key == "v":
                 await self._printer.unfold(id)
 
     def _prompts(self) -> Sequence[str]:
         """What is asked for, in forms that get shorter."""
         if self._refusing:
             return ("why not? (Enter: no reason) ", "why not? ")
-        if not self._questions or self._cancelling or self._keyboard is None:
+        question = self._questions.get(self._current)
+        if question is None or self._cancelling or self._keyboard is None:
             return ("",)
-        id, question = next(iter(self._questions.items()))
-        keys = [("y", "once", "once")]
+        keys = [("n", "no", "no"), ("y", "once", "once")]
         if question["remember"]:
-            keys.append(("a", "always in this session", "session"))
-            keys.append(("p", "always in this project", "project"))
-        if self._printer.folded(id):
-            keys.append(("d", "all of it", "all"))
-        keys += [("n", "no", "no"), ("?", "help", "help")]
+            keys.append(("s", "for this session", "session"))
+            keys.append(("p", "for this project", "project"))
+        if self._printer.folded(self._current):
+            keys.append(("v", "all of it", "all"))
+        keys.append(("?", "help", "help"))
         return (
             "  ".join(f"[{key}] {long}" for key, long, _ in keys) + " ",
             "  ".join(f"[{key}] {short}" for key, _, short in keys) + " ",
@@ -250,6 +265,8 @@ class Watch:
 
     async def _answer(self, id: str, *, allow: bool, reason: str = "", scope: Any = "once") -> None:
         session = self._questions.pop(id, {}).get("sessionId")
+        self._current = ""
+        self._wake.set()  # the next one may be open already
         if self._keyboard:
             self._keyboard.rest()
         try:
@@ -265,14 +282,12 @@ class Watch:
 
 
 def help_of(question: dict[str, Any], *, folded: bool) -> list[Span]:
-    grants = " and ".join(f"{grant['key']} `{grant['pattern']}`" for grant in question["remember"])
-    lines = ["y  allow this call"]
-    if grants:
+    lines = ["n  refuse; the agent is told why, if you say why", "y  allow this call"]
+    if grants := " and ".join(question["covers"]):
         lines += [
-            f"a  allow {grants} until this session ends",
+            f"s  allow {grants} until this session ends",
             f"p  allow {grants} in this project, from now on",
         ]
-    if folded:
-        lines.append("d  show all of it")
-    lines += ["n  refuse; the agent is told why, if you say why", "Ctrl-C  stop the whole turn"]
+    lines.append("v  show all of it" if folded else "v  show it once more")
+    lines.append("Ctrl-C  stop the whole turn")
     return [(f"    {line}\n", "") for line in lines]

@@ -18,12 +18,14 @@ def stamp(at: float) -> str:
 
 
 def cost(dollars: float, unpriced: int) -> dict[str, Any]:
-    """Of a session. `unpriced`: requests whose price is not known, so that it cost more."""
+    """What a session cost. `unpriced`: requests whose price is not known, so that it cost more."""
     return {"amount": round(dollars, 6), "currency": "USD", "unpriced": unpriced}
 
 
 def usage(value: Usage) -> dict[str, int]:
-    return {
+    """`unreportedRequests`: so many requests are not counted; left out when there are none."""
+    unknown = {"unreportedRequests": value.unreported} if value.unreported else {}
+    return unknown | {
         "totalTokens": value.total,
         "inputTokens": value.input,
         "outputTokens": value.output,

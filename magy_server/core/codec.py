@@ -6,6 +6,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from magy_server.core.events import (
     Admitted,
+    Asked,
     Briefed,
     Compacted,
     Consulted,
@@ -47,7 +48,7 @@ def blobs(event: Event) -> tuple[Hash, ...]:
             return (*(s.hash for s in event.sections + event.tools), event.rules)
         case Prompted():
             return tuple(hash for part in event.content if (hash := _named(part)))
-        case Judged(facts=Facts(preview=str(preview))):
+        case Judged(facts=Facts(preview=str(preview))) | Asked(preview=str(preview)):
             return (preview,)
         case Consulted():
             return (event.request,)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.core.events import Call, Mailed, Prompted, Replied
+from magy_server.core.framing import framed
 from magy_server.core.sizes import decisions, refusals, size, words
 from magy_server.core.state import State
 
@@ -84,7 +85,7 @@ def digest(state: State, dropped: int) -> str:
         ("Still running in the background", [f"call {call}" for call in state.background]),
     ]
     return "\n\n".join(
-        f"## {title}\n" + "\n".join(f"- {line}" for line in lines)
+        f"## {title}\n" + "\n".join(f"- {_indented(line)}" for line in lines)
         for title, lines in sections
         if lines
     )
@@ -99,7 +100,7 @@ def replacement(summary: str, known: str) -> str:
         parts.append("No summary could be written; look at the files before you go on.")
     if known:
         parts.append(f"# From the log\n\n{known}")
-    return "<compacted>\n" + "\n\n".join(parts) + "\n</compacted>"
+    return framed("compacted", "\n\n".join(parts))
 
 
 def _said(told: Sequence[str]) -> list[str]:
@@ -115,7 +116,7 @@ def _said(told: Sequence[str]) -> list[str]:
             kept.append(f"({len(rest) - len(kept)} prompts left out here)")
             break
         kept.append(text)
-    return [_indented(text) for text in [*texts[:1], *reversed(kept)]]
+    return [*texts[:1], *reversed(kept)]
 
 
 def _indented(text: str) -> str:

@@ -198,13 +198,14 @@ class Admitted(Value):
 class Replied(Value):
     """A whole model reply; when `cancelled`, what had been said of it. `request` is the seq of the
     last entry the request was built from, in decimal: the id under which its deltas were streamed.
+    `stray_call`: its text holds a tool call that nobody can make.
     """
 
     type: Literal["replied"] = "replied"
     request: str
     model: str
     content: tuple[Part, ...]
-    stop: Literal["end_turn", "tool_use", "max_tokens", "refusal", "cancelled"]
+    stop: Literal["end_turn", "tool_use", "max_tokens", "refusal", "cancelled", "stray_call"]
     usage: Usage = Usage()
     cost: float | None = None
     """US dollars, by the price table of that day; None: the price is not known."""
@@ -218,7 +219,8 @@ class Judged(Value):
 
 
 class Asked(Value):
-    """A question to the person. `remember` proposes the narrow grants that "always" would make."""
+    """A question to the person. `remember` proposes the narrow grants that "always" would make;
+    `preview` and `code` are those of the call's facts."""
 
     type: Literal["asked"] = "asked"
     id: str
@@ -226,6 +228,8 @@ class Asked(Value):
     title: str
     rule: str
     remember: tuple[Grant, ...] = ()
+    preview: Hash | None = None
+    code: bool = False
 
 
 class Answered(Value):
@@ -364,6 +368,7 @@ class Resumed(Value):
 Stop = Literal[
     "end_turn", "cancelled", "error", "refusal", "max_tokens",
     "max_requests", "max_turn_tokens", "max_cost", "max_run", "max_time", "loop",
+    "stray_call",
 ]  # fmt: skip
 
 

@@ -21,6 +21,51 @@ def harmless(text: str) -> str:
     return _CONTROL.sub(_shown, _SEQUENCE.sub("", text))
 
 
+INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\ufffc"
+    "\U00016fe4\U0001d159"
+)
+"""Letters and signs that show as nothing; `str.isprintable` finds all others."""
+LINE_END = " ⏎ "
+"""Where a line ends in what is shown on one."""
+TITLE = 1_000
+"""Characters of a title, of whatever tool."""
+LINE = 300
+"""Characters that are shown at a glance of a command, of a rule, of what an answer covers."""
+_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
+_VARIANT = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
+def visible(text: str) -> str:
+    """What a person is asked about, with nothing taken out: each character that does not show for
+    what it is (controls, what changes the direction of text, what is invisible) is `<U+202E>`.
+    Line ends and tabs stay."""
+    return _UNUSUAL.sub(_escaped, text)
+
+
+def glance(text: str, most: int) -> str:
+    """`text`, as `visible`, on one line: all of it if that is no more than `most` characters, else
+    both its ends, and between them how much is left out."""
+    text = visible(text).strip()
+    if len(text) <= most:
+        return _line(text)
+    tail = most * 2 // 5
+    head, hidden, end = text[: most - tail], text[most - tail : -tail], text[-tail:]
+    lines = hidden.count("\n") + 1
+    left_out = f"(+{len(hidden):,} characters, {lines:,} line{'' if lines == 1 else 's'})"
+    return f"{_line(head)} … {left_out} … {_line(end)}"
+
+
+def _line(text: str) -> str:
+    return text.replace("\t", " ").replace("\n", LINE_END)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match.group()
+    shows = char.isprintable() and char not in INVISIBLE and not _VARIANT.match(char)
+    return char if shows else f"<U+{ord(char):04X}>"
+
+
 def _shown(match: re.Match[str]) -> str:
     found = match.group()
     return "\n" if found[0] == "\r" else f"<U+{ord(found):04X}>"

@@ -72,7 +72,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics(Question[Answers[Problem]]):
-    """Of one file; None: of all that are open."""
+    """One file; None: all that are open."""
 
     path: str | None
 

@@ -33,7 +33,7 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.harmless import harmless, one_line
+from magy_server.core.harmless import harmless, one_line, visible
 
 BOXES = {"completed": "[x]", "in_progress": "[ ] **now:**", "cancelled": "[-]"}
 STOPS = {
@@ -42,6 +42,7 @@ STOPS = {
     "max_requests": "stopped: too many requests", "max_turn_tokens": "stopped: too many tokens",
     "max_cost": "stopped: too expensive", "max_run": "stopped: the whole run is at its cap",
     "max_time": "stopped: out of time", "loop": "stopped: a loop",
+    "stray_call": "stopped: a tool call came as text, and was not made",
 }  # fmt: skip
 """Why a turn ended, for people."""
 
@@ -100,7 +101,7 @@ class Markdown:
                 if facts and facts.preview and facts.preview in texts:
                     self._asked.add(facts.preview)
                     language = "" if facts.code else "diff"
-                    yield fenced(harmless(texts[facts.preview]), language)
+                    yield fenced(visible(texts[facts.preview]), language)
             case Answered() as answered:
                 reason = f": {escaped(answered.reason)}" if answered.reason else ""
                 yield f"> **{'Allowed' if answered.allow else 'Refused'}**{reason}"

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from magy_server.core.errors import InvalidConfig
 
 if TYPE_CHECKING:
+    import yaml
     from yaml import Node
+
+DEEPEST = 16
+"""Levels of lists and mappings."""
+MOST = 10_000
+"""Keys and values."""
 
 
 def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
@@ -25,6 +32,32 @@ def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
         if line.rstrip() == "---":
             return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :]).strip()
     raise InvalidConfig(f"{where}:1: the front matter has no end; add a line `---` after it.")
+
+
+@cache
+def _bounded() -> type[yaml.SafeLoader]:
+    """Takes no more levels than anybody writes, and no aliases: with these a short text stands for
+    a text without end."""
+    import yaml
+
+    class Bounded(yaml.SafeLoader):
+        depth = count = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.composer.ComposerError(problem="`*` begins an alias", problem_mark=mark)
+            if self.depth == DEEPEST:
+                raise yaml.composer.ComposerError(problem="nested too deeply", problem_mark=mark)
+            if self.count == MOST:
+                raise yaml.composer.ComposerError(problem="too long", problem_mark=mark)
+            self.depth, self.count = self.depth + 1, self.count + 1
+            try:
+                return super().compose_node(parent, index)
+            finally:
+                self.depth -= 1
+
+    return Bounded
 
 
 class Nodes:
@@ -40,8 +73,8 @@ class Nodes:
         import yaml
 
         try:
-            node: Node | None = yaml.compose(front, Loader=yaml.SafeLoader)
-        except (yaml.YAMLError, RecursionError) as error:
+            node: Node | None = yaml.compose(front, Loader=_bounded())
+        except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
             problem = getattr(error, "problem", None) or "it cannot be read"

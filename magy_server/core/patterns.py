@@ -34,24 +34,38 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _file_regex(pattern: str) -> re.Pattern[str]:
+    """Linear in what it is held against, but for the last star: what another star follows is taken
+    at its first place and no other is tried, as that star can take in all the rest."""
     below = pattern.endswith("/**")
-    out = []
+    crossing: list[str] = [""]
+    groups: list[list[str]] = [[""]]
     for piece in re.findall(r"(?<![^/])\*\*+/|\*\*+|\*|\?|[^*?]+", pattern.removesuffix("/**")):
         if piece.startswith("**"):
-            out.append("(?:.*/)?" if piece.endswith("/") else ".*")
+            crossing.append("(?:.*?/)??" if piece.endswith("/") else ".*?")
+            groups.append([""])
+        elif piece == "*":
+            groups[-1].append("")
         else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece))
-    return re.compile("".join(out) + ("(?:/.*)?" if below else ""), re.DOTALL)
+            groups[-1][-1] += "[^/]" if piece == "?" else re.escape(piece)
+    *middle, (lead, last) = zip(crossing, groups, strict=True)
+    out = "".join(f"(?>{start}{_first_places(group)})" for start, group in middle)
+    out += lead + _first_places(last[:-1]) + ("[^/]*" if len(last) > 1 else "") + last[-1]
+    return re.compile(out + ("(?:/.*)?" if below else ""), re.DOTALL)
+
+
+def _first_places(chunks: Sequence[str]) -> str:
+    """Chunks of one component with a star between them."""
+    return "".join(f"(?>[^/]*?{each})" if number else each for number, each in enumerate(chunks))
 
 
 def matches_command(pattern: str, text: str) -> bool:
     r"""`*` matches anything, blanks too; `\*` and `\\` are a star and a backslash, all else is
     literal. A pattern that ends in ` *` matches also without any arguments."""
-    pieces = _pieces(pattern)
-    if pieces[-1] == "" and len(pieces) > 1 and pieces[-2].endswith(" "):
-        bare = [*pieces[:-2], pieces[-2].removesuffix(" ")]
-        return _glob(pieces, text) or _glob(bare, text)
-    return _glob(pieces, text)
+    found = pieces(pattern)
+    if found[-1] == "" and len(found) > 1 and found[-2].endswith(" "):
+        bare = [*found[:-2], found[-2].removesuffix(" ")]
+        return _glob(found, text) or _glob(bare, text)
+    return _glob(found, text)
 
 
 def _glob(pieces: Sequence[str], text: str) -> bool:
@@ -73,14 +87,15 @@ def _glob(pieces: Sequence[str], text: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _pieces(pattern: str) -> tuple[str, ...]:
-    pieces = [""]
+def pieces(pattern: str) -> tuple[str, ...]:
+    """What stands literally before, between and behind the stars."""
+    found = [""]
     for token in re.findall(r"\\[*\\]|.", pattern, re.DOTALL):
         if token == "*":
-            pieces.append("")
+            found.append("")
         else:
-            pieces[-1] += token[-1]
-    return tuple(pieces)
+            found[-1] += token[-1]
+    return tuple(found)
 
 
 def literal(text: str) -> str:

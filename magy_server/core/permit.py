@@ -14,10 +14,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from magy_server.core.behind import may_run
 from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Resource, Value
+from magy_server.core.forbidding import is_about
 from magy_server.core.patterns import literal, matches_command, matches_file
+from magy_server.core.remembering import remembered_words
 from magy_server.core.shell import quote
-from magy_server.core.shell_programs import program, remembered_words
+from magy_server.core.shell_programs import program
 
 KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
 """The permission keys with a meaning of their own; a tool may bring another."""
@@ -172,9 +175,13 @@ def _without_resources(key: str, effect: Effect, sources: Sequence[Ruleset]) -> 
 
 def _command(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Decision:
     found = [d for source in sources for d in _says(source, key, resource)]
-    if not resource.opaque:
-        return _strictest_source(found)
     rules = [(s, k, rule) for s in sources for k, some in _chain(s, key) for rule in some]
+    if not resource.opaque:
+        for source, name, rule in rules if resource.kind == "exec" else ():
+            if rule.action != "allow" and may_run(rule.pattern, resource.argv):
+                why = f"may run what is meant by {_text(source, name, rule)}: ask"
+                found.append(Decision(action="ask", rule=why, firm=rule.action == "deny"))
+        return _strictest_source(found)
     if any(rule.pattern != "*" for _, _, rule in rules):
         # Patterns say that this person tells commands apart; this one cannot be told.
         found = [d for d in found if d.action != "allow"]
@@ -229,7 +236,10 @@ def _covers(grant: Grant, verdict: _Verdict) -> bool:
         return False
     if resource is None:
         return grant.pattern == "*"
-    return not resource.opaque and _matches(grant.pattern, "allow", resource)
+    if resource.opaque or not _is_granted(grant.pattern, resource):
+        return False
+    beginning = resource.kind == "exec" and grant.pattern.endswith(" *")
+    return not beginning or grant.pattern == _prefix(resource)
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -296,25 +306,22 @@ def _matches(pattern: str, action: Action, resource: Resource) -> bool:
     if resource.kind in _FILES:
         exact = action == "allow"
         return matches_file(pattern, resource.subject, resource.relative, exact=exact)
-    if resource.kind == "exec" and action != "allow":
-        return any(matches_command(pattern, text) for text in _spellings(resource))
-    return matches_command(pattern, resource.subject)
+    if resource.kind != "exec" or action == "allow":
+        return matches_command(pattern, resource.subject)
+    # what is forbidden is so however it is written
+    if any(matches_command(pattern, text) for text in _spellings(resource)):
+        return True
+    return is_about(pattern, resource.argv, resource.globbed) or is_about(pattern, resource.written)
 
 
 def _spellings(resource: Resource) -> Iterator[str]:
-    """A command in the ways that deny and ask patterns should know it by: also without the
-    program's directory and version, and without options before the first argument."""
+    """A command also without its program's directory and version."""
     yield resource.subject
-    if not resource.argv:
-        return
-    first, rest = resource.argv[0], list(resource.argv[1:])
-    tail = resource.subject.removeprefix(quote(first))
-    plain = list(rest)
-    while plain and plain[0].startswith("-"):
-        plain.pop(0)
-    for name in (first.rpartition("/")[2], first.rpartition("/")[2].lower(), program(first)):
-        yield name + tail
-        yield " ".join([name, *map(quote, plain)])
+    if resource.argv:
+        first = resource.argv[0]
+        tail = resource.subject.removeprefix(quote(first))
+        for name in (first.rpartition("/")[2], first.rpartition("/")[2].lower(), program(first)):
+            yield name + tail
 
 
 # --- grants ---------------------------------------------------------------------------------------
@@ -325,7 +332,7 @@ def _grant(key: str, pattern: str | None, resource: Resource | None = None) -> G
     if pattern is None:
         assert resource is not None
         subject = resource.subject
-        pattern = subject if resource.kind in _FILES else literal(subject)
+        pattern = subject if resource.kind in _FILES else _there(resource) + literal(subject)
     id = hashlib.sha256(f"{key}\0{pattern}".encode("utf-8", "replace")).hexdigest()[:16]
     return Grant(id=id, key=key, pattern=pattern, scope="session")
 
@@ -337,7 +344,18 @@ def _class(resource: Resource) -> str:
 
 
 def _prefix(resource: Resource) -> str | None:
-    count = remembered_words(resource.argv)
+    count = remembered_words(resource.argv, resource.globbed)
     if count == 0:
         return None
-    return literal(" ".join(quote(word) for word in resource.argv[:count])) + " *"
+    return _there(resource) + literal(" ".join(map(quote, resource.argv[:count]))) + " *"
+
+
+def _there(resource: Resource) -> str:
+    """What stands before a command that runs elsewhere than in the root: in another directory the
+    same words run another script, or follow another file of rules."""
+    return literal(f"cd {quote(resource.place)} && ") if resource.place else ""
+
+
+def _is_granted(pattern: str, resource: Resource) -> bool:
+    start = _there(resource)
+    return pattern.startswith(start) and _matches(pattern.removeprefix(start), "allow", resource)

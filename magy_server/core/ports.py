@@ -216,6 +216,17 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """How far the model has read the prompt, in tokens: `done` of `total`, of which `cached` were
+    known to it. `seconds`: what it took so far."""
+
+    done: int
+    total: int
+    cached: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
     """US dollars for a million tokens. Where `long` is given, it holds for the whole of a request
     whose prompt, cached parts included, has more than `long_above` tokens."""
@@ -242,22 +253,30 @@ class Price:
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
     """What is known of a model beforehand. `window`: tokens of prompt and reply together, 0 when
-    not known; `max_tokens`: the most that one reply can have, 0 when not known."""
+    not known; `max_tokens`: the most that one reply can have, 0 when not known; `local`: it runs on
+    this machine."""
 
     window: int = 0
     max_tokens: int = 0
     price: Price | None = None
+    local: bool = False
 
 
 class Provider(Protocol):
-    """Streams one reply: deltas, and at the end exactly one `Replied`. Raises ProviderError; never
-    retries by itself. Closing the iterator ends the request."""
+    """Streams one reply: how far the prompt is read (if the server says it), deltas, and at the end
+    exactly one `Replied`. Raises ProviderError; never retries by itself. Closing the iterator ends
+    the request."""
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]: ...
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reading | Replied, None]: ...
 
     async def models(self) -> list[str]:
         """The provider's own names of the models that this key may use; also the cheapest proof
         that endpoint and key are good. Raises ProviderError."""
+        ...
+
+    async def window(self, model: str) -> int:
+        """Tokens that the server gives this model for prompt and reply together; 0 when it does not
+        say. Never raises."""
         ...
 
     def warm(self) -> None:
@@ -283,6 +302,19 @@ class Buffer:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an editor said of an open document: the text that it then shows. `opened`: it shows it
+    from now on; `saved`: it has just been saved. `on_disk`: instead, the person has just made,
+    moved or removed this file or folder in the editor."""
+
+    path: str
+    text: str = ""
+    opened: bool = False
+    saved: bool = False
+    on_disk: bool = False
+
+
 class Editor(Protocol):
     """The live buffers of the editor behind one connection."""
 
@@ -303,8 +335,15 @@ class Editor(Protocol):
         answered it (it may have asked the person): waits until that is known."""
         ...
 
-    async def save(self, path: str) -> bool:
-        """Asks the editor to save; False when it cannot."""
+    async def save(self, buffer: Buffer) -> Buffer | None:
+        """Asks the editor to save exactly this: what it then showed, with what a formatter made of
+        it. None when it cannot, or the person has typed since, whose text is theirs to save."""
+        ...
+
+    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+        """Calls `see` at once, and in their order, for each document opened, changed or saved, and
+        each file made, moved or removed, from now on; the answer ends that. Must be quick: it is on
+        the way of every keystroke."""
         ...
 
     @property
@@ -336,6 +375,15 @@ class Found:
     same. A buffer that only shows what was removed from the disk does not count as a file."""
 
 
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What a change of a file led from and to. What the person typed is in both or in neither: to
+    take the change back does not take that back."""
+
+    was: Found
+    now: Found
+
+
 class Files(Protocol):
     """Files below a workspace root, as the person sees them. Paths are canonical but for a last
     part that may be a link."""
@@ -353,11 +401,12 @@ class Files(Protocol):
         there is room for a file. Raises ToolError: it cannot be read, or is no file."""
         ...
 
-    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Found:
-        """Makes the file so, through the editor where it is open, and says what it then is: an
-        editor may format it when it saves. A new file takes the place of a directory without files.
-        Raises EditRefused when it is not `was` any more (look again), ToolError or EditorError when
-        it cannot be done."""
+    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
+        """Makes the file so, through the editor where it is open: an editor may format it when it
+        saves. What the person has typed into the open buffer since `was` stays, and the change is
+        made beside it. A new file takes the place of a directory without files. Raises EditRefused
+        when the file is not `was` any more, or the person has changed the same lines or types too
+        fast (look again), ToolError or EditorError when it cannot be done."""
         ...
 
     async def head(self, root: str, path: str) -> str | None:
@@ -378,6 +427,7 @@ class Clock(Protocol):
 __all__ = [
     "Batch", "Buffer", "Bus", "Clock", "Content", "Delta", "Editor", "Files", "Found", "Lease",
     "Message",
-    "ModelFacts", "ModelRequest", "Page", "Picture", "Price", "Provider", "Store", "StreamInfo",
+    "ModelFacts", "ModelRequest", "Page", "Picture", "Price", "Provider", "Put", "Reading", "Seen",
+    "Store", "StreamInfo",
     "ToolOutput", "ToolSchema", "Usage",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ from magy_server.core.events import (
     Thinking,
 )
 from magy_server.core.fold import apply
+from magy_server.core.framing import framed, named, result
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
 from magy_server.core.state import Item, State
 
@@ -137,7 +138,7 @@ class _Conversation:
                 case Mailed():
                     user.append(_mail(item))
                 case Noted():
-                    user.append(Text(text=f"<note>\n{item.text}\n</note>"))
+                    user.append(Text(text=framed("note", item.text)))
                 case Compacted(summary=str(summary)):
                     user.append(Text(text=self._texts[summary]))
                 case Briefed() if _continues(self._prefix, item):
@@ -159,7 +160,7 @@ class _Conversation:
     def _output(self, calls: Sequence[Call], finished: Finished) -> ToolOutput:
         provider_id = next((c.provider_id for c in calls if c.id == finished.call), "")
         found = [self._picture(image) for image in finished.images]
-        text = finished.for_model or "(no output)"
+        text = result(finished.for_model) or "(no output)"
         return ToolOutput(
             finished.call,
             provider_id,
@@ -178,11 +179,12 @@ class _Conversation:
             case Text():
                 text = content.text
             case Link():
-                text = f"[The user mentions the file {content.name} ({content.uri})]"
+                text = f"[The user mentions the file {named(content.name)} ({named(content.uri)})]"
             case Embedded():
-                text = f"<context from={json.dumps(content.uri)}>\n{content.text}\n</context>"
+                text = framed("context", content.text, **{"from": content.uri})
             case Image():
-                text = f"[The user shows the picture {content.name}]" if content.name else ""
+                name = content.name and named(content.name)
+                text = f"[The user shows the picture {name}]" if name else ""
                 yield self._picture(content)
         if text:
             yield Text(text=text)
@@ -190,12 +192,10 @@ class _Conversation:
 
 def _mail(mail: Mailed) -> Text:
     """What agents say to each other. `content` refuses what is not for a model."""
-    who = {"from": mail.sender, "agent": mail.agent, "task": mail.name}
-    about = "".join(f" {key}={json.dumps(value)}" for key, value in who.items() if value)
-    if mail.report:
-        about += f' status="{mail.report.status}"'
+    about = {"from": mail.sender, "agent": mail.agent, "task": mail.name}
+    about["status"] = mail.report.status if mail.report else ""
     said = "\n".join(part.text for part in mail.content)
-    return Text(text=f"<message{about}>\n{said}\n</message>")
+    return Text(text=framed("message", said, **about))
 
 
 def _continues(prefix: Briefed, later: Briefed) -> bool:
@@ -216,5 +216,4 @@ def _news(briefed: Briefed, told: dict[str, Hash], texts: Mapping[Hash, str]) ->
     for section in briefed.sections:
         if told.get(section.name) != section.hash:
             told[section.name] = section.hash
-            name = json.dumps(section.name)
-            yield Text(text=f"<updated section={name}>\n{texts[section.hash]}\n</updated>")
+            yield Text(text=framed("updated", texts[section.hash], section=section.name))

@@ -31,7 +31,7 @@ class Decision(Value):
 
 
 class Comment(Value):
-    """Of a person, on a hunk that is pending."""
+    """A person's comment on a hunk that is pending."""
 
     id: str
     hunk: str

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from magy_server.core import shell_globs
 from magy_server.core import shell_programs as programs
 from magy_server.core.shell_commands import RESERVED, Simple, read
 from magy_server.core.shell_words import Redirect as Redirection
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 LONGEST = 32_768
 """Characters; a longer line is not looked into."""
+EASY = 4_096
+"""Characters; a longer line that one reader gives up is not given to the other: that one takes time
+with the square of what it cannot read."""
+WORDS = 2_000
+LONGEST_WORD = 1_000
+"""Characters outside of quotes."""
 MOST = 256
 """Simple commands; a line with more is not looked into either."""
 _WRAPPERS = 8
@@ -33,7 +40,8 @@ _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _BARE = re.compile(r"[\w@%+=:,./^{}#!-][\w@%+=:,./^{}#!~-]*")
-_TURNED = re.compile(r"^#|\{.*(?:,|\.\.)|[=:]~")
+_QUOTED = re.compile(r"'[^']*+'|\"(?:\\.|[^\"\\])*+\"", re.DOTALL)
+_TURNED = re.compile(r"^#|^[^{]*\{.*(?:,|\.\.)|[=:]~")
 """What bash would read as a comment, a brace expansion, or a home directory."""
 
 
@@ -52,7 +60,8 @@ class Part:
     `text` is on one line: words quoted where they need it, one blank between, redirections last;
     for an opaque part it is the source. `argv` are the words as bash passes them, () when they are
     not known. `globbed` are the indexes of words that bash replaces by the file names they match:
-    who judges must expand them, and must not trust a match that begins with `-`.
+    who judges must expand them, and must not trust a match that begins with `-`. Where such a name
+    could be more than a name, the part is opaque.
     `cwd_change` is set on `cd X` where all that follows runs in X, or not at all.
     """
 
@@ -68,7 +77,8 @@ class Part:
 def parse(command: str, home: str | None = None) -> list[Part]:
     """The simple commands of a bash line in the order of their text; [] when there is none.
 
-    A wrapper (`timeout 5 make`) gives a part and the command it runs another. Redirections to
+    A wrapper (`timeout 5 make`) gives a part and the command it runs another; so does a command
+    that does more than its name says (`git log -p` is also `git diff`). Redirections to
     `/dev/null` and between descriptors are left out. `home` (absolute) is put for an unquoted
     leading `~`; without it such a word is opaque. Says nothing about aliases, functions or
     variables that the shell starts with: run it without start-up files, `CDPATH` and `BASH_ENV`.
@@ -80,12 +90,22 @@ def parse(command: str, home: str | None = None) -> list[Part]:
         simples, straight = read(command, home)
     except Unclear as why:
         return _recover(command, home, str(why))
+    if _laborious(simples):
+        return [_opaque(command, "has too many words, or one that is too long")]
     if len(simples) > MOST:
         return [_opaque(command, f"has more than {MOST} commands")]
     parts = [p for simple in simples for p in _parts(simple, straight)]
     if not any(part.opaque for part in parts) and not _agrees(command, simples):
         parts.append(_opaque(command, "can be read in two ways"))
     return parts
+
+
+def _laborious(simples: Sequence[Simple]) -> bool:
+    """Whether the second reader would take long over them: what is quoted it passes by."""
+    words = [word.raw for simple in simples for word in simple.words]
+    return len(words) > WORDS or any(
+        len(raw) > LONGEST_WORD and len(_QUOTED.sub("", raw)) > LONGEST_WORD for raw in words
+    )
 
 
 def quote(word: str) -> str:
@@ -105,43 +125,62 @@ def quote(word: str) -> str:
 def _parts(simple: Simple, straight: bool) -> list[Part]:
     redirects, files, why = _redirects(simple.redirects)
     words = simple.words
+    begin = next((i for i, word in enumerate(words) if not word.assigns), len(words))
     if not words:
         why = why or "redirects without a command"
-    elif words[0].assigns:
+    elif begin:
         why = why or "sets a variable"
     elif words[0].globbed:
         why = why or "finds its command by a pattern"
     why = next((word.why for word in words if word.value is None), "") or why
-    if why:
-        source = [word.raw for word in words]
-        source += [f"{r.descriptor}{r.operator} {r.word.raw}" for r in simple.redirects]
-        return [_opaque(" ".join(source), why, files)]
-    return _understood(simple, straight, redirects, files)
+    if not why:
+        return _understood(words, simple, straight, redirects, files)
+    source = [word.raw for word in words]
+    source += [f"{r.descriptor}{r.operator} {r.word.raw}" for r in simple.redirects]
+    opaque = _opaque(" ".join(source), why, files)
+    if begin < len(words) and not any(word.value is None for word in words[begin:]):
+        # What runs is known all the same, as far as what is set does not change it.
+        if not begin:
+            argv = tuple(word.value or "" for word in words)
+            globbed = tuple(i for i, word in enumerate(words) if word.globbed)
+            return [replace(opaque, argv=argv, globbed=globbed)]
+        rest = Simple(words[begin:], simple.redirects, "&", "&")
+        return [opaque, *_parts(rest, straight=False)]
+    return [opaque]
 
 
 def _understood(
-    simple: Simple, straight: bool, redirects: str, files: tuple[Redirect, ...]
+    words: Sequence[Word],
+    simple: Simple,
+    straight: bool,
+    redirects: str,
+    files: tuple[Redirect, ...],
 ) -> list[Part]:
-    """The parts of a command whose words are known: itself, and what its wrappers wrap."""
-    words = simple.words
+    """The parts of a command whose words are known: itself, what it does besides, and what its
+    wrappers wrap."""
     parts: list[Part] = []
-    while True:
+    for depth in range(_WRAPPERS + 1):
         argv = tuple(word.value or "" for word in words)
         globbed = tuple(i for i, word in enumerate(words) if word.globbed)
-        text = " ".join(w if i in globbed else quote(w) for i, w in enumerate(argv))
-        part = Part(text + redirects, argv, redirects=files, globbed=globbed)
+        shown = (w.value or "" if w.globbed else quote(w.value or "") for w in words)
+        part = Part(" ".join(shown) + redirects, argv, redirects=files, globbed=globbed)
         inner = programs.wrapped(argv)
         why = inner if isinstance(inner, str) else programs.hides(argv)
+        own = globbed if not isinstance(inner, int) else [i for i in globbed if i <= inner]
+        why = why or shell_globs.unsettled(argv, own)
         if argv[0] == "cd" and not why:
-            part, why = _cd(part, simple, straight and not parts)
-        if len(parts) == _WRAPPERS:
+            part, why = _cd(part, simple, straight and not depth)
+        if depth == _WRAPPERS:
             why = f"has more than {_WRAPPERS} wrappers"
         if words[0].globbed or (words[0].unquoted and argv[0] in RESERVED):
             why = "is not a plain command"
         parts.append(replace(part, opaque=True, why=why) if why else part)
+        if not why and (more := programs.besides(argv)):
+            parts.append(Part(" ".join(more), more))
         if why or not isinstance(inner, int):
-            return parts
+            break
         words, redirects, files = words[inner:], "", ()
+    return parts
 
 
 def _cd(part: Part, simple: Simple, straight: bool) -> tuple[Part, str]:
@@ -160,7 +199,7 @@ def _redirects(raw: Sequence[Redirection]) -> tuple[str, tuple[Redirect, ...], s
         operator, target = redirect.operator, redirect.word.value
         if target is None or redirect.word.globbed:
             why = redirect.word.why or "redirects to a pattern"
-            files.append(Redirect("read" if operator == "<" else "write", None))
+            files += [Redirect(mode, None) for mode in _modes(operator)]
             continue
         if operator in ("<<", "<<-", "<<<"):
             text += f" <<< {quote(target)}"
@@ -172,8 +211,14 @@ def _redirects(raw: Sequence[Redirection]) -> tuple[str, tuple[Redirect, ...], s
             why = "redirects to something that is no file"
         text += f" {redirect.descriptor}{operator} {quote(target)}"
         if target not in _HARMLESS:
-            files.append(Redirect("read" if operator == "<" else "write", target))
+            files += [Redirect(mode, target) for mode in _modes(operator)]
     return text, tuple(files), why
+
+
+def _modes(operator: str) -> tuple[Literal["read", "write"], ...]:
+    if operator == "<>":
+        return ("read", "write")
+    return ("read",) if operator == "<" else ("write",)
 
 
 def _opaque(source: str, why: str, files: tuple[Redirect, ...] = ()) -> Part:
@@ -194,11 +239,20 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def _tree(text: str) -> Node:
+def _tree(text: str) -> Node | None:
     """The tree of `text` with an `x` for every character outside ASCII: the grammar's scanner reads
     past its tables for some of them and may crash. To bash they are letters all the same, and so
     the byte offsets of the tree are the offsets in `text`."""
-    return _parser().parse(re.sub(r"[^\x00-\x7f]", "x", text).encode()).root_node
+    source = re.sub(r"[^\x00-\x7f]", "x", text).encode()
+    if len(source) <= EASY:
+        return _parser().parse(source).root_node
+    try:
+        # ends at the first error
+        tree = _parser().parse(lambda at, _: source[at:], progress_callback=lambda _, error: error)
+        return tree.root_node
+    except ValueError:
+        _parser().reset()
+        return None
 
 
 def _walk(root: Node) -> Iterator[Node]:
@@ -213,7 +267,7 @@ def _walk(root: Node) -> Iterator[Node]:
 
 def _agrees(command: str, simples: Sequence[Simple]) -> bool:
     root = _tree(command)
-    if root.has_error:
+    if root is None or root.has_error:
         return False
     seen = [_words(node, command) for node in _walk(root) if node.type in _COMMANDS]
     return seen == [[_joined(word.raw) for word in simple.words] for simple in simples]
@@ -242,7 +296,8 @@ def _joined(raw: str) -> str:
 def _recover(command: str, home: str | None, why: str) -> list[Part]:
     """What can be listed of a line that is not plain; at least one part of it is opaque."""
     parts: list[Part] = []
-    for node in _walk(_tree(command)):
+    root = _tree(command) if len(command) <= EASY else None
+    for node in _walk(root) if root else ():
         if node.type in _COMMANDS:
             parts.extend(_recovered(node, command, home))
         if len(parts) > MOST:
@@ -265,16 +320,18 @@ def _recovered(node: Node, source: str, home: str | None) -> list[Part]:
     except Unclear as error:
         why = str(error)
     targets = [c for c in whole.children + node.children if c.type == "file_redirect"]
-    return [_opaque(text, why, tuple(_target(child, source, home) for child in targets))]
+    files = [file for child in targets for file in _targets(child, source, home)]
+    return [_opaque(text, why, tuple(files))]
 
 
-def _target(node: Node, source: str, home: str | None) -> Redirect:
+def _targets(node: Node, source: str, home: str | None) -> list[Redirect]:
     raw = _source(node, source)
-    mode: Literal["read", "write"] = "read" if raw.lstrip("0123456789").startswith("<") else "write"
+    found = re.match(r"<>|<|", raw.lstrip("0123456789"))
+    modes = _modes(found[0] if found else "")
     word: Word | None = None
     try:
         simples, _ = read("x " + raw, home)
         word = simples[0].redirects[0].word
     except (Unclear, IndexError):
-        return Redirect(mode, None)
-    return Redirect(mode, None if word.globbed else word.value)
+        return [Redirect(mode, None) for mode in modes]
+    return [Redirect(mode, None if word.globbed else word.value) for mode in modes]

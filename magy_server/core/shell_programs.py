@@ -6,70 +6,37 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from magy_server.core import shell_readers as readers
+from magy_server.core.shell_runners import CHANGES_SHELL, INTERPRETERS, names, runs_others
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_CHANGES_SHELL = _names(
-    """. alias bind builtin complete compopt coproc declare dirs disown enable eval exec export fc
-    getopts hash history let local mapfile popd pushd read readarray readonly set shift shopt source
-    suspend trap typeset ulimit umask unalias unset"""
-)
-_SHELLS = _names(
-    """ash bash busybox csh dash elvish fish ksh mksh nu oksh osh powershell pwsh rbash sh tcsh
-    toybox xonsh yash zsh"""
-)
-_RUNNERS = _names(
-    """at awk batch bsdtar busctl capsh chroot chrt crontab daemonize doas dtach ed emacs
-    emacsclient entr env ex expect faketime firejail flatpak flock gawk gdb gtar ionice less
-    lldb ltrace man mawk more mosh nano nawk nc ncat netcat nsenter nvim open parallel perf
-    pkexec proot rlwrap rsh rsync run0 runcon runuser scp screen script setarch setpriv setsid
-    sftp sg socat ssh ssh-agent sshpass start-stop-daemon stdbuf strace su sudo sudoedit
-    systemd-nspawn systemd-run tar taskset telnet tmux torsocks unbuffer unshare valgrind vi
-    view vim watch xargs xdg-open xvfb-run"""
-)
-_INTERPRETERS = _names(
-    """bun clojure deno elixir erl gjs groovy guile iex ipython irb java jshell julia lua luajit
-    node nodejs ocaml osascript perl php pypy python racket raku rscript ruby runghc sbcl scala
-    swift tclsh ts-node tsx wish"""
-)
 _HARMLESS = frozenset({"-u", "-B", "-I", "-s", "-S", "-O", "-OO"})
 """Python's switches that take no argument and run nothing."""
 
-_OPTIONS: Mapping[str, re.Pattern[str]] = {
-    program: re.compile(pattern)
-    for names, pattern in {
-        "find": r"-(exec|execdir|ok|okdir|delete|fls|fprint|fprint0|fprintf)",
-        "fd fdfind": r"-[A-Za-z]*[xX].*|--exec.*",
-        "rg": r"--(pre|hostname-bin)(=.*)?",
-        "sort gsort": r"--co.*",
-        "test [": r"-[vR]",
-        "printf": r"-v.*",
-        "wait": r"-.*",
-        "compgen": r"-.*",
-        "command": r"-p.*",
-        "zip": r"-.*T.*|--[tu].*",
-        "split gsplit csplit": r"--fi.*",
-        "cargo": r"--config.*",
-    }.items()
-    for program in names.split()
-    for pattern in [rf"(?:{pattern})\Z"]
-}
-"""Options by which a program runs another one, deletes, or writes where its words do not show it.
-Long options may be abbreviated."""
+_MODULES = names("IPython asyncio bdb cProfile code ipython pdb profile pty runpy timeit trace")
+"""Of Python: they run what they are given, as code or as a program."""
 
 _GIT_PLAIN = frozenset({"--no-pager", "-P", "--version", "--help", "-h", "--no-optional-locks"})
 _GIT_OPTIONS = re.compile(r"--(ou|exe|ext|upl|rece|op).*|-O.*", re.DOTALL)
+_SETTINGS = re.compile(
+    r"(?:user|pull|push|fetch|color|branch|advice|rerere|log|status|commit|tag|rebase)\.[\w.-]+"
+    r"|init\.defaultbranch|merge\.conflictstyle|diff\.(?:algorithm|renames|colormoved)"
+    r"|core\.(?:autocrlf|eol|safecrlf|filemode|ignorecase|quotepath|symlinks|longpaths|abbrev)"
+)
+"""Settings of git that name no program and no file."""
 _GIT_RUNS: Mapping[str, str] = {
+    **dict.fromkeys(
+        names(
+            """citool credential cvsimport cvsserver daemon difftool filter-branch for-each-repo gui
+        hook http-backend instaweb merge-index mergetool p4 remote-ext remote-fd send-email shell
+        submodule--helper svn web--browse"""
+        ),
+        r".*",
+    ),
     "bisect": r"run",
     "clone": r"-u.*|-c.*|--conf.*|--template.*",
-    "difftool": r".*",
-    "filter-branch": r".*",
-    "instaweb": r".*",
-    "mergetool": r".*",
+    "help": r"-[a-z]*[wim].*|--[wim].*",
+    "init": r"--te.*",
     "rebase": r"-[a-zA-Z]*x.*",
-    "send-email": r".*",
     "submodule": r"foreach",
 }
 
@@ -89,10 +56,6 @@ _LISTS = re.compile(
 """Options of `git log` that list commits and names. The others may show what is in files; -S and -G
 tell whether something is."""
 
-_SED_ADDRESS = r"(?:\d+|\$)?(?:,(?:\d+|\$))?"
-_SED_PLAIN = re.compile(rf"{_SED_ADDRESS}[pdq=]|{_SED_ADDRESS}s([/|#,:])(?P<body>.*)", re.ASCII)
-_SED_SWITCHES = frozenset({"-n", "-E", "-r", "-nE", "-nr", "-En", "-u", "--quiet", "--silent"})
-
 
 def program(name: str) -> str:
     """The name programs are known by: no directory, no version, small letters (file systems may
@@ -108,22 +71,16 @@ def hides(argv: Sequence[str]) -> str:
     rest = argv[1:]
     if not exact or argv[0].startswith("-"):
         return "has an unusual command name"
-    if argv[0] in _CHANGES_SHELL:
+    if argv[0] in CHANGES_SHELL:
         return f"changes the shell (`{argv[0]}`)"
-    if name in _SHELLS or exact in _SHELLS:
-        return f"runs a shell (`{name}`)"
-    if name in _RUNNERS or exact in _RUNNERS:
-        return f"can run other commands (`{name}`)"
-    if name in _INTERPRETERS:
+    if why := runs_others(name, exact, rest):
+        return why
+    if name in INTERPRETERS:
         return _interpreted(name, rest)
     if name == "git":
         return _git(rest)
     if name in ("sed", "gsed", "ssed"):
-        return _sed(rest)
-    options = _OPTIONS.get(exact) or _OPTIONS.get(name)
-    for word in rest if options else ():
-        if options is not None and options.match(word):
-            return f"can run other commands or write unseen (`{name} {word[:40]}`)"
+        return readers.sed(rest)
     return ""
 
 
@@ -169,9 +126,12 @@ def _after_run(rest: Sequence[str]) -> int | None:
     """`uv run pytest`; any other subcommand runs nothing that is named here."""
     if rest[:1] in (["run"], ["exec"]):
         return 1
-    return len(rest) + 1 if rest[:1] and not rest[0].startswith("-") else None
+    known = rest[:1] and not rest[0].startswith("-") and rest[0] not in _HOSTS
+    return len(rest) + 1 if known else None
 
 
+_HOSTS = names("console env open plugin self shell tool x")
+"""Subcommands of these that run or hold programs in further ways."""
 _NEVER = r"(?!)"
 _WRAPPERS: Mapping[str, Callable[[Sequence[str]], int | None]] = {
     "time": lambda rest: _skip(rest, "-p", _NEVER),
@@ -184,12 +144,8 @@ _WRAPPERS: Mapping[str, Callable[[Sequence[str]], int | None]] = {
 }
 
 
-def is_wrapper(argv: Sequence[str]) -> bool:
-    return program(argv[0]) in _WRAPPERS
-
-
-def is_interpreter(argv: Sequence[str]) -> bool:
-    return program(argv[0]) in _INTERPRETERS
+def is_wrapper(name: str) -> bool:
+    return name in _WRAPPERS
 
 
 def _interpreted(name: str, rest: Sequence[str]) -> str:
@@ -198,12 +154,14 @@ def _interpreted(name: str, rest: Sequence[str]) -> str:
     python = name in ("python", "pypy")
     for word in rest:
         if python and word == "-m" and rest[-1] != "-m":
-            return ""
+            module = rest[list(rest).index("-m") + 1]
+            return f"may give `{module}` code to run" if module in _MODULES else ""
         if word.startswith("-"):
             if python and word in _HARMLESS:
                 continue
             return f"may give `{name}` code to run (`{word[:40]}`)"
-        if word in ("", "eval", "repl", "exec", "x") or word.startswith(("/dev/", "/proc/")):
+        taken = word in ("", "eval", "repl", "exec", "x", "create", "init")
+        if taken or word.startswith(("/dev/", "/proc/")) or any("://" in one for one in rest[:3]):
             return f"may give `{name}` code to run (`{word[:40]}`)"
         return ""
     return f"lets `{name}` read code from its input"
@@ -222,14 +180,38 @@ def _git(rest: Sequence[str]) -> str:
             return f"may make git run a program or write a file (`{word[:40]}`)"
     if runs == ".*":
         return f"may make git run a program (`git {words[0]}`)"
-    return ""
+    return _sets(words[1:]) if list(words[:1]) == ["config"] else ""
 
 
-def shows_changes(argv: Sequence[str]) -> bool:
-    """Whether this command of git shows the text of whatever files changed, besides what its name
-    says: `git log -p`, `git status -v`."""
-    if not argv or program(argv[0]) != "git":
-        return False
+def _sets(words: Sequence[str]) -> str:
+    """Why `git config` may set what later commands of git run."""
+    said = [word for word in words if not word.startswith("-")]
+    if said[:1] == ["set"]:
+        said = said[1:]
+    reads = said[:1] in (["get"], ["list"]) or any(word.startswith("--get") for word in words)
+    if any(word in ("-e", "--edit", "edit") for word in words):
+        return "opens an editor"
+    if reads or len(said) < 2 or _SETTINGS.fullmatch(said[0].lower()):
+        return ""
+    return f"may make git run a program later (`{said[0][:40]}`)"
+
+
+def besides(argv: Sequence[str]) -> tuple[str, ...]:
+    """What this command does besides what its name says, as the words of another; () for nothing.
+    `git log -p` and `git status -v` are also `git diff`: they show the text of whatever changed."""
+    name = program(argv[0])
+    if name != "git":
+        return readers.besides(name, argv[1:])
+    return ("git", "diff") if _shows_changes(argv) else ()
+
+
+def text_at(argv: Sequence[str]) -> int | None:
+    """Which word is no name of a file, though it may look like one: `/x/p` in `sed -n /x/p f`."""
+    at = readers.text_at(program(argv[0]), argv[1:])
+    return None if at is None else at + 1
+
+
+def _shows_changes(argv: Sequence[str]) -> bool:
     at = 1
     while at < len(argv) and argv[at].startswith("-"):
         at += 1
@@ -242,65 +224,3 @@ def shows_changes(argv: Sequence[str]) -> bool:
             return any(re.match(r"-[a-zA-Z]*v|--v", option) for option in options)
         case _:
             return False
-
-
-def _sed(rest: Sequence[str]) -> str:
-    """Plain is: quiet and regex switches, one script that prints, deletes, stops or replaces."""
-    at = 0
-    while at < len(rest) and rest[at] in _SED_SWITCHES:
-        at += 1
-    if at < len(rest) and rest[at] == "-e":
-        at += 1
-    if at >= len(rest) or any(word.startswith("-") for word in rest[at:]):
-        return "gives sed options that may write or run something"
-    match = _SED_PLAIN.fullmatch(rest[at])
-    if match is None or (match["body"] is not None and not _replaces(match[1], match["body"])):
-        return "gives sed a script that may write or run something"
-    return ""
-
-
-def _replaces(delimiter: str, body: str) -> bool:
-    """`body` is `regex<d>replacement<d>flags`, without the flags that write (`w`) or run (`e`)."""
-    piece = rf"(?:\\[^\n]|[^\\\n{re.escape(delimiter)}])*"
-    d = re.escape(delimiter)
-    return re.fullmatch(rf"{piece}{d}{piece}{d}[gpIi0-9]*", body) is not None
-
-
-_REMEMBERED: Mapping[str, frozenset[str]] = {
-    program: _names(words)
-    for programs, words in {
-        "git": """add blame branch checkout cherry-pick commit describe fetch ls-files merge mv
-            restore rm shortlog stash status switch tag""",
-        "npm pnpm yarn bun": "audit build ci install lint ls outdated run start test why",
-        "cargo": "build bench check clippy doc fmt run test tree update",
-        "pip": "check download freeze install list show",
-        "uv": "lock pip sync tree",
-        "go": "build doc fmt list mod test vet",
-        "docker podman": "build images inspect logs ps pull stop",
-        "kubectl": "describe get logs",
-        "terraform": "fmt plan validate",
-        "gh": "issue pr release repo",
-        "dotnet": "build restore test",
-        "mix": "compile deps format test",
-        "gradle gradlew mvn": "build clean compile package test verify",
-    }.items()
-    for program in programs.split()
-}
-_THREE_WORDS = frozenset({"run", "mod", "pip", "issue", "pr", "release", "repo", "stash", "deps"})
-"""Subcommands that have subcommands, or name a script."""
-
-
-def remembered_words(argv: Sequence[str]) -> int:
-    """How many leading words name one kind of work, so that a person may allow all of it at once
-    (`git commit`, `npm run build`, `make test`); 0 when only the exact command should be allowed.
-    Left out are subcommands that run whatever they are told to (`docker run`, `git rebase -x`)."""
-    name = program(argv[0]) if argv else ""
-    if not name or "/" in argv[0] or len(argv) < 2 or argv[1].startswith("-"):
-        return 0
-    if name == "make":
-        return 2 if re.fullmatch(r"[\w.-]+", argv[1]) else 0
-    if argv[1] not in _REMEMBERED.get(name, ()):
-        return 0
-    if argv[1] not in _THREE_WORDS or name == "cargo":
-        return 2
-    return 3 if len(argv) > 2 and not argv[2].startswith("-") else 0

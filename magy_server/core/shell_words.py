@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from magy_server.core.harmless import INVISIBLE
+
 BLANK = " \t"
 META = " \t\n|&;()<>"
 _REDIRECT = re.compile(r"&>>|&>|>>|>\||>&|<&|<>|<<<|<<-|<<|<|>")
@@ -15,8 +17,6 @@ _OPERATOR = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]|\{[A-Za-z_][A-Za-z0-9_]*\})")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+?=|\[)")
 _PATTERN = re.compile(r"[*?]|\[.*\]", re.DOTALL)
-_INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters that show as nothing; `str.isprintable` finds all other invisible characters."""
 
 
 class Unclear(Exception):
@@ -56,7 +56,7 @@ def unusual(text: str) -> str | None:
     for char in text:
         if char in "\t\n":
             continue
-        if not char.isprintable() or char in _INVISIBLE:
+        if not char.isprintable() or char in INVISIBLE:
             return f"holds the invisible or control character U+{ord(char):04X}"
     return None
 

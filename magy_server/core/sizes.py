@@ -18,7 +18,7 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.ports import ModelRequest, Picture, ToolOutput
+from magy_server.core.ports import ModelRequest, Picture, ToolOutput, ToolSchema
 
 BYTES = 3
 PICTURE = 6_000
@@ -39,11 +39,35 @@ def size(item: object) -> int:
     return 0
 
 
+def least(request: ModelRequest) -> int:
+    """Tokens that a prompt has at least: no tokenizer takes more than five characters for one, over
+    the length of a prompt. Pictures are not counted."""
+    return _characters(request) // 5
+
+
+def about(request: ModelRequest) -> int:
+    """Tokens that a prompt has, roughly."""
+    return _characters(request) // 4
+
+
+def _characters(request: ModelRequest) -> int:
+    count = sum(map(len, request.system)) + sum(map(characters, request.tools))
+    for message in request.messages:
+        for part in message.parts:
+            count += len(part.text) if isinstance(part, ToolOutput | Text) else _part(part)
+    return count
+
+
+def characters(tool: ToolSchema) -> int:
+    """Of what the model is told of a tool."""
+    return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+
+
 def bound(request: ModelRequest) -> int:
     """Tokens that a prompt has at most, in any language: tokenizers take three bytes or more for
     one, as good as always."""
     bytes = sum(len(text.encode()) for text in request.system)
-    bytes += sum(len(t.description) + len(json.dumps(t.parameters)) for t in request.tools)
+    bytes += sum(map(characters, request.tools))
     for message in request.messages:
         for part in message.parts:
             if isinstance(part, Picture):

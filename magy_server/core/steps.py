@@ -180,7 +180,16 @@ def _ended_by(state: State, turn: Turn) -> bool:
     return any(call.allowed and not call.open for call in calls)
 
 
+STRAY = (
+    "The model wrote a tool call as text. Magy did not make it: other text stands beside it, or "
+    'the model has no such tool. Prompt again (for example: "Call one of your tools, and write '
+    'nothing else"), or choose a model that is made for tool calls.'
+)
+
+
 def _end(reply: Replied) -> End:
+    if reply.stop == "stray_call":
+        return End("stray_call", STRAY)
     stop: Stop = "end_turn" if reply.stop == "tool_use" else reply.stop
     silent = not any(isinstance(part, Text) and part.text.strip() for part in reply.content)
     return End(stop, "The model ended its turn without a word." if silent else "")

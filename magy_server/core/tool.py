@@ -37,7 +37,8 @@ from magy_server.core.ports import Editor, ToolSchema
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool did. `for_model` should be bounded by the tool; the whole goes into `output`."""
+    """What a tool did. `for_model` should be bounded by the tool; the whole goes into `output`.
+    `ok` False: it did what it was asked, and that failed (a command's exit code, say)."""
 
     for_model: str
     for_user: str = ""
@@ -52,6 +53,7 @@ class Result:
     background: int | None = None
     events: Sequence[Event] = ()
     """Appended together with `Finished`."""
+    ok: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,11 @@ class ToolContext(Protocol):
 
     def emit(self, text: str) -> None:
         """Output so far, for the person watching; may be dropped."""
+        ...
+
+    async def changing(self, paths: Collection[str]) -> None:
+        """Until the end of the call is in the log, nobody decides about these files (canonical
+        absolute paths), nor changes them for the person: what is in them by then has an owner."""
         ...
 
     async def started(

@@ -37,5 +37,7 @@ def _lines(items: Iterable[object]) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
+    """Its lines stand in, so that none of them can look like the beginning of another's words."""
     text = text.strip()
-    return text if len(text) <= EACH else f"{text[:EACH]} [...]"
+    text = text if len(text) <= EACH else f"{text[:EACH]} [...]"
+    return text.replace("\n", "\n  ")

@@ -7,7 +7,7 @@ Update kinds with a leading underscore are Magy's own, as the draft allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from magy_server.core.amounts import STOP, report, stamp, usage
@@ -28,6 +28,7 @@ from magy_server.core.events import (
     Entry,
     Event,
     Exited,
+    Facts,
     FileChange,
     Finished,
     Grant,
@@ -47,6 +48,7 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
+from magy_server.core.harmless import LINE, glance, visible
 
 Update = dict[str, Any]
 
@@ -70,8 +72,8 @@ def updates(entry: Entry, texts: Mapping[Hash, str]) -> list[Update]:
 def shown(event: Event) -> tuple[Hash, ...]:
     """The blobs a person is shown with this event."""
     match event:
-        case Judged(facts=facts) if facts.preview:
-            return (facts.preview,)
+        case Judged(facts=Facts(preview=str(preview))) | Asked(preview=str(preview)):
+            return (preview,)
         case Finished(diff=str(diff)):
             return (diff,)
     return ()
@@ -132,7 +134,7 @@ def _of_call(event: Event, texts: Mapping[Hash, str]) -> Iterable[Update]:
         case Judged():
             yield _judged(event, texts)
         case Asked():
-            yield {"sessionUpdate": "_magy_interaction", "open": interaction(event)}
+            yield {"sessionUpdate": "_magy_interaction", "open": interaction(event, texts)}
             yield {"sessionUpdate": "state_update", "state": "requires_action"}
         case Answered():
             yield {
@@ -172,17 +174,38 @@ def notice(severity: str, title: str, description: str) -> Update:
             "description": description}  # fmt: skip
 
 
-def interaction(asked: Asked) -> dict[str, Any]:
-    """An open question as clients get it, in updates and from `magy/interaction/list`."""
-    always = [_option_for(grant) for grant in asked.remember]
+def progress(text: str) -> Update:
+    """What goes on while nothing of a reply has come yet; the next one, or the reply, replaces it.
+    Never in the log."""
+    return {"sessionUpdate": "_magy_progress", "text": text}
+
+
+def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
+    """An open question as clients get it, in updates and from `magy/interaction/list`. `title`,
+    `rule` and `covers` are each one line to be shown as it is; `content` is all that would run or
+    change, where the title does not say it."""
     return {
         "interactionId": asked.id,
         "kind": "permission",
         "toolCallId": asked.call,
         "title": asked.title,
-        "rule": asked.rule,
-        "remember": always,
+        "rule": glance(asked.rule, LINE),
+        "remember": [_option_for(grant) for grant in asked.remember],
+        "covers": [f"{grant.key} `{glance(grant.pattern, LINE)}`" for grant in asked.remember],
+        "content": ahead(asked.preview, asked.code, texts),
     }
+
+
+def ahead(
+    preview: Hash | None, code: bool, texts: Mapping[Hash, str], paths: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """What a call would run or change, as the content of a call, made to be read."""
+    if preview is None or preview not in texts:
+        return []
+    text = visible(texts[preview])
+    if code:
+        return [{"type": "content", "content": {"type": "text", "text": text}}]
+    return [_diff((), text, paths)]
 
 
 def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
@@ -204,8 +227,8 @@ def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
 
 def _opened(event: Opened, stamp: str) -> Update:
     """Of a child it says whose, and which call spawned it (null: a person did)."""
-    update: Update = {"sessionUpdate": "session_info_update", "title": event.title or None,
-                      "updatedAt": stamp}  # fmt: skip
+    title = glance(event.title, LINE) or None
+    update: Update = {"sessionUpdate": "session_info_update", "title": title, "updatedAt": stamp}
     if event.parent is None:
         return update
     of = {"parentSessionId": event.parent, "toolCallId": event.call or None}
@@ -214,7 +237,8 @@ def _opened(event: Opened, stamp: str) -> Update:
 
 def _configured(event: Configured, stamp: str) -> Iterable[Update]:
     if event.option == "title":
-        yield {"sessionUpdate": "session_info_update", "title": event.value, "updatedAt": stamp}
+        yield {"sessionUpdate": "session_info_update", "title": glance(event.value, LINE),
+               "updatedAt": stamp}  # fmt: skip
     else:
         yield _option(event.option, event.value)
 
@@ -267,7 +291,8 @@ def _compacted(event: Compacted) -> Iterable[Update]:
 
 def _consulted(event: Consulted, stamp: str) -> Iterable[Update]:
     if event.agent == "title":
-        yield {"sessionUpdate": "session_info_update", "title": event.text, "updatedAt": stamp}
+        yield {"sessionUpdate": "session_info_update", "title": glance(event.text, LINE),
+               "updatedAt": stamp}  # fmt: skip
     yield _usage(event, event.agent)
 
 
@@ -310,16 +335,9 @@ def _judged(event: Judged, texts: Mapping[Hash, str]) -> Update:
     }
     if facts.title:
         fields["title"] = facts.title
-    if facts.preview and facts.preview in texts:
-        fields["content"] = [_ahead(facts.code, texts[facts.preview], paths)]
+    if content := ahead(facts.preview, facts.code, texts, paths):
+        fields["content"] = content
     return tool_call(event.call, **fields)
-
-
-def _ahead(code: bool, text: str, paths: list[str]) -> dict[str, Any]:
-    """The preview of a call."""
-    if code:
-        return {"type": "content", "content": {"type": "text", "text": text}}
-    return _diff((), text, paths)
 
 
 def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:
@@ -334,7 +352,7 @@ def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:
                      _meta={"magy": meta})  # fmt: skip
 
 
-def _diff(changes: Iterable[FileChange], patch: str, paths: list[str]) -> dict[str, Any]:
+def _diff(changes: Iterable[FileChange], patch: str, paths: Sequence[str]) -> dict[str, Any]:
     listed = [{"operation": _operation(change), "path": change.path} for change in changes] or [
         {"operation": "modify", "path": path} for path in paths
     ]

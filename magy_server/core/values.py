@@ -98,12 +98,14 @@ Part = Annotated[Text | Thinking | Call, Field(discriminator="type")]
 
 
 class Usage(Value):
-    """Tokens. `input` excludes what was read from or written to the prompt cache."""
+    """Tokens. `input` excludes what was read from or written to the prompt cache. `unreported`: so
+    many requests are not counted, because their provider did not say what they took."""
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    unreported: int = 0
 
     @property
     def total(self) -> int:
@@ -115,6 +117,7 @@ class Usage(Value):
             output=self.output + other.output,
             cache_read=self.cache_read + other.cache_read,
             cache_write=self.cache_write + other.cache_write,
+            unreported=self.unreported + other.unreported,
         )
 
 
@@ -135,6 +138,10 @@ class Resource(Value):
     For files `subject` is the canonical absolute path and `relative` the path below the workspace
     root (None outside). For commands `subject` is the simple command on one line and `argv` its
     words. `opaque` marks a command part that could not be understood: no allow pattern matches it.
+    `globbed` are the indexes of words that the shell replaces by names of files. `written` are the
+    words that the command line has for a command that they stand for (an alias of git): what denies
+    or asks knows both. `place` is the directory that a command runs in, below the workspace root if
+    it is there; "" for the root itself.
     """
 
     kind: Effect
@@ -142,6 +149,9 @@ class Resource(Value):
     relative: str | None = None
     argv: tuple[str, ...] = ()
     opaque: bool = False
+    globbed: tuple[int, ...] = ()
+    written: tuple[str, ...] = ()
+    place: str = ""
     exists: bool = True
 
 

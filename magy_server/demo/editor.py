@@ -122,8 +122,10 @@ class Editor:
             result = self._apply(message["params"]["edit"]["documentChanges"])
         elif message["method"] == "magy/editor/save":
             uri = message["params"]["uri"]
-            self.save(Path(uri.removeprefix("file://")))
-            result = {"saved": True}
+            same = self.documents[uri][0] == message["params"]["version"]
+            if same:
+                self.save(Path(uri.removeprefix("file://")))
+            result = {"saved": same}
         self._send({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
     def _apply(self, changes: list[Params]) -> Params:

@@ -9,11 +9,15 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from magy_server.core.secrets import Secrets
+from magy_server.core.variables import names_key
 from magy_server.doctor import (
     database,
     editors,
     installation,
+    keys,
     models,
     programs,
     settings,
@@ -35,6 +39,7 @@ CHECKS: Sequence[Check] = (
     Check("agents", settings.agents),
     Check("programs", programs.check, 20),
     Check("models", models.check, 30),
+    Check("keys", keys.check),
     Check("editors", editors.check, 20),
     Check("terminal", terminal.check),
 )
@@ -43,10 +48,7 @@ CHECKS: Sequence[Check] = (
 def main(*, as_json: bool) -> int:
     """Examines this installation and the current directory, and prints what was found. Returns the
     exit code: 0 when there is no problem, 1 when there is one."""
-    try:
-        return asyncio.run(_main(as_json))
-    except KeyboardInterrupt:
-        return 130
+    return asyncio.run(_main(as_json))
 
 
 async def _main(as_json: bool) -> int:
@@ -99,7 +101,20 @@ async def _examine(
     for task, check in tasks.items():
         error = task.exception()
         findings += task.result() if error is None else [_failed(check, error)]
+    findings = _without_keys(findings, around)
     return findings, any(isinstance(task.exception(), TimeoutError) for task in tasks)
+
+
+def _without_keys(findings: Sequence[Finding], around: Around) -> list[Finding]:
+    """A program or an endpoint that was asked may have said one."""
+    secrets = Secrets(
+        value
+        for name, value in around.environ.items()
+        if names_key(name) and not value.startswith("/")
+    )
+    return [
+        replace(one, what=secrets.clean(one.what), mend=secrets.clean(one.mend)) for one in findings
+    ]
 
 
 async def _limited(check: Check, around: Around) -> list[Finding]:

@@ -19,7 +19,7 @@ SECONDS = 20.0
 """How long the look through all of it may take."""
 LARGE_LOG = 256 * 2**20
 _STEPS = 10_000
-"""Of SQLite's machine between two looks at the clock."""
+"""SQLite runs so many steps of its virtual machine between two looks at the clock."""
 
 
 async def check(around: Around) -> list[Finding]:

@@ -8,16 +8,19 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from magy_server import __version__
 from magy_server.core.harmless import one_line
+from magy_server.core.secrets import Secrets
+from magy_server.core.variables import names_key
 from magy_server.doctor.finding import Around, Finding
 from magy_server.engine.audit import SECRET
 
 DEPTH, ENTRIES, TEXT, WHOLE = 6, 100, 2_000, 60_000
-"""Of what an editor says of itself: levels, entries of one object, characters of one text, and
-characters of the whole."""
+"""Limits on what an editor reports about itself: levels, entries of one object, characters of one
+text, characters of the whole."""
 NAME = 200
 """Characters of a name."""
 _SECRET_NAME = re.compile(
@@ -46,7 +49,9 @@ class Redaction:
         values = {
             value
             for name, value in environ.items()
-            if _SECRET_NAME.search(name) and len(value) >= 8 and not value.startswith("/")
+            if (_SECRET_NAME.search(name) or names_key(name))
+            and len(value) >= 8
+            and not value.startswith("/")
         }
         return cls(environ.get("HOME", "").rstrip("/"), frozenset(values))
 
@@ -54,6 +59,7 @@ class Redaction:
         """Cut to `most` characters, but never within what has to go."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             text = re.sub(re.escape(secret), _GONE, text, flags=re.IGNORECASE)
+        text = known(self.secrets).clean(text)
         long = most is not None and len(text) > 2 * most
         if long:  # bounds what is looked at; the beginning of a secret looks like one, too
             text = text[: 2 * (most or 0)]
@@ -96,6 +102,12 @@ class Redaction:
 
     def finding(self, one: Finding) -> Finding:
         return replace(one, what=self.text(one.what), mend=self.text(one.mend))
+
+
+@cache
+def known(secrets: frozenset[str]) -> Secrets:
+    """The same texts, also where they are encoded."""
+    return Secrets(secrets)
 
 
 def _names_secret(text: str) -> bool:

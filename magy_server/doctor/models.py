@@ -77,7 +77,8 @@ async def _look(
         mend = "Check the network, a proxy in between, and the base URL."
         return Finding("models", "problem" if used else "warning", what, mend)
     except MagyError as error:
-        return _refused(one, error, used=used, idle=local and not own)
+        keyed = bool(providers.key(one))
+        return _refused(one, error, used=used, idle=local and not own, keyed=keyed)
     return _listed(one, names, model if used else "")
 
 
@@ -89,16 +90,22 @@ def _stopped(one: ProviderSettings, *, used: bool) -> Finding:
     return Finding("models", "problem" if used else "warning", what, mend)
 
 
-def _refused(one: ProviderSettings, error: MagyError, *, used: bool, idle: bool) -> Finding | None:
+def _refused(
+    one: ProviderSettings, error: MagyError, *, used: bool, idle: bool, keyed: bool
+) -> Finding | None:
     fault = getattr(error, "fault", "")
     what, mend = _parted(error)
-    if fault == "auth" and one.api_key_env:
+    if fault == "auth" and one.api_key_env and keyed:
         what = f"{one.name} does not accept the key in {one.api_key_env}: {what}"
         mend = f"Put a key of {one.name} that is right and not expired into {one.api_key_env}."
         return Finding("models", "problem", what, mend)
     if idle and not used:
         return None  # something else lives at the port where a model server might
     status: Status = "problem" if used else "warning"
+    if fault == "auth" and one.api_key_env:
+        what = f"{one.name} wants a key, and {one.api_key_env} is not set: {what}"
+        mend = f"Set {one.api_key_env} where Magy is started, or take {one.name} out of magy.toml."
+        return Finding("models", status, what, mend)
     return Finding("models", status, f"{one.name} cannot be used: {what}", mend)
 
 

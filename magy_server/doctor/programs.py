@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from magy_server.core.variables import passes
 from magy_server.doctor.finding import Around, Finding
 
 GIT = (2, 25)
@@ -32,7 +33,7 @@ async def outcome(command: Sequence[str], around: Around) -> tuple[int | None, s
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=around.root,
-            env=dict(around.environ),
+            env={name: value for name, value in around.environ.items() if passes(name)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -42,13 +42,18 @@ def show(findings: Sequence[Finding], out: TextIO) -> None:
             topic = one.topic
             print(f"\n{_painted(topic, '1', coloured)}", file=out)
         mark = _painted(marks[one.status], _COLOURS[one.status], coloured)
-        first, *rest = textwrap.wrap(one_line(one.what), width - 4) or [""]
+        first, *rest = _wrapped(one.what, width - 4) or [""]
         print(f"  {mark} {first}", *(f"    {line}" for line in rest), sep="\n", file=out)
         if one.mend:
-            mend = textwrap.wrap(one_line(one.mend), width - 5 - len(arrow))
+            mend = _wrapped(one.mend, width - 5 - len(arrow))
             indent = " " * (len(arrow) + 5)
             print(f"    {arrow} {mend[0]}", *(indent + x for x in mend[1:]), sep="\n", file=out)
     print(f"\n{_painted(_sum(findings), '1', coloured)}", file=out)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Paths, options and names are broken nowhere: they are there to be copied."""
+    return textwrap.wrap(one_line(text), width, break_on_hyphens=False, break_long_words=False)
 
 
 def _sum(findings: Sequence[Finding]) -> str:

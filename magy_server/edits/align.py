@@ -17,6 +17,8 @@ from magy_server.edits.words import likeness, slipped
 
 ALIKE = 0.6
 """A line less alike than this is another line."""
+EXTENDED, BEGUN = 0.7, 0.9
+"""How alike a line is that holds all of it, at least; and that begins with it."""
 WORTH = 0.8
 """What a line that is nearly the same counts beside the same."""
 COMMON = 60
@@ -49,6 +51,14 @@ class Aligned:
     """The lines of the file between them, empty ones aside."""
     total: float
     """The weight of all lines."""
+    solid: int
+    """How many lines of `old` are not empty."""
+
+    @property
+    def faults(self) -> int:
+        """How far it is from what was quoted, in half lines: two for a line that differs, is not
+        there or stands between; one for a slip."""
+        return 2 * (self.solid - len(self.equal) + self.extra) - len(self.slips)
 
     @property
     def firm(self) -> float:
@@ -128,7 +138,7 @@ def _starts(file: Lines, old: _Old) -> list[int]:
     }
     chosen: list[int] = []
     for at in sorted(near, key=lambda at: (-near[at], at)):
-        if all(abs(at - other) > 2 for other in chosen):
+        if all(abs(at - other) > min(2, len(old.keys) - 1) for other in chosen):
             chosen.append(at)
         if len(chosen) == PLACES:
             break
@@ -147,6 +157,8 @@ def _align(source: Source, file: Lines, old: _Old, first: int, last: int) -> Ali
                 gain[i][j] = old.weights[i]
             elif old.weights[i] > 0.5:
                 alike = likeness(line, source.lines[file.numbers[first + j]])
+                if key in other:  # and something more, as a comment behind it
+                    alike = max(alike, BEGUN if other.startswith(key) else EXTENDED)
                 if alike >= ALIKE:
                     gain[i][j] = old.weights[i] * WORTH * (alike - ALIKE) / (1 - ALIKE)
     at = _path(gain, old.weights, columns)
@@ -164,7 +176,8 @@ def _align(source: Source, file: Lines, old: _Old, first: int, last: int) -> Ali
     span = max(at.values()) - min(at.values()) + 1
     extra = span - len(at)
     gains = {old.numbers[i]: gain[i][j] for i, j in at.items()}
-    return Aligned(lines, equal, slips, score - EXTRA * extra, gains, extra, sum(old.weights))
+    total = sum(old.weights)
+    return Aligned(lines, equal, slips, score - EXTRA * extra, gains, extra, total, rows)
 
 
 def _path(gain: list[list[float]], weights: Sequence[float], columns: int) -> dict[int, int]:

@@ -4,16 +4,21 @@ decide leaves all of them, and the hunk is refused."""
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magy_server.edits.keys import fold, indentation, squeeze
 from magy_server.edits.model import Hunk, TextChange
+from magy_server.edits.siblings import defined
 from magy_server.edits.source import Source
 from magy_server.edits.splice import Match
+from magy_server.edits.words import slipped
 
 WINDOW = 200
 """Lines that a place may be away from the line a hunk names."""
+_SIGNS = re.compile(r"[^\w\s'.,-]|\w\.\w|[^\W_]_[^\W_]|[a-z][A-Z]")
+"""What prose does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +36,39 @@ class Site:
 
 def below_anchors(source: Source, sites: Sequence[Site], anchors: Sequence[str]) -> list[Site]:
     """Those below the anchors: in the block that the last one begins if there are any, else
-    anywhere below it. All of them, if no line is like the anchors."""
+    anywhere below it, but not in a block that another definition begins. None, if no line is like
+    the anchors; all, if these are no lines of a file, but words about it."""
     heads = anchor_lines(source, anchors)
     if not heads:
-        return list(sites)
+        return list(sites) if is_prose(anchors[-1]) else []
     ends = [(head, block_end(source, head)) for head in heads]
     inside = [site for site in sites if any(head <= site.first < end for head, end in ends)]
-    return inside or [site for site in sites if any(site.first > head for head in heads)]
+    return inside or [
+        site
+        for site in sites
+        if any(site.first > head and not _elsewhere(source, site, head) for head in heads)
+    ]
+
+
+def _elsewhere(source: Source, site: Site, head: int) -> bool:
+    """`head` defines something, and `site` is in the block of something else on its level."""
+    if not defined(source.lines[head]):
+        return False
+    level = _depth(source.lines[head])
+    within = source.lines[site.first : site.last]
+    least = min((_depth(line) for line in within if line.strip()), default=0)
+    for n in range(site.first - 1, head, -1):
+        line = source.lines[n]
+        if line.strip() and _depth(line) < least:
+            least = _depth(line)
+            if least <= level and defined(line):
+                return True
+    return False
+
+
+def is_prose(anchor: str) -> bool:
+    """Several plain words: a remark about the place rather than a line of it."""
+    return len(anchor.split()) > 1 and not _SIGNS.search(anchor) and not defined(anchor)
 
 
 def anchor_lines(source: Source, anchors: Sequence[str]) -> list[int]:
@@ -53,7 +84,8 @@ def anchor_lines(source: Source, anchors: Sequence[str]) -> list[int]:
 
 
 def _like(source: Source, anchor: str) -> list[int]:
-    """The lines that are `anchor`, else those that begin with it, else those that hold it."""
+    """The lines that are `anchor`, else those that begin with it, else those that hold it, else
+    those that define what it defines or are the same but for a slip."""
     wanted = squeeze(anchor)
     if not wanted:
         return []
@@ -63,7 +95,19 @@ def _like(source: Source, anchor: str) -> list[int]:
     keys = source.form("spacing").keys
     starting = [n for n, key in enumerate(keys) if key.startswith(wanted)]
     bare = fold(anchor).strip()
-    return starting or [n for n, line in enumerate(source.lines) if bare in fold(line)]
+    return (
+        starting
+        or [n for n, line in enumerate(source.lines) if bare in fold(line)]
+        or _same_name(source, anchor)
+        or [n for n, line in enumerate(source.lines) if slipped(anchor, line)]
+    )
+
+
+def _same_name(source: Source, anchor: str) -> list[int]:
+    name = defined(anchor)
+    if not name:
+        return []
+    return [n for n, line in enumerate(source.lines) if name in line and defined(line) == name]
 
 
 def block_end(source: Source, head: int) -> int:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from magy_server.edits.model import Hunk
 from magy_server.edits.text import plain
 
-_NUMBER = re.compile(r"[ \t]*L?(\d{1,7})([ ]?[|│→:]|\t|(?=\s*$))")
+_NUMBER = re.compile(r"[ \t]*L?(\d{1,7})([ ]?(?:[|│┃¦→⇥:\-]|->)|\t|(?=[ ])|$)")
+_PADDING = 8
+"""Blanks at most that may stand between a number and its line."""
+_LOOKED = 50
+"""Lines of the text that are compared with one that has a number."""
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _ELISION = re.compile(
     r"\s*(?:(?:#|//|--|;+|%|/\*|<!--|\{/\*)\s*)?(?:\.{3,}|…)(?:.{0,60}(?:\.{3,}|…))?"
@@ -47,9 +52,13 @@ def _cut(text: str) -> tuple[str, ...]:
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
-def cleaned(wanted: Wanted) -> Wanted:
+Alike = Callable[[str], Iterable[str]]
+"""The lines of the text that are like this one, white space aside."""
+
+
+def cleaned(wanted: Wanted, alike: Alike) -> Wanted:
     """Without a code fence around it and line numbers before it; itself if it has neither."""
-    return _without_numbers(_without_fence(wanted))
+    return _without_numbers(_without_fence(wanted), alike)
 
 
 def _without_fence(wanted: Wanted) -> Wanted:
@@ -69,33 +78,103 @@ def _inside_fence(lines: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(lines[1:-1])
 
 
-def _without_numbers(wanted: Wanted) -> Wanted:
-    found = [_NUMBER.match(line) for line in wanted.old]
-    numbers = [int(one.group(1)) for one in found if one is not None]
-    if len(numbers) < len(wanted.old) or not numbers:
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The numbers before the lines: the sign behind them, and the first."""
+
+    marks: frozenset[str]
+    first: int
+
+    @property
+    def sure(self) -> bool:
+        """Numbers with blanks or dashes behind them begin lines of many kinds."""
+        return not self.marks <= {"", "-"}
+
+
+def _without_numbers(wanted: Wanted, alike: Alike) -> Wanted:
+    numbers = _numbers(wanted.old)
+    if numbers is None:
         return wanted
-    if any(after != before + 1 for before, after in itertools.pairwise(numbers)):
+    rest = [_unnumbered(line, numbers.marks) for line in wanted.old]
+    pad = _pad(rest, alike, numbers.sure)
+    if pad is None:
         return wanted
-    marks = {one.group(2) for one in found if one is not None and one.group(2)}
-    if len(marks) != 1:
-        return wanted
-    mark = marks.pop()
-    rest = [line[one.end() :] for line, one in zip(wanted.old, found, strict=True) if one]
-    pad = " " if mark[-1] in "|│:" and all(line[:1] in ("", " ") for line in rest) else ""
     return replace(
         wanted,
-        old=tuple(line.removeprefix(pad) for line in rest),
-        new=tuple(_unnumbered(line, mark, pad) for line in wanted.new),
+        old=tuple(_unpadded(line, pad) for line in rest),
+        new=_new_without(wanted.new, numbers.marks, pad),
         note="the line numbers in it were left out",
-        line=wanted.line or numbers[0],
+        line=wanted.line or numbers.first,
     )
 
 
-def _unnumbered(line: str, mark: str, pad: str) -> str:
+def _pad(rest: Sequence[str], alike: Alike, sure: bool) -> int | None:
+    """How many blanks behind the numbers are not of the lines: `3| x` is ` x` where numbers are
+    glued to their lines, and `x` where they are not. Only the lines that are there tell. None:
+    these are no numbers of lines."""
+    filled = [line.rstrip() for line in rest if line.strip()]
+    margin = min(_PADDING, min(map(_blanks, filled), default=0))
+    votes: Counter[int] = Counter()
+    for line in filled:
+        found = (there.rstrip() for there in itertools.islice(alike(line), _LOOKED))
+        votes.update({len(line) - len(there) for there in found if line.endswith(there)})
+    likely = min(1, margin) if sure else 0
+    best = max(range(margin + 1), key=lambda pad: (votes[pad], pad == likely, -pad))
+    return best if sure or votes[best] == len(filled) else None
+
+
+def _numbers(lines: Sequence[str]) -> _Numbers | None:
+    """One before each line, in order; an empty line may be without, and `...` stands for any number
+    of them."""
+    marks: set[str] = set()
+    first = due = None
+    for line in lines:
+        found = _NUMBER.match(line)
+        if found is None:
+            if line.strip() and not is_elision(line):
+                return None
+            due = due + 1 if due is not None and not line.strip() else None
+            continue
+        number = int(found[1])
+        if due is not None and number != due:
+            return None
+        due = number + 1
+        if first is None:
+            first = number
+        if line[found.end() :].strip() or found[2]:
+            marks.add(found[2])
+    if first is None or not marks or (len(marks) > 1 and marks != {":", "-"}):
+        return None
+    if marks <= {"", "-"} and len(lines) < 2:
+        return None
+    return _Numbers(frozenset(marks), first)
+
+
+def _unnumbered(line: str, marks: Set[str]) -> str:
     found = _NUMBER.match(line)
-    if found is None or found.group(2) not in (mark, ""):
+    if found is None or not (found[2] in marks or found.end() == len(line.rstrip())):
         return line
-    return line[found.end() :].removeprefix(pad)
+    return line[found.end() :]
+
+
+def _new_without(lines: Sequence[str], marks: Set[str], pad: int) -> tuple[str, ...]:
+    """Each line may have a number or none; where none has its sign, numbers are what they say."""
+    found = [_NUMBER.match(line) for line in lines]
+    if not any(one and one[2] in marks and one[2] for one in found) and "" not in marks:
+        return tuple(lines)
+    bare = [_unnumbered(line, marks) for line in lines]
+    return tuple(
+        line if line == without else _unpadded(without, pad)
+        for line, without in zip(lines, bare, strict=True)
+    )
+
+
+def _blanks(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _unpadded(line: str, pad: int) -> str:
+    return line[min(pad, _blanks(line)) :]
 
 
 def is_elision(line: str) -> bool:

@@ -4,7 +4,7 @@ hunks leave it; to find out, only the lines around what they changed are looked 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,8 +18,6 @@ from magy_server.edits.text import plain
 
 CHARS = 400_000_000
 """Characters of all the texts together that are made of the text for the hunks of one call."""
-COMPARED = 200_000_000
-"""Characters near changes that are searched for the lines of hunks, in one call."""
 HITS = 200
 """Places near changes that are looked at for one pair of lines."""
 STEPS = 50
@@ -28,21 +26,21 @@ STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A change with lines around it, squeezed: the lines `before` and `after` it are as they were,
-    those between were written by it."""
+    """A change with lines around it, squeezed, without empty ones: the lines `before` and `after`
+    it are as they were, those between were written by it."""
 
     change: TextChange
-    before: str
-    written: str
-    after: str
+    before: list[str]
+    written: list[str]
+    after: list[str]
 
     @property
-    def text(self) -> str:
+    def keys(self) -> list[str]:
         return self.before + self.written + self.after
 
     def speaks(self, start: int, size: int) -> bool:
-        """Whether what is at `start` has something of what was written, or lines in it that were
-        not together before."""
+        """Whether the lines from `start` have something of what was written, or lines in them that
+        were not together before."""
         low = len(self.before)
         high = low + len(self.written)
         end = start + size
@@ -58,10 +56,13 @@ class Earlier:
         """In order."""
         self._new: list[TextChange] = []
         self._windows: list[_Window] = []
+        self._near: dict[str, list[int]] = {}
+        """Which windows have a line, or two lines one after the other, that speak of a change."""
+        self._text = ""
         self._starts: list[int] = []
-        self._near = ""
+        """All windows without their line ends, and where each begins."""
         self._after: Source | None = None
-        self._chars, self._compared = CHARS, COMPARED
+        self._chars = CHARS
 
     def add(self, owner: int, changes: Iterable[TextChange]) -> None:
         for change in changes:
@@ -85,50 +86,72 @@ class Earlier:
             self._after = Source(apply(self.raw, [change for change, _ in self.owned]))
         return self._after
 
-    def may_hold(self, old: Sequence[str]) -> bool:
+    def may_hold(self, old: Sequence[str], whole: bool = True) -> bool:
         """Whether the lines `old`, white space aside, may be where something was changed: False
-        only if they are not."""
+        only if they are not. `whole`: the first and the last are whole lines."""
         keys = [key for key in map(squeeze, old) if key]
         if not keys or not self.owned:
             return False
         self._look()
-        whole = "".join(keys)
-        needles = [a + b for a, b in pairwise(keys)] or keys
-        self._compared -= len(self._near) * len(needles)
-        if self._compared < 0:
-            return True
-        found = dict.fromkeys(window for needle in needles for window in self._hits(needle))
+        if not whole and len(keys) < 4:
+            return self._has_pieces("".join(keys))
+        if not whole:
+            keys = keys[1:-1]
+        found = dict.fromkeys(n for needle in _needles(keys) for n in self._near.get(needle, ()))
         return (len(keys) <= 2 and bool(found)) or any(
-            self._is_at(window, whole, len(keys)) for window in found
+            self._is_at(self._windows[n], keys) for n in found
         )
 
-    def _is_at(self, window: _Window, whole: str, count: int) -> bool:
+    def _is_at(self, window: _Window, keys: list[str]) -> bool:
         n = bisect_left(self.owned, _order((window.change, 0)), key=_order)
         if n == len(self.owned) or self.owned[n][0] != window.change:
             return False  # it has become part of another
-        wide = self._window(n, count)
-        return any(wide.speaks(at, len(whole)) for at in _finds(wide.text, whole))
+        wide = self._window(n, len(keys))
+        there = wide.keys
+        return any(
+            there[at : at + len(keys)] == keys and wide.speaks(at, len(keys))
+            for at in range(len(there) - len(keys) + 1)
+        )
 
-    def _hits(self, needle: str) -> Iterator[_Window]:
-        for at in _finds(self._near, needle):
+    def _has_pieces(self, wanted: str) -> bool:
+        """The same of a few lines of which the first and the last may be pieces."""
+        at = self._text.find(wanted)
+        for _ in range(HITS):
+            if at < 0:
+                return False
             n = bisect_right(self._starts, at) - 1
-            if self._windows[n].speaks(at - self._starts[n], len(needle)):
-                yield self._windows[n]
+            window, start = self._windows[n], at - self._starts[n]
+            low = sum(map(len, window.before))
+            high = low + sum(map(len, window.written))
+            end = start + len(wanted)
+            if (start < high and low < end) if window.written else start < low < end:
+                return True
+            at = self._text.find(wanted, at + 1)
+        return True
 
     def _look(self) -> None:
         """At the lines around the changes that are new."""
-        parts = [self._near]
-        size = len(self._near)
+        parts, size = [self._text], len(self._text)
         for change in self._new:
             n = bisect_left(self.owned, _order((change, 0)), key=_order)
             if n < len(self.owned) and self.owned[n][0] == change:
                 window = self._window(n, 1)
+                keys = window.keys
+                self._enter(window, keys)
                 self._windows.append(window)
                 self._starts.append(size)
-                parts += [window.text, "\n"]
-                size += len(window.text) + 1
-        self._near = "".join(parts)
+                parts += [*keys, "\n"]
+                size += sum(map(len, keys)) + 1
+        self._text = "".join(parts)
         self._new = []
+
+    def _enter(self, window: _Window, keys: list[str]) -> None:
+        for count in (1, 2):
+            for at in range(len(keys) - count + 1):
+                if window.speaks(at, count):
+                    places = self._near.setdefault("\n".join(keys[at : at + count]), [])
+                    if len(places) < HITS:
+                        places.append(len(self._windows))
 
     def _window(self, n: int, least: int) -> _Window:
         """Change number `n` with at least so many lines on either side that hold something."""
@@ -138,9 +161,7 @@ class Earlier:
         head = left[cut:] + plain(change.text)
         whole = line_start(self.raw, change.end) == change.end and head[-1:] in ("", "\n")
         end = 0 if whole else right.find("\n") + 1 or len(right)
-        return _Window(
-            change, squeeze(left[:cut]), squeeze(head + right[:end]), squeeze(right[end:])
-        )
+        return _Window(change, _keys(left[:cut]), _keys(head + right[:end]), _keys(right[end:]))
 
     def _left(self, n: int, least: int) -> str:
         """What comes before change `n`, with the changes before it."""
@@ -185,11 +206,9 @@ def _order(owned: Owned) -> tuple[int, int]:
     return owned[0].start, owned[0].end
 
 
-def _finds(text: str, wanted: str) -> Iterator[int]:
-    """Some of the places of `wanted`."""
-    at = text.find(wanted)
-    for _ in range(HITS):
-        if at < 0:
-            return
-        yield at
-        at = text.find(wanted, at + 1)
+def _keys(text: str) -> list[str]:
+    return [key for key in map(squeeze, text.split("\n")) if key]
+
+
+def _needles(keys: Sequence[str]) -> list[str]:
+    return [f"{a}\n{b}" for a, b in pairwise(keys)] or list(keys)

@@ -66,10 +66,15 @@ def several_alike(source: Source, matches: Sequence[Match]) -> str:
     gone = [n for n, line in enumerate(first.old) if line.strip() and _differs(matches, n)]
     told = "\n".join(_candidate(source, match, gone) for match in matches[:LISTED])
     more = f"\n  and {len(matches) - LISTED} more" if len(matches) > LISTED else ""
-    what = f"`{visible(first.old[gone[0]].strip())}` of old is" if gone else "All of old is"
+    if gone:
+        line = visible(first.old[gone[0]].strip())
+        what = f": `{line}` of old is nowhere with the lines around it"
+        have = "have the rest"
+    else:
+        what, have = " as it was written", "are nearly like it"
     return (
-        f"The old text is not in the file: {what} nowhere with the lines around it. "
-        f"{len(matches)} places have the rest, and nothing tells which one is meant:\n{told}{more}"
+        f"The old text is not in the file{what}. "
+        f"{len(matches)} places {have}, and nothing tells which one is meant:\n{told}{more}"
         "\nIf it is one of them, send the edit again with old copied from there; else read the "
         "file again."
     )
@@ -113,19 +118,22 @@ def collision(other: int, first: int, last: int) -> str:
     )
 
 
-def placeholder(line: str) -> str:
+def placeholder(line: str, whole: bool = False) -> str:
+    """`whole`: of a new text for all of a file."""
+    shorter = "make old and new shorter, so that they hold only what changes."
+    if whole:
+        shorter = "send an edit that has only the lines which change."
     return (
         f"The new text leaves something out: `{visible(line)}`. It would replace the code that it "
-        "stands for. Write the new text in full, or make old and new shorter, so that they hold "
-        "only what changes."
+        f"stands for. Write the new text in full, or {shorter}"
     )
 
 
 def above_anchor(source: Source, spans: Sequence[tuple[int, int]], anchor: str) -> str:
     where = ", ".join(_lines(*span) for span in spans[:LISTED])
     return (
-        f"The old text is at {where}, but not below the anchor `{visible(anchor.strip())}`. Name "
-        "the line above it, or leave the anchor out."
+        f"The old text is at {where}, but not in what the anchor `{visible(anchor.strip())}` "
+        "begins, nor directly below it. Name the line above it, or leave the anchor out."
     )
 
 
@@ -149,6 +157,19 @@ def no_anchor(source: Source, anchors: Sequence[str]) -> str:
     )
     below = f" below `{visible(anchors[missing - 1].strip())}`" if missing else ""
     return f"No line{below} is like the anchor `{visible(anchors[missing].strip())}`."
+
+
+def without_anchor(span: tuple[int, int]) -> str:
+    return (
+        f"The old text is at {_lines(*span)}. If that is the place you mean, name the line above "
+        "it, or leave the anchor out; else read the file again."
+    )
+
+
+SAYS_NOTHING = (
+    "Lines that only close blocks are alike everywhere: include a line above them that says which "
+    "block it is."
+)
 
 
 def no_such_line(line: int, count: int) -> str:
@@ -178,7 +199,7 @@ def not_found(source: Source, wanted: Wanted) -> tuple[str, list[int]]:
     """The message, and the lines that it speaks of, from 1."""
     if not source.text:
         return "The old text is not there: the file is empty. Insert with an empty old text.", []
-    plain = cleaned(wanted)
+    plain = cleaned(wanted, source.alike)
     if not any(line.strip() for line in plain.old):
         return "The old text is only empty lines. Include a line that holds something.", []
     head = "The old text is not in the file."

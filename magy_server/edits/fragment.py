@@ -56,8 +56,8 @@ def _pattern(old: str) -> str:
             parts.append(r"[^\S\n]+" if both_words and before else r"[^\S\n]*")
         parts.append(_sign(token))
         before = ""
-    edge = r"\b" if old[0].isalnum() else ""
-    end = r"\b" if old[-1].isalnum() else ""
+    edge = r"\b" if re.match(r"\w", old[0]) else ""
+    end = r"\b" if re.match(r"\w", old[-1]) else ""
     return f"{edge}{''.join(parts)}{end}"
 
 

@@ -7,10 +7,18 @@ from collections.abc import Sequence
 
 from magy_server.edits.keys import indentation
 
-_LEADS = re.compile(r"\s*(#|//|/\*|\*|--|;|@|\"\"\"|'''|template\b|\[\[?\w)")
+_LEADS = re.compile(
+    r"\s*(#(?!\s*(?:define|undef|include|import|end|else|elif))|//"
+    r"|/\*|\*|--|;|@|\"\"\"|'''|template\b|\[\[?\w)"
+)
 """Comments, decorators and attributes belong to what follows."""
 _CLOSES = re.compile(r"\s*(?:[\])}]|end\b)")
-_WORD = re.compile(r"\s*([\w.#@$]+|\S)")
+_TURNS_BACK = re.compile(
+    r"\W*(?:(?:[\w-]+:?\s+)?(?:on|pop|enable|end|endregion)\W*|\w+-(?:enable|ignore-end)\b.*)"
+)
+"""A remark to a tool that ends what one above it began: `# fmt: on`, `// #endregion`."""
+_REMARK = re.compile(r"\s*(?:#(?![!\[])|//(?![/!])|/\*(?!\*)|--|;)")
+"""A comment that may be of what is above it as well."""
 
 
 def reconciled(
@@ -78,19 +86,20 @@ def _belongs(before: str, content: Sequence[str], after: str) -> str:
     """To which of its neighbours the content is nearer; "" when neither is plainly."""
     above, first = indentation(before), indentation(content[0])
     below, last = indentation(after), indentation(content[-1])
-    if _CLOSES.match(content[0]) or (_CLOSES.match(after) and len(below) < len(last)):
+    if _CLOSES.match(content[0]):
         return "before"
-    if _LEADS.match(content[-1]) and len(last) == len(below):
+    leads = _LEADS.match(content[-1]) and not _LEADS.match(before)
+    if leads and _TURNS_BACK.fullmatch(content[-1]):
+        return "before"
+    if leads and len(content) == 1 and _REMARK.match(content[0]) and _CLOSES.match(before):
+        return ""
+    if leads and len(last) == len(below):
         return "after"
     up, down = abs(_width(first) - _width(above)), abs(_width(last) - _width(below))
     if _opens(before) and _width(first) > _width(above) and down:
         return "before"
-    if up != down:
-        return "before" if up < down else "after"
-    same_up = _word(before) == _word(content[0])
-    same_down = _word(after) == _word(content[-1])
-    if same_up != same_down:
-        return "before" if same_up else "after"
+    if not up and min(_width(first), _width(last)) > _width(below) and not _CLOSES.match(after):
+        return "before"  # the block ends below it; but no empty line stands before what closes it
     return ""
 
 
@@ -100,8 +109,3 @@ def _width(indent: str) -> int:
 
 def _opens(line: str) -> bool:
     return line.rstrip().endswith((":", "{", "(", "[", "=>", "->", " do", " then"))
-
-
-def _word(line: str) -> str:
-    found = _WORD.match(line)
-    return found[1] if found else ""

@@ -4,7 +4,7 @@ in its text and in the file."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from magy_server.edits.keys import indentation
 
@@ -38,28 +38,58 @@ def unit_of(lines: Iterable[str]) -> str:
     return " " * min(usual, default=0)
 
 
+def is_of_file(pairs: Sequence[Pair], new: Sequence[str]) -> bool:
+    """Whether the new text is indented as the file is, though old is not: all of it stands at least
+    where the file has what it replaces, and old does not. Numbers before the lines of old only, or
+    a first line that was cut off its indentation, come to this."""
+    filled = [line for line in new if line.strip()]
+    if not pairs or not filled:
+        return False
+    theirs, mine = (min(side, key=len) for side in zip(*pairs, strict=True))
+    return not theirs.startswith(mine) and all(line.startswith(mine) for line in filled)
+
+
 class Indents:
     """The map from the model's indentation to the file's."""
 
-    def __init__(self, pairs: Sequence[Pair], new: Sequence[str], unit: str) -> None:
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        new: Sequence[str],
+        unit: str,
+        added: Sequence[str] = (),
+        below: Pair | None = None,
+    ) -> None:
         """`pairs` of the lines found, in order, that of the first line of the text first;
-        `new`: the lines to be indented; `unit`: one level in the file."""
+        `new`: the lines to be indented, `added`: those of them that are not in the old text;
+        `unit`: one level in the file; `below`: of a line that opens a block, how the lines added
+        there begin, and those that the file has there."""
         self.unit = unit
         self.theirs = unit_of(new)
         self.first = pairs[0] if pairs else ("", "")
         self.first_only = False
         rest = list(pairs)
+        indents = {indentation(line) for line in added if line.strip()}
         rule = _rule(rest, self.theirs, unit)
-        if rule is None and (written := _as_written(pairs, unit)):
-            rule = written
-            rest = [(a, b) for a, b in pairs if a == b]
+        if len(pairs) == 1 and rule and _absolute(pairs[0], new):
+            rule, rest, self.first_only = _same, [], True
+        elif _lost_a_blank(pairs):
+            rule = _same  # a line to the letter tells that those with a mark are
+            if all(a != b for a, b in pairs):
+                rule = _agreed([_as_written(pairs), _shifted], pairs, indents, unit, least=True)
+            rest = []  # what a line that is quoted became says nothing of one that is added
         elif rule is None and len(pairs) > 1:
-            rule = _rule(rest[1:], self.theirs, unit)
-            if rule is not None:
+            others = _rule(rest[1:], self.theirs, unit)
+            stepped = _stepped(pairs)
+            if others and (others is _same or stepped is None):
+                rule = others
+            else:
+                rule = _agreed(list(filter(None, [stepped, others])), pairs, indents, unit)
+            if rule is not None and rule is others:
                 rest = rest[1:]
                 self.first_only = True
-        elif len(pairs) == 1 and _absolute(pairs[0], new):
-            rule, rest, self.first_only = _same, [], True
+        if below and rule and not self.first_only and rule(below[0]) != below[1]:
+            rule = _stepped([*pairs, below]) or _unknown
         self.rule = rule
         self.table = _table(rest)
         self.changed = any(a != b for a, b in pairs)
@@ -118,6 +148,8 @@ def _absolute(pair: Pair, new: Sequence[str]) -> bool:
     if after is None:
         return False
     fits = len(after) > len(mine) if opens else mine.startswith(after)
+    if opens and any(line.strip() and not line.startswith(mine) for line in new[1:]):
+        return False  # what closes the block again stands at its beginning
     relative = len(after) > len(theirs) if opens else theirs.startswith(after)
     return fits and not (relative and len(after) < len(mine) + 1)
 
@@ -145,19 +177,78 @@ def _rule(pairs: Sequence[Pair], theirs: str, unit: str) -> Rule | None:
     return None
 
 
-def _as_written(pairs: Sequence[Pair], unit: str) -> Rule | None:
-    """Lines that are there to the letter say more than others, which lost a blank at their start
-    as the lines of a patch do. Of the first line alone that is another rule."""
-    exact = {a for a, b in pairs if a == b and a}
-    if not exact or (pairs[0][0] != pairs[0][1] and len({b == a for a, b in pairs[1:]}) < 2):
+def _lost_a_blank(pairs: Sequence[Pair]) -> bool:
+    """Lines of a patch without the blank that marks them have one too few; those that are added
+    have their mark, and are as they should be. In a text that was moved by a blank, they are not.
+    Of the first line alone that is another rule."""
+    lost = [b == f" {a}" for a, b in pairs]
+    return (
+        any(lost)
+        and all(a == b or b == f" {a}" for a, b in pairs)
+        and not (lost[0] and len(lost) > 1 and not any(lost[1:]))
+        and not any("\t" in b for _, b in pairs)
+    )
+
+
+def _as_written(pairs: Sequence[Pair]) -> Rule:
+    """What the file has is meant as it is; what a line with a blank too few has lacks it."""
+    there = {b for _, b in pairs}
+    lost = {a for a, b in pairs if a != b}
+    return lambda indent: f" {indent}" if indent in lost - there else indent
+
+
+def _shifted(indent: str) -> str:
+    """As if all lines lacked a blank."""
+    return f" {indent}"
+
+
+def _stepped(pairs: Sequence[Pair]) -> Rule | None:
+    """Other steps from level to level than the file's: all lines known lie on one line."""
+    widths = dict.fromkeys((len(a), len(b)) for a, b in pairs)
+    if len(widths) < 2 or any("\t" in a + b for a, b in pairs):
         return None
-    tabs = "\t" in unit or any("\t" in a + b for a, b in pairs)
-    return lambda indent: indent if indent in exact or not tabs else None
+    (low, base), (high, top) = min(widths), max(widths)
+    if high == low or top <= base:
+        return None
+    rise, run = top - base, high - low
+    if any((b - base) * run != (a - low) * rise for a, b in widths):
+        return None
+
+    def rule(indent: str) -> str | None:
+        more, rest = divmod((len(indent) - low) * rise, run)
+        return None if rest or base + more < 0 else " " * (base + more)
+
+    return rule
 
 
-def _on_grid(unit: str) -> Rule:
-    """One blank more, but not for what is a whole number of levels as it is."""
-    return lambda indent: indent if len(indent) % len(unit) == 0 else f" {indent}"
+def _agreed(
+    rules: Sequence[Rule],
+    pairs: Sequence[Pair],
+    indents: Collection[str],
+    unit: str,
+    least: bool = False,
+) -> Rule | None:
+    """The first of the `rules` that put all of `indents` (or the `least` of them) at levels of the
+    file, if all of those put them at the same; else one that knows none."""
+    there = {_columns_of(b) for _, b in pairs}
+    fit: dict[tuple[str, ...], Rule] = {}
+    for rule in rules:
+        found = [rule(indent) for indent in sorted(indents, key=len)]
+        known = tuple(one for one in found if one is not None)
+        if len(known) == len(found) and all(
+            _columns_of(one) in there or (unit and _columns_of(one) % _columns_of(unit) == 0)
+            for one in known[: 1 if least else None]
+        ):
+            fit.setdefault(known, rule)
+    return next(iter(fit.values())) if len(fit) == 1 else _unknown
+
+
+def _columns_of(indent: str) -> int:
+    return len(indent.expandtabs(4))
+
+
+def _unknown(_: str) -> None:
+    return None
 
 
 def _rules(pairs: Sequence[Pair], theirs: str, unit: str) -> Iterable[Rule]:
@@ -166,8 +257,6 @@ def _rules(pairs: Sequence[Pair], theirs: str, unit: str) -> Iterable[Rule]:
     if not (flat and foreign):
         yield _same
     a, b = pairs[0]
-    if b == f" {a}" and len(unit) > 1 and all(len(b) % len(unit) == 0 for _, b in pairs):
-        yield _on_grid(unit)
     if b.endswith(a):
         more = b[: len(b) - len(a)]
         yield lambda indent: more + indent

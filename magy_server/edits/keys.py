@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 LEAD = re.compile(r"\s*")
 """The indentation of a line: what `str.strip` takes off, no-break spaces too."""
@@ -59,6 +59,14 @@ ASCII_FORMS: dict[str, Form] = {
 def indentation(line: str) -> str:
     found = LEAD.match(line)
     return found.group() if found else ""
+
+
+_CLOSES = re.compile(r"(?:[\])}>;,*/`'\"]*|(?:end|fi|done|esac|od)[\])};,]*|</[\w.:-]*>)")
+
+
+def only_closers(lines: Iterable[str]) -> bool:
+    """These lines do nothing but close blocks: they are alike everywhere."""
+    return all(_CLOSES.fullmatch(squeeze(line)) for line in lines)
 
 
 def weight(key: str) -> float:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from magy_server.edits.align import Aligned, alignments, with_empty
+from magy_server.edits.align import COMMON, Aligned, alignments, with_empty
 from magy_server.edits.clean import Wanted, cleaned, is_elision, unescaped
+from magy_server.edits.cut import completed
 from magy_server.edits.diff import blocks
 from magy_server.edits.elision import elided
 from magy_server.edits.keys import FORMS, squeeze, weight
+from magy_server.edits.rivals import rivals
 from magy_server.edits.siblings import names_another
 from magy_server.edits.source import Source
 from magy_server.edits.splice import Match
@@ -27,19 +29,21 @@ LOOSE = ("indentation", "spacing", "empty lines")
 def locate(source: Source, wanted: Wanted) -> list[Match]:
     """The places of the first tier that has any; not those where every character is as written,
     which are found by simpler means."""
-    plain = cleaned(wanted)
+    plain = cleaned(wanted, source.alike)
     found = next(filter(None, _ladder(source, plain)), [])
-    if found and found[0].tier in LOOSE and _rather_elsewhere(source, plain, found):
-        return []
-    if found and found[0].tier in LOOSE:
+    if not found or found[0].tier not in (*LOOSE, "resembling"):
+        return found
+    if found[0].tier in LOOSE:
+        if _rather_elsewhere(source, plain, found):
+            return []
         # a block that is like the one quoted in another way is as good
-        covered = {n for match in found for n in range(*match.span)}
-        found = found + [
-            match
-            for match in without_empty(source, plain)
-            if covered.isdisjoint(range(*match.span))
-        ]
-    return found
+        found = found + _apart(without_empty(source, plain), found)
+    return found + _apart(rivals(source, plain, found), found)
+
+
+def _apart(others: Sequence[Match], found: Sequence[Match]) -> list[Match]:
+    covered = {n for match in found for n in range(*match.span)}
+    return [match for match in others if covered.isdisjoint(range(*match.span))]
 
 
 def _ladder(source: Source, plain: Wanted) -> Iterator[list[Match]]:
@@ -52,6 +56,9 @@ def _ladder(source: Source, plain: Wanted) -> Iterator[list[Match]]:
     for reading in unescaped(plain):
         for tier in TIERS:
             yield in_form(source, reading, tier, "escapes")
+    if mended := completed(source, plain):
+        for tier in TIERS:
+            yield in_form(source, mended, tier)
     yield without_empty(source, plain)
     yield resembling(source, plain)
 
@@ -61,7 +68,7 @@ def in_form(source: Source, wanted: Wanted, form: str, tier: str = "") -> list[M
     normal = FORMS[form]
     keys = [normal(line) for line in wanted.old]
     longest = max(keys, key=len, default="").strip()
-    if not longest or (form not in FOLDED and longest not in source.text):
+    if not longest or (not source.many and form not in FOLDED and longest not in source.text):
         return []
     lines = source.form(form)
     count = len(keys)
@@ -161,7 +168,11 @@ def _rank(one: Aligned) -> tuple[float, float, int]:
 
 def _clearly(best: Aligned, other: Aligned) -> bool:
     """`best` is better than `other`, and in nothing worse; or better by far. How like a line is
-    does not count: one that names another thing is like those of all its siblings."""
+    does not count: one that names another thing is like those of all its siblings. Nor does how
+    much a line says alone: a line that differs in the one place is no better than a line that
+    stands between in the other."""
+    if best.faults >= other.faults:
+        return False
     ahead = best.standing - other.standing
     worse = best.extra > other.extra or bool(other.equal - best.equal - best.slips)
     return ahead >= (FAR if worse else CLEAR)
@@ -180,17 +191,41 @@ def _rather_elsewhere(source: Source, wanted: Wanted, found: Sequence[Match]) ->
     if not touched or sum(weight(squeeze(wanted.old[n])) for n in around) < SURE:
         return False
     taken = {at for match in found for at in match.known}
-    for one in alignments(source, wanted.old):
-        if taken & set(one.at.values()) or one.extra:
-            continue
-        at = with_empty(source, wanted.old, one.at)
-        if all(
-            where is not None and source.lines[where] == wanted.old[n]
-            for n, where in enumerate(at)
-            if n not in touched
-        ):
-            return True
-    return False
+    index = source.form("exact").index
+    rarest = min(around, key=lambda n: len(index.get(wanted.old[n], ())))
+    places = index.get(wanted.old[rarest], ())
+    return len(places) <= COMMON and any(
+        _quoted_there(source, wanted.old, touched, rarest, at, taken) for at in places
+    )
+
+
+def _quoted_there(
+    source: Source, old: Sequence[str], touched: set[int], start: int, at: int, taken: set[int]
+) -> bool:
+    """All of `old` is around line `at`, which is its line `start`, to the letter, but for the lines
+    that are `touched`: in their place is something else, or nothing."""
+    for step, edge in ((-1, -1), (1, len(old))):
+        line, n, gone = at, start, 0
+        while n != edge:
+            if n in touched:
+                gone += 1
+                near = source.lines[max(0, line - 1) : line + 2]
+                if old[n].strip() and squeeze(old[n]) in map(squeeze, near):
+                    return False  # an empty line more or less, perhaps
+            elif (
+                0 <= line < len(source.lines) and line not in taken and source.lines[line] == old[n]
+            ):
+                gone = 0
+            elif (
+                gone
+                and 0 <= line - gone * step < len(source.lines)
+                and (source.lines[line - gone * step] == old[n])
+            ):
+                line, gone = line - gone * step, 0
+            else:
+                return False
+            n, line = n + step, line + step
+    return True
 
 
 def touched_lines(old: Sequence[str], new: Sequence[str]) -> set[int]:

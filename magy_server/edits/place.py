@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from magy_server.edits import explain
+from magy_server.edits.again import made_before, wrapped_before
+from magy_server.edits.align import alignments
 from magy_server.edits.choose import Site, anchor_lines, decided
-from magy_server.edits.clean import Wanted, as_lines
-from magy_server.edits.diff import changes, trim
+from magy_server.edits.clean import Wanted, as_lines, cleaned
+from magy_server.edits.cut import completes, fitted, lost_margin
+from magy_server.edits.diff import blocks, changes, trim
 from magy_server.edits.fragment import fragments
 from magy_server.edits.joints import unjoined
-from magy_server.edits.keys import squeeze, weight
-from magy_server.edits.locate import in_form, locate
+from magy_server.edits.keys import only_closers, squeeze, weight
+from magy_server.edits.locate import LOOSE, in_form, locate
 from magy_server.edits.model import Code, Failure, Hunk, TextChange
 from magy_server.edits.omission import omission
-from magy_server.edits.source import Source, places
-from magy_server.edits.splice import Match, reindented, splice
+from magy_server.edits.source import Source, most_places, places
+from magy_server.edits.splice import Match, Unsafe, reindented, splice
 from magy_server.edits.text import plain
+from magy_server.edits.typography import rewriting
 from magy_server.edits.words import likeness, merge
 
 ADDED = 10
@@ -54,16 +59,44 @@ def find(source: Source, hunk: Hunk, n: int) -> Found | Failure:
     found = _exact(source, hunk)
     if hunk.every:
         return _everywhere(source, hunk, found, wanted, n)
-    if found:
+    if only_closers(wanted.old):
+        return _closers(source, hunk, wanted, found, n)
+    if found and not _lost_margin(source, hunk, wanted, found):
         return _narrowed(source, hunk, Found("exact", found), wanted.line, n)
     return _loosely(source, hunk, wanted, n)
+
+
+def _closers(
+    source: Source, hunk: Hunk, wanted: Wanted, found: list[Site], n: int
+) -> Found | Failure:
+    """Where lines are that do nothing but close blocks. How far they are indented does not tell
+    which ones are meant, as models often get that wrong."""
+    plain = cleaned(wanted, source.alike)
+    alike = [Site(*match.span, match=match) for match in in_form(source, plain, "indentation")]
+    if len(alike) <= 1 and found:
+        return _narrowed(source, hunk, Found("exact", found), wanted.line, n)
+    if len(alike) > 1:
+        left = decided(source, alike, hunk, plain.line)
+        spans = {(site.first, site.last) for site in left}
+        if len(left) == 1 and (as_written := [s for s in found if (s.first, s.last) in spans]):
+            return _narrowed(source, hunk, Found("exact", as_written), plain.line, n)
+        return _narrowed(source, hunk, Found("indentation", alike), plain.line, n)
+    left = decided(source, alike, hunk, plain.line)
+    if left and (hunk.anchors or hunk.at_end or plain.line == left[0].first + 1):
+        return _narrowed(source, hunk, Found("indentation", alike), plain.line, n)
+    text, lines = explain.not_found(source, wanted)
+    return Failure(n, "not_found", f"{text}\n{explain.SAYS_NOTHING}", tuple(lines))
 
 
 def _loosely(source: Source, hunk: Hunk, wanted: Wanted, n: int) -> Found | Failure:
     """Where a hunk is that is not there as written."""
     matches = locate(source, wanted)
     at = _new_is_there(source, hunk, wanted)
-    if at is not None and (not matches or matches[0].tier == "resembling"):
+    tier = matches[0].tier if matches else "resembling"
+    if matches and (tier in LOOSE or (at is None and tier == "resembling")):
+        quoted = cleaned(wanted, source.alike)
+        at = _new_is_nearly_there(source, quoted, to_the_letter=tier in LOOSE)
+    if at is not None and tier in (*LOOSE, "resembling"):
         return Failure(n, "already_applied", explain.applied(at), (at + 1,))
     if not matches:
         if not hunk.lines and (spans := fragments(source, hunk)):
@@ -72,7 +105,7 @@ def _loosely(source: Source, hunk: Hunk, wanted: Wanted, n: int) -> Found | Fail
     sites = [Site(*match.span, match=match) for match in matches]
     best = matches[0]
     line = hunk.line or next((m.line for m in matches if m.line), None)
-    if best.tier != "resembling":
+    if all(match.tier != "resembling" for match in matches):
         return _narrowed(source, hunk, Found(best.tier, sites, best.note), line, n)
     # what is meant may be in none of them: no number decides between siblings
     found = _narrowed(source, hunk, Found(best.tier, sites, best.note), None, n)
@@ -88,25 +121,72 @@ def _narrowed(
     source: Source, hunk: Hunk, found: Found, line: int | None, n: int
 ) -> Found | Failure:
     left = decided(source, found.sites, hunk, line)
-    if len(left) > 1 and hunk.anchors and not anchor_lines(source, hunk.anchors):
-        text = explain.ambiguous(source, [(site.first, site.last) for site in left])
-        text = f"{explain.no_anchor(source, hunk.anchors)}\n{text}"
-        return Failure(n, "ambiguous", text, tuple(site.first + 1 for site in left[:20]))
-    if left:
+    missing = bool(hunk.anchors) and not anchor_lines(source, hunk.anchors)
+    if left and not (missing and len(left) > 1):
+        if len(left) == 1 and line is not None and _made_at(source, hunk, line, left[0]):
+            return Failure(n, "already_applied", explain.applied(line - 1), (line,))
         return Found(found.tier, left, found.note)
-    sites = [(site.first, site.last) for site in found.sites]
-    text = explain.above_anchor(source, sites, hunk.anchors[-1])
-    return Failure(n, "not_found", text, tuple(site[0] + 1 for site in sites[:20]))
+    spans = [(site.first, site.last) for site in found.sites]
+    lines = tuple(first + 1 for first, _ in spans[:20])
+    if not missing:
+        text = explain.above_anchor(source, spans, hunk.anchors[-1])
+        return Failure(n, "not_found", text, lines)
+    no_anchor = explain.no_anchor(source, hunk.anchors)
+    if len(spans) > 1:
+        text = f"{no_anchor}\n{explain.ambiguous(source, spans)}"
+        return Failure(n, "ambiguous", text, lines)
+    return Failure(n, "not_found", f"{no_anchor} {explain.without_anchor(spans[0])}", lines)
+
+
+def _lost_margin(source: Source, hunk: Hunk, wanted: Wanted, found: Sequence[Site]) -> bool:
+    return not hunk.lines and all(lost_margin(source.lines, one.first, wanted) for one in found)
+
+
+def _made_at(source: Source, hunk: Hunk, line: int, site: Site) -> bool:
+    """Whether all of the new text is at the line that the hunk names, and what `site` is, though
+    it is like the old text, is another place."""
+    wanted = cleaned(as_lines(hunk), source.alike)
+    count = max(len(wanted.new), len(wanted.old))
+    if line - 1 < site.last and site.first < line - 1 + count:
+        return False
+    if _within(wanted.new, wanted.old) or _letters("".join(wanted.new)) < ADDED:
+        return False
+    return tuple(source.lines[line - 1 : line - 1 + len(wanted.new)]) == wanted.new
+
+
+def _within(part: Sequence[str], lines: Sequence[str]) -> bool:
+    """What a deletion at an edge leaves is there before it too."""
+    return "\n".join(["", *part, ""]) in "\n".join(["", *lines, ""])
 
 
 def _exact(source: Source, hunk: Hunk) -> list[Site]:
     old = plain(hunk.old)
     if not hunk.lines:
-        spans = [(at, at + len(old)) for at in places(source.text, old)]
-        return [_site(source, span) for span in spans if not cut_word(source.text, old, span)]
+        spans = [(at, at + len(old)) for at in _offsets(source, old)]
+        return [
+            _site(source, span)
+            for span in spans
+            if not cut_word(source.text, old, span)
+            or completes(source.text, span, old, plain(hunk.new))
+        ]
     closed = old if old.endswith("\n") else f"{old}\n"
-    found = places(source.closed, f"\n{closed}")
+    found: Iterable[int] = (
+        places(source.closed, f"\n{closed}")
+        if not source.many
+        else (source.starts[row] for row in source.form("exact").runs(closed[:-1].split("\n")))
+    )
     return [_site(source, (at, min(at + len(closed), len(source.text)))) for at in found]
+
+
+def _offsets(source: Source, old: str) -> Iterable[int]:
+    """Where `old` is; of many, by the whole lines in it."""
+    rows = old.split("\n")
+    if source.many and len(rows) > 2:
+        begun = source.form("exact").runs(rows[1:-1])
+        if len(begun) <= most_places(old):
+            offsets = (source.starts[row] - len(rows[0]) - 1 for row in begun)
+            return [at for at in offsets if at >= 0 and source.text.startswith(old, at)]
+    return places(source.text, old)
 
 
 def _site(source: Source, span: tuple[int, int]) -> Site:
@@ -230,12 +310,46 @@ def _new_is_there(source: Source, hunk: Hunk, wanted: Wanted) -> int | None:
     """The line where all of the new text is, if that is one place and the text says enough."""
     if sum(weight(squeeze(line)) for line in wanted.new) < 1 or len(hunk.new.strip()) < ADDED:
         return _line_is_there(source, wanted)
-    if "\n".join(["", *wanted.new, ""]) in "\n".join(["", *wanted.old, ""]):
-        return None  # what a deletion leaves is there before it too
+    if _within(wanted.new, wanted.old):
+        return None
     for form in ("exact", "trailing", "indentation"):
         if there := in_form(source, Wanted(wanted.new, wanted.new), form):
             return there[0].span[0] if len(there) == 1 else None
     return None
+
+
+def _new_is_nearly_there(source: Source, wanted: Wanted, to_the_letter: bool) -> int | None:
+    """Where all that is added is, with all but one of the lines around it. `to_the_letter`: these
+    are as they are written, and the edit only adds."""
+    added = _added(wanted)
+    index = source.form("spacing").index
+    if not added or any(squeeze(wanted.new[n]) not in index for n in added):
+        return None
+    if sum(weight(squeeze(wanted.new[n])) for n in added) < 1:
+        return None
+    found = next(iter(alignments(source, wanted.new)), None)
+    if found is None or found.faults > 2 or not added <= found.equal:
+        return None
+    if to_the_letter and (
+        any(a < b for a, b, _, _ in blocks(wanted.old, wanted.new))
+        or any(source.lines[found.at[n]] != wanted.new[n] for n in found.equal)
+    ):
+        return None
+    return found.first
+
+
+def _added(wanted: Wanted) -> set[int]:
+    """The lines of new that are not in its place in old, nor only moved or spaced otherwise."""
+    changed = blocks(wanted.old, wanted.new)
+    gone = Counter(squeeze(line) for a, b, _, _ in changed for line in wanted.old[a:b])
+    found: set[int] = set()
+    for n in (n for _, _, c, d in changed for n in range(c, d)):
+        key = squeeze(wanted.new[n])
+        if gone[key]:
+            gone[key] -= 1
+        elif key:
+            found.add(n)
+    return found
 
 
 def _line_is_there(source: Source, wanted: Wanted) -> int | None:
@@ -261,19 +375,63 @@ def settle(
     if site.done is not None:
         made, note = site.done, found.note
     elif site.match is not None:
+        if any(wrapped := wrapped_before(source.lines, site.match)):
+            if all(wrapped):
+                return explain.applied(site.first)
+            raise Unsafe(_PARTLY)
         made, note = splice(source, site.match), _note(source, site.match)
     elif _applied_here(source, hunk, site):
         made, note = (), ""
     elif found.tier == "exact":
-        made, note = _at_span(source, hunk, site.span), _anchor_note(source, hunk)
+        made, note = _as_written(source, hunk, site.span)
     else:
         made, note = _fragment(source, hunk, site), "white space or punctuation differed"
+    if not hunk.every and (there := made_before(source.raw, made, _quoted(source, hunk, site))):
+        if len(there) == len(made):
+            return explain.applied(site.first)
+        raise Unsafe(_PARTLY)
     return (unjoined(source.raw, made), note) if made else explain.applied(site.first)
+
+
+def _quoted(source: Source, hunk: Hunk, site: Site) -> Callable[[int], bool]:
+    """Whether the line that begins at a raw offset is one that the hunk shows as it is."""
+    if not hunk.old:
+        return lambda _: False
+    if site.match is None:
+        first, last = source.offset(site.first), source.offset(site.last)
+        return lambda at: first <= at < last
+    sure = {
+        source.offset(at)
+        for n, at in enumerate(site.match.at)
+        if at is not None and n not in site.match.weak
+    }
+    return lambda at: at in sure
+
+
+def _as_written(
+    source: Source, hunk: Hunk, span: tuple[int, int]
+) -> tuple[Sequence[TextChange], str]:
+    note = _anchor_note(source, hunk)
+    if hunk.lines:
+        return _at_span(source, hunk, span), note
+    at, new = fitted(source.text, span, plain(hunk.old), plain(hunk.new))
+    if source.text[slice(*at)] == new:
+        return (), ""
+    if at != span:
+        hunk = replace(hunk, new=new)
+        line = source.row(at[0] if at[0] < span[0] else span[1]) + 1
+        note = f"old had only a part of line {line}; new was taken for all of it"
+    return _at_span(source, hunk, at), note
 
 
 def _fragment(source: Source, hunk: Hunk, site: Site) -> list[TextChange]:
     there = source.text[site.span[0] : site.span[1]]
-    new = merge(plain(hunk.old), plain(hunk.new), there)
+    old, new = plain(hunk.old), plain(hunk.new)
+    if rewrite := rewriting([(old, there)], source.text):
+        old, new = rewrite(old), rewrite(new)
+    if fitted(source.text, site.span, there, new)[0] != site.span:
+        raise Unsafe("old ends or begins in the middle of that line; quote the whole line")
+    new = merge(old, new, there)
     to_raw = source.view.to_raw
     return changes(source.raw, new, to_raw(site.span[0]), to_raw(site.span[1]))
 
@@ -324,6 +482,7 @@ def _and(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+_PARTLY = "some of the lines that the edit adds are there already"
 _NOTES = {
     "trailing": "lines differed only in white space at their ends",
     "unicode": "lines differed only in typographic quotes, dashes or spaces",

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from magy_server.edits import explain
 from magy_server.edits.diff import changes, unified
 from magy_server.edits.model import Failure, Hunk, Placed, Resolved
+from magy_server.edits.omission import omission
 from magy_server.edits.overlap import Claims, Range
 from magy_server.edits.rebase import Conflict, Moved, rebase
 from magy_server.edits.resolve import resolve
@@ -17,6 +19,12 @@ SHOWN = 4000
 """Characters of the differences that a conflict shows; the rest is counted."""
 LINES = 20
 """Line numbers that a failure names."""
+AGAIN = ("not_found", "already_applied")
+"""What is said of the text that was seen, and need not be so of the live one."""
+CHANGED_SINCE = (
+    "This edit was made before, and the user has changed its lines since, so it was not made "
+    "again. Read the file, and change the lines as they are now."
+)
 DONE_ALREADY = "this very change was made already"
 
 
@@ -24,21 +32,28 @@ def plan(live: str, hunks: Sequence[Hunk], seen: str | None = None) -> Resolved:
     """What `hunks` come to in `live` (raw). `seen`: the raw text that they were written for.
 
     What the user did meanwhile is merged; where it is in the way, the failure `conflict` shows it.
-    A hunk that is not in `seen` is looked for in `live`, which the model may know from elsewhere.
+    A hunk that is not in `seen` is looked for in `live`, which the model may know from elsewhere;
+    one that was made in `seen` too, as it may have been rejected since.
     """
     if seen is None or seen == live:
         return resolve(live, hunks)
     found = resolve(seen, hunks)
     placed, failures = _moved(seen, live, found.placed)
-    lost = [failure for failure in found.failures if failure.code == "not_found"]
-    failures += [failure for failure in found.failures if failure.code != "not_found"]
+    lost = [failure for failure in found.failures if failure.code in AGAIN]
+    failures += [failure for failure in found.failures if failure.code not in AGAIN]
+    made = {failure.hunk: failure for failure in lost}
     late = resolve(live, [hunks[failure.hunk] for failure in lost]) if lost else Resolved(())
     failures += [replace(failure, hunk=lost[failure.hunk].hunk) for failure in late.failures]
     taken = Claims.of((one.hunk, _ranges(one), ()) for one in placed)
     for one in late.placed:
         one = replace(one, hunk=lost[one.hunk].hunk)
         other = taken.met(_ranges(one))
-        if other is not None:
+        again = made[one.hunk].code == "already_applied"
+        if other is not None and again:
+            failures.append(made[one.hunk])  # by another hunk of the call
+        elif again and one.tier == "resembling":
+            failures.append(Failure(one.hunk, "conflict", CHANGED_SINCE))
+        elif other is not None:
             failures.append(_overlapping(live, one, other))
         else:
             placed.append(one)
@@ -50,13 +65,31 @@ def plan(live: str, hunks: Sequence[Hunk], seen: str | None = None) -> Resolved:
 
 def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
     """As `plan`, for a whole text: `new` (plain) is to replace what was `seen`. One hunk."""
+    left_out = _left_out(live if seen is None else seen, new)
+    if left_out is not None:
+        return Resolved((), (Failure(0, "placeholder", explain.placeholder(left_out, True)),))
     if seen is None or seen == live:
         return Resolved((Placed(0, tuple(changes(live, new, 0, len(live)))),))
-    wanted = rebase(seen, live, changes(seen, new, 0, len(seen)))
+    meant = changes(seen, new, 0, len(seen))
+    if not meant and plain(live) != new:
+        diff = unified(seen, live, "", limit=SHOWN)
+        message = (
+            "This is the text that was read, so it says nothing new; but the user, or a command, "
+            f"has changed the file since, and that stays:\n{_body(diff)}\n"
+            "Read the file again, and edit the lines that shall be otherwise."
+        )
+        return Resolved((), (Failure(0, "conflict", message),))
+    wanted = rebase(seen, live, meant)
     if wanted.conflicts:
         told = {conflict: _Told(conflict) for conflict in wanted.conflicts}
         return Resolved((), (_conflict(0, list(told.values())),))
     return Resolved((Placed(0, wanted.changes),))
+
+
+def _left_out(old: str, new: str) -> str | None:
+    """The line of a whole text that stands for some of what it would replace."""
+    before = plain(old).split("\n")
+    return omission(before, plain(new).split("\n"), before) if old.strip() else None
 
 
 def _moved(seen: str, live: str, found: Sequence[Placed]) -> tuple[list[Placed], list[Failure]]:
@@ -82,6 +115,11 @@ def _placed(one: Placed, parts: Sequence[Moved]) -> Placed:
         notes.append(DONE_ALREADY)
     found = tuple(change for part in parts for change in part.changes)
     return replace(one, changes=found, note="; ".join(notes))
+
+
+def _body(diff: str) -> str:
+    """Without the names of the files."""
+    return "".join(split(diff)[2:]).rstrip("\n")
 
 
 # --- what is said of a conflict -----------------------------------------------------------------

@@ -24,6 +24,8 @@ LOOKED = 2_000_000
 """Places that are looked at for the hunks of one call that have several; LOOSE for each of those
 that are not exact."""
 LOOSE = 10
+MANY = 8
+"""Hunks from which on it is worth to learn where each line of the text is."""
 STRICT = ("exact", "cleaned", *list(FORMS)[1:])
 """The tiers that find what was quoted, white space and typography aside, the strictest first."""
 
@@ -47,7 +49,7 @@ class _Done:
 
 class _Call:
     def __init__(self, raw: str, hunks: Sequence[Hunk]) -> None:
-        self.source = Source(raw)
+        self.source = Source(raw, len(hunks) > MANY)
         self.hunks = hunks
         self.done: dict[int, _Done] = {}
         self.failures: dict[int, Failure] = {}
@@ -160,7 +162,7 @@ class _Call:
         if isinstance(one, Failure) and one.code not in ("not_found", "already_applied"):
             return False
         rank = _rank(one)
-        if rank == 0 or not self.earlier.may_hold(cleaned(as_lines(self.hunks[n])).old):
+        if rank == 0 or not self._may_follow(self.hunks[n]):
             return False
         after = self.earlier.after()
         if after is None:
@@ -176,6 +178,13 @@ class _Call:
         if settled := self._settled(after, n, found, found.sites[0]):
             self._follow(n, settled, found, after.raw)
         return True
+
+    def _may_follow(self, hunk: Hunk) -> bool:
+        quoted = cleaned(as_lines(hunk), self.source.alike).old
+        whole = hunk.lines or hunk.old.endswith("\n")
+        return self.earlier.may_hold(quoted, whole) or any(
+            self.earlier.may_hold((anchor,), whole=False) for anchor in hunk.anchors
+        )
 
     def _follow(
         self, n: int, settled: tuple[tuple[TextChange, ...], str], found: Found, text: str

@@ -10,11 +10,21 @@ Lines are strings with their own line ends; all numbers are of lines, from 0, en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from magy_server.edits.diff import Block, blocks
+from magy_server.edits.words import likeness
 
+ALIKE = 0.5
+"""Lines less alike than this are not what one another became."""
+COMPARED = 20_000
+"""Pairs of lines of one change that are compared, at most: of more lines, those that are as far
+down, and a few more."""
+FEWEST = 16
+"""Lines that a line is compared with, where there are more; else the change stays one."""
 PERSON = -1
 """In marks: the person's own lines, within a part."""
 
@@ -121,11 +131,13 @@ def _guessed(base: Sequence[str], text: Sequence[str], marks: Sequence[Mark]) ->
     known = tuple(dict.fromkeys(mark.by for mark in marks if mark.by != PERSON)) or (0,)
     parts = []
     for a, b, c, d in blocks(base, text):
-        by = [known[0]] * (d - c)
-        for mark in marks:
+        near = [mark for mark in marks if mark.start <= d and c <= mark.end]
+        agents = tuple(dict.fromkeys(mark.by for mark in near if mark.by != PERSON)) or known
+        by = [agents[0]] * (d - c)
+        for mark in near:
             for line in range(max(c, mark.start), min(d, mark.end)):
                 by[line - c] = mark.by
-        parts.append(_part(c, tuple(base[a:b]), by, known))
+        parts.append(_part(c, tuple(base[a:b]), by, agents))
     return Review(text, tuple(parts))
 
 
@@ -152,6 +164,8 @@ def carry(review: Review, text: Sequence[str], by: int = PERSON) -> Review:
     """The review once its text reads `text`. What an agent changed is a part from then on; what the
     person changed only within parts: elsewhere it is in the base, too."""
     parts, changes = review.parts, blocks(review.text, text)
+    if by == PERSON and parts:
+        changes = list(_by_line(review, text, changes))
     found: list[Part] = []
     i = j = delta = 0
     while i < len(parts) or j < len(changes):
@@ -166,6 +180,62 @@ def carry(review: Review, text: Sequence[str], by: int = PERSON) -> Review:
         found += cluster.parts()
         delta = changes[j - 1][3] - changes[j - 1][1]
     return Review(text, joined(text, found))
+
+
+def _by_line(review: Review, text: Sequence[str], changes: Sequence[Block]) -> Iterator[Block]:
+    """Those that touch parts line by line."""
+    ends = [part.end for part in review.parts]
+    for change in changes:
+        at = bisect_left(ends, change[0])
+        touches = at < len(ends) and review.parts[at].start <= change[1]
+        yield from _strokes(review.text, text, change) if touches else (change,)
+
+
+def _strokes(before: Sequence[str], after: Sequence[str], change: Block) -> Iterator[Block]:
+    """A change as those of single lines, where lines became lines like them: of all that a person
+    typed since, only what is in a part's lines is in the part."""
+    a, b, c, d = change
+    most = COMPARED // max(1, b - a)
+    if (b - a) * (d - c) <= 1 or most < min(FEWEST, d - c):
+        yield change
+        return
+    for old, new in _likest(before[a:b], after[c:d], most):
+        if (a, c) != (change[0] + old, change[2] + new):
+            yield a, change[0] + old, c, change[2] + new
+        a, c = change[0] + old + 1, change[2] + new + 1
+        yield a - 1, a, c - 1, c
+    if (a, c) != (b, d):
+        yield a, b, c, d
+
+
+def _likest(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[int, int]]:
+    """Pairs of lines that are alike, in order, as like as can be; `most` are compared with one."""
+    best: list[tuple[float, _Pairs]] = [(0.0, None)] * (len(new) + 1)
+    for n, line in enumerate(old):
+        low = max(0, min(n * len(new) // len(old) - most // 2, len(new) - most))
+        row = best[: low + 1]
+        for m in range(low, min(len(new), low + most)):
+            like = likeness(line, new[m])
+            score, pairs = best[m]
+            found = max(best[m + 1], row[m], key=_score)
+            if like >= ALIKE and score + like > found[0]:
+                found = score + like, (n, m, pairs)
+            row.append(found)
+        last = row[-1]
+        row += [max(one, last, key=_score) for one in best[len(row) :]]
+        best = row
+    found_pairs, left = [], best[-1][1]
+    while left is not None:
+        found_pairs.append(left[:2])
+        left = left[2]
+    return found_pairs[::-1]
+
+
+_Pairs: TypeAlias = "tuple[int, int, _Pairs] | None"
+
+
+def _score(one: tuple[float, _Pairs]) -> float:
+    return one[0]
 
 
 def _cluster(
@@ -258,12 +328,26 @@ class _Cluster:
         at = self._low
         by = () if self._by == PERSON else (self._by,)
         for part in self._parts:
-            own = self._kept(at, part.start)
-            old += own + list(part.old)
-            owners += [by] * len(own) + [part.agents] * len(part.old)
+            own, over = self._kept(at, part.start), self._written_over(part)
+            old += own + list(part.old) + over
+            owners += [by] * len(own) + [part.agents] * len(part.old) + [by] * len(over)
             at = part.end
         own = self._kept(at, self._high)
         return old + own, owners + [by] * len(own)
+
+    def _written_over(self, part: Part) -> list[str]:
+        """The person's own lines within a part that an agent now replaces: from then on they are in
+        the base, so that no reject takes them back."""
+        if self._by == PERSON:
+            return []
+        own = [mark for mark in part.marks if mark.by == PERSON]
+        return [
+            self._before[line]
+            for mark in own
+            for line in range(part.start + mark.start, part.start + mark.end)
+            if any(a <= line < b for a, b, _, _ in self._changes)
+            and self._before[line] not in part.old
+        ]
 
     def _kept(self, start: int, end: int) -> list[str]:
         """The person's lines between parts; those that they merely deleted are gone for good."""

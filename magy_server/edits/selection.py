@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
+from magy_server.edits import explain
 from magy_server.edits.diff import blocks
 from magy_server.edits.formats.stream import Fence
 from magy_server.edits.lines import line_start
 from magy_server.edits.model import EditError, Failure, TextChange
+from magy_server.edits.omission import omission
 from magy_server.edits.text import plain, split
 
 Span = tuple[int, int]
@@ -106,9 +108,18 @@ class Rewrite:
         text = self._unindented(self._unfenced(plain(text)))
         if not text:
             return text
+        self._refuse_parts(text)
         if self._whole_lines():
             return text if text.endswith("\n") else text + "\n"
         return text.removesuffix("\n")
+
+    def _refuse_parts(self, text: str) -> None:
+        """Raises EditError: it leaves out some of what was selected."""
+        if self.prose or not self.old.strip():
+            return
+        line = omission(self.old.split("\n"), text.split("\n"), self.base.split("\n"))
+        if line is not None:
+            raise EditError([Failure(0, "placeholder", explain.placeholder(line))])
 
     def so_far(self, text: str) -> str:
         """The whole lines of the beginning of an answer."""

@@ -36,8 +36,8 @@ def names_another(source: Source, old: Sequence[str], new: Sequence[str], one: A
         if not _renamed(line, there):
             continue
         heads = any(_heads(old, new, n, block) for block in changed)
-        if heads and (name := _defined(line)):
-            if not any(name in text or slip(name, _defined(text)) for text in there):
+        if heads and (name := defined(line)):
+            if not any(name in text or slip(name, defined(text)) for text in there):
                 return True
         elif one.firm < (HEADED if heads else PLAIN):
             return True
@@ -78,6 +78,7 @@ def _renamed(line: str, there: Sequence[str]) -> bool:
     return any(not any(slip(word, other) for other in new) for word in missing) and bool(new)
 
 
-def _defined(line: str) -> str:
+def defined(line: str) -> str:
+    """The name that a line defines, or ""."""
     found = _DEFINES.search(line)
     return (found[1] or found[2]) if found else ""

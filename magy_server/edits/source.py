@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from magy_server.edits.indent import unit_of
-from magy_server.edits.keys import ASCII_FORMS, FORMS
+from magy_server.edits.keys import ASCII_FORMS, FORMS, squeeze
 from magy_server.edits.text import Plain
 
 SITES = 1000
@@ -45,7 +45,9 @@ Stretch = tuple[int, int]
 class Lines:
     """Some lines of a text in one normal form, to look for a run of them in linear time."""
 
-    def __init__(self, keys: Sequence[str], numbers: Sequence[int]) -> None:
+    def __init__(self, keys: list[str], numbers: Sequence[int], many: bool = False) -> None:
+        """`many`: so many runs are looked for that it is worth to learn where each line is."""
+        self.many = many
         self.keys = keys
         self.numbers = numbers
         """The index in the text of each of `keys`."""
@@ -73,16 +75,36 @@ class Lines:
             return []
         needle = "\n" + "\n".join(wanted) + "\n"
         if needle not in self._runs:
-            found = places(self._joined, needle)
-            self._runs[needle] = [bisect_left(self._starts, at) for at in found]
+            found = self._by_index(wanted) if self.many else None
+            if found is None:
+                offsets = places(self._joined, needle)
+                found = [bisect_left(self._starts, at) for at in offsets]
+            self._runs[needle] = found
         return self._runs[needle]
+
+    def _by_index(self, wanted: Sequence[str]) -> list[int] | None:
+        """The same by what is known of each line; None where all lines are so common that a look
+        at the whole text is no more work."""
+        index, size = self.index, len(wanted)
+        rarest = min(range(size), key=lambda n: len(index.get(wanted[n], ())))
+        begun = index.get(wanted[rarest], ())
+        if len(begun) > SITES:
+            return None
+        keys, wanted = self.keys, list(wanted)
+        return [
+            at - rarest
+            for at in begun
+            if at >= rarest and keys[at - rarest : at - rarest + size] == wanted
+        ]
 
 
 class Source:
     """`raw`, with its plain view cut into lines. Lines are counted from 0 here."""
 
-    def __init__(self, raw: str) -> None:
+    def __init__(self, raw: str, many: bool = False) -> None:
         self.raw = raw
+        self.many = many
+        """Much is looked for in it."""
         self.view = Plain(raw)
         self.text = self.view.text
         self.ended = self.text == "" or self.text.endswith("\n")
@@ -129,6 +151,10 @@ class Source:
         """The plain offset behind each line end."""
         return self.starts[1:] if self.ended else self.starts[1:-1]
 
+    def alike(self, line: str) -> Iterator[str]:
+        """The lines that are this one, white space aside."""
+        return (self.lines[at] for at in self.form("spacing").index.get(squeeze(line), ()))
+
     def unit(self, first: int, last: int) -> str:
         """One level of indentation as the lines around [first, last) have it. Places near each
         other share the answer."""
@@ -152,12 +178,12 @@ class Source:
 
     def _form(self, name: str) -> Lines:
         normal = (ASCII_FORMS if self.ascii else FORMS)[name]
-        return Lines(list(map(normal, self.lines)), range(len(self.lines)))
+        return Lines(list(map(normal, self.lines)), range(len(self.lines)), self.many)
 
     def _without_blanks(self, name: str) -> Lines:
         keys = self.form(name).keys
         numbers = [n for n, line in enumerate(self.lines) if line and not line.isspace()]
-        return Lines([keys[n] for n in numbers], numbers)
+        return Lines([keys[n] for n in numbers], numbers, self.many)
 
     @cached_property
     def closed(self) -> str:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from magy_server.edits import words
 from magy_server.edits.diff import Block, blocks, changes
 from magy_server.edits.gaps import reconciled
-from magy_server.edits.indent import Indents
-from magy_server.edits.keys import indentation, squeeze, weight
+from magy_server.edits.indent import Indents, Pair, is_of_file
+from magy_server.edits.keys import indentation, only_closers, squeeze, weight
 from magy_server.edits.model import TextChange
 from magy_server.edits.source import Source
+from magy_server.edits.typography import rewriting
 
 
 class Unsafe(Exception):
@@ -88,28 +89,86 @@ class _Splice:
     def __init__(self, source: Source, match: Match) -> None:
         self.lines = source.lines
         self.match = match
-        self.old, self.new, self.at = match.old, match.new, match.at
-        known = [
-            (line, self.lines[at])
-            for n, (line, at) in enumerate(zip(self.old, self.at, strict=True))
-            if at is not None and line.strip() and n not in match.weak
-        ]
-        self.indents = Indents(
-            [(indentation(a), indentation(b)) for a, b in known],
-            [*self.new],
-            source.unit(*match.span),
-        )
+        self.at = match.at
+        self.old, self.new = match.old, match.new
+        if rewrite := rewriting(self._known(), source.text):
+            self.old, self.new = tuple(map(rewrite, match.old)), tuple(map(rewrite, match.new))
+        known = self._known()
+        if is_of_file(_indents(known), self.new) and not self._keeps_its_own(known):
+            self.old = self._as_in_file()  # only so are the lines the same that are
+            known = self._known()
+        added = [line for line in self.new if line not in self.old]
+        unit = source.unit(*match.span)
+        self.indents = Indents(_indents(known), [*self.new], unit, added, self._opened())
         self.noisy = any(a != a.rstrip() and b == b.rstrip() for a, b in known)
         """The model writes blanks at the ends of lines where the file has none."""
         told = [weight(squeeze(a)) for a, b in known if words.same_signs(a.strip(), b.strip())]
         self.certain = sum(told) >= 1 or sum(weight(squeeze(a)) for a, _ in known) >= 3
         """That these are the lines which were meant does not hang on the blanks between words."""
+        self.blocks = self._blocks()
+
+    def _known(self) -> list[tuple[str, str]]:
+        """Lines of old that say something, and what the file has there."""
+        return [
+            (line, self.lines[at])
+            for n, (line, at) in enumerate(zip(self.old, self.at, strict=True))
+            if at is not None and line.strip() and n not in self.match.weak
+        ]
+
+    def _keeps_its_own(self, known: Sequence[tuple[str, str]]) -> bool:
+        """Whether lines of old stay in new as they are quoted, and not as the file has them. Raises
+        Unsafe: some lines say the one, some the other."""
+        apart = [(a, b) for a, b in known if a != b and not only_closers([a])]
+        if not apart:
+            return False
+        own, of_file = (sum(line in self.new for line in side) for side in zip(*apart, strict=True))
+        if own <= of_file:
+            return False
+        edges = [line for line in self.new if line.strip()]
+        if apart[0][1] == edges[0] or apart[-1][1] == edges[-1]:
+            raise Unsafe(
+                "some lines of new are indented as old is, some as the file is; quote the lines "
+                "of old with the indentation that they have in the file"
+            )
+        return True
+
+    def _blocks(self) -> Sequence[Block]:
+        """What changes. Blanks in an empty line do not, where they are not quoted as they are."""
+        found = blocks(self.old, self.new)
+        empty = [
+            self.lines[at] == line
+            for line, at in zip(self.old, self.at, strict=True)
+            if at is not None and not line.strip()
+        ]
+        if all(empty):
+            return found
+        return blocks(*([line if line.strip() else "" for line in side]
+                        for side in (self.old, self.new))) or found  # fmt: skip
+
+    def _as_in_file(self) -> tuple[str, ...]:
+        return tuple(
+            indentation(self.lines[at]) + line.lstrip() if at is not None and line.strip() else line
+            for line, at in zip(self.old, self.at, strict=True)
+        )
+
+    def _opened(self) -> Pair | None:
+        """Of the first line that opens a block which lines are added to: how they are indented,
+        and how those of the file are."""
+        for a, b, c, d in blocks(self.old, self.new):
+            at = self.at[a - 1] if a else None
+            if a != b or c == d or at is None or not self.old[a - 1].rstrip().endswith((":", "{")):
+                continue
+            theirs, mine = indentation(self.new[c]), indentation(self.lines[at])
+            below = next((line for line in self.lines[at + 1 : at + 5] if line.strip()), "")
+            deeper = len(theirs) > len(indentation(self.old[a - 1])) and self.new[c].strip()
+            if deeper and len(indentation(below)) > len(mine):
+                return theirs, indentation(below)
+        return None
 
     def ops(self) -> list[Op]:
-        found = blocks(self.old, self.new)
-        gaps = self._gaps(found)
+        gaps = self._gaps(self.blocks)
         ops: list[Op] = []
-        for block in found:
+        for block in self.blocks:
             gap = next((g for g in gaps if g[0] < block[0] and block[1] <= g[1]), None)
             if gap is None:
                 ops += self._block(block)
@@ -175,8 +234,19 @@ class _Splice:
         at = self.at[n]
         if at is None or n in self.match.weak:
             raise Unsafe(f"the line that the edit replaces is not there: {self.old[n].strip()}")
+        if self._closes_another(n, at):
+            raise Unsafe(f"line {at + 1} closes another block than the line that the edit replaces")
         if not self.certain and not words.same_signs(self.old[n].strip(), self.lines[at].strip()):
             raise Unsafe(f"the words of line {at + 1} are set apart otherwise than in old")
+
+    def _closes_another(self, n: int, at: int) -> bool:
+        """Old line `n` only closes a block, and is not as deep as line `at`, though all other lines
+        are as deep as in old."""
+        quoted, there = self.old[n], self.lines[at]
+        if not only_closers([quoted]) or indentation(quoted) == indentation(there):
+            return False
+        told = _indents([(a, b) for a, b in self._known() if not only_closers([a])])
+        return bool(told) and all(a == b for a, b in told)
 
     def _between(self, a: int, b: int) -> int:
         """The line before which new lines go that stand between old lines a - 1 and b."""
@@ -216,7 +286,6 @@ class _Splice:
         pairs = words.pairs(self.old[a:b], self.new[c:d])
         back = {new: old for old, new in pairs.items()}
         texts: list[str] = []
-        merged: list[int] = []
         done: int | None = None
         for n in range(d - c):
             at = self.at[a + back[n]] if n in back else None
@@ -225,31 +294,22 @@ class _Splice:
                 continue
             if done is not None:
                 texts += self._kept_blanks(done, at, a, b)
-            merged.append(len(texts))
             texts.append(self._merged(a + back[n], at, c + n))
             done = at
-        op = (first, last, texts)
-        return self._above(a, self._below(b, op, merged[-1]), merged[0]) if merged else op
+        return first, last, self._beside_blanks(a, b, texts)
 
-    def _below(self, edge: int, op: Op, changed: int) -> Op:
-        """New lines behind the last that was changed, with the empty lines of the file there."""
-        first, last, texts = op
-        blanks, more = self._left_out(edge), texts[changed + 1 :]
-        if not blanks or not any(line.strip() for line in more):
-            return op
-        after = self.lines[last + len(blanks)]
-        found = reconciled(texts[changed], blanks, after, more, 0)
-        return (first, last + len(blanks), texts[: changed + 1] + found) if found else op
-
-    def _above(self, edge: int, op: Op, changed: int) -> Op:
-        """New lines before the first that was changed, with the empty lines of the file there."""
-        first, last, texts = op
-        blanks, more = self._left_out(edge), texts[:changed]
-        if not blanks or not any(line.strip() for line in more):
-            return op
-        before = self.lines[first - len(blanks) - 1]
-        found = reconciled(before, blanks, texts[changed], more, 0)
-        return (first - len(blanks), last, found + texts[changed:]) if found else op
+    def _beside_blanks(self, a: int, b: int, texts: list[str]) -> list[str]:
+        """`texts` in the place of old lines [a, b). The empty lines of the file around them, where
+        old has none, stay: those at the edges of the new text are the same ones."""
+        if not any(line.strip() for line in texts):
+            return texts
+        above, below = len(self._left_out(a)), len(self._left_out(b))
+        low, high = 0, len(texts)
+        while low < above and not texts[low].strip():
+            low += 1
+        while len(texts) - high < below and not texts[high - 1].strip():
+            high -= 1
+        return texts[low:high]
 
     def _left_out(self, edge: int) -> list[str]:
         """The empty lines of the file before old line `edge`, where old has none."""
@@ -294,6 +354,10 @@ class _Splice:
         if self.noisy and not _tail(there):
             tail = ""
         return lead + words.merge(quoted.strip(), wanted.strip(), there.strip()) + tail
+
+
+def _indents(known: Sequence[tuple[str, str]]) -> list[Pair]:
+    return [(indentation(a), indentation(b)) for a, b in known]
 
 
 def _tail(line: str) -> str:

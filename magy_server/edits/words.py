@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from magy_server.edits.diff import Block, blocks
 from magy_server.edits.keys import fold
@@ -64,9 +65,15 @@ def same_signs(a: str, b: str) -> bool:
 
 def likeness(a: str, b: str) -> float:
     """0 to 1: how much of two lines is the same, white space at the ends aside."""
+    return _ratio()(a.strip()[:LONG], b.strip()[:LONG]) / 100
+
+
+@cache
+def _ratio() -> Callable[[str, str], float]:
+    """Not imported before it is needed."""
     from rapidfuzz import fuzz
 
-    return fuzz.ratio(a.strip()[:LONG], b.strip()[:LONG]) / 100
+    return fuzz.ratio
 
 
 def slip(a: str, b: str) -> bool:

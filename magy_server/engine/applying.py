@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import relpath
 
 from magy_server.core.errors import (
@@ -23,7 +23,7 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
-from magy_server.core.ports import Batch, Found, Lease
+from magy_server.core.ports import Batch, Found, Lease, Put
 from magy_server.core.state import CallState, State, Turn
 from magy_server.core.values import Version
 from magy_server.engine import review_changes
@@ -83,10 +83,10 @@ class _Made:
     path: str = ""
     problem: MagyError | None = None
 
-    def add(self, want: Want, now: Found) -> None:
-        change = want.change(now)
+    def add(self, want: Want, put: Put) -> None:
+        change = replace(want, found=put.was).change(put.now)
         self.changes.append(change)
-        sides = ((change.before, want.found.data), (change.after, now.data))
+        sides = ((change.before, put.was.data), (change.after, put.now.data))
         self.blobs |= {hash: data for hash, data in sides if hash}
 
 
@@ -118,26 +118,12 @@ class Applying:
             )
             summary = {"root": root, "by": by, "pending": True}
             begun = Batch(stream, head, [started], _blobs(wants), summary)
-            await self._desk.world.store.append([begun], lease)
-            made = await self._carry_out(root, wants, label)
-            self._desk.world.results.forget()
-            blobs = made.blobs
-            if made.problem is None:
-                hash = hashlib.sha256(output).hexdigest()
-                finished = Finished(
-                    call=key,
-                    status="completed",
-                    for_model="",
-                    output=hash,
-                    changes=tuple(made.changes),
-                )
-                blobs = {**blobs, hash: output}
-            else:
-                text = _sentence(made.problem.message) + _stay(root, made.changes)
-                finished = Finished(
-                    call=key, status="failed", for_model=text, changes=_settled(made.changes)
-                )
-            await self._close(root, by, finished, blobs, lease)
+            async with self._desk.changing([want.found.path for want in wants]):
+                await self._desk.world.store.append([begun], lease)
+                made = await self._carry_out(root, wants, label)
+                self._desk.world.results.forget()
+                finished, blobs = _ended(root, key, made, output)
+                await self._close(root, by, finished, blobs, lease)
             return Applied(finished, made.path, made.problem)
 
     async def mend(self, root: str) -> None:
@@ -170,7 +156,7 @@ class Applying:
 
     async def _carry_out(self, root: str, wants: Sequence[Want], label: str) -> _Made:
         """When something goes wrong, what was done is brought back."""
-        done: list[tuple[Want, Found]] = []
+        done: list[tuple[Want, Put]] = []
         made = _Made()
         order = turns({want.found.path: want.now.hash is None for want in wants})
         for want in sorted(wants, key=lambda want: order[want.found.path]):
@@ -179,16 +165,16 @@ class Applying:
             except (ToolError, EditorError) as error:
                 made.path, made.problem = want.found.path, error
                 done = [
-                    (want, now)
-                    for want, now in reversed(done)
-                    if not await self._brought_back(root, want, now, label)
+                    (want, put)
+                    for want, put in reversed(done)
+                    if not await self._brought_back(root, put, label)
                 ]
                 break
-        for want, now in done:
-            made.add(want, now)
+        for want, put in done:
+            made.add(want, put)
         return made
 
-    async def _one(self, root: str, want: Want, label: str) -> Found:
+    async def _one(self, root: str, want: Want, label: str) -> Put:
         files = self._desk.files
         try:
             return await files.put(root, want.found, want.now, want.data, label)
@@ -198,16 +184,12 @@ class Applying:
             now = await files.look(root, want.found.path)
             if now.version != want.now:
                 raise
-            return now
+            return Put(want.found, now)
 
-    async def _brought_back(self, root: str, want: Want, made: Found, label: str) -> bool:
+    async def _brought_back(self, root: str, put: Put, label: str) -> bool:
         """False: somebody else has changed it meanwhile, or it cannot be written."""
-        files, was = self._desk.files, want.found
         try:
-            now = await files.look(root, was.path, ())
-            if now.version != made.version:
-                return False
-            await files.put(root, now, was.version, was.data, label)
+            await self._desk.files.put(root, put.now, put.was.version, put.was.data, label)
         except (ToolError, EditorError):
             return False
         return True
@@ -282,6 +264,19 @@ class Applying:
         self._desk.said(reviews)
 
 
+def _ended(
+    root: str, key: str, made: _Made, output: bytes
+) -> tuple[Finished, Mapping[Hash, bytes]]:
+    if made.problem is not None:
+        text = _sentence(made.problem.message) + _stay(root, made.changes)
+        changes = _settled(made.changes)
+        return Finished(call=key, status="failed", for_model=text, changes=changes), made.blobs
+    hash = hashlib.sha256(output).hexdigest()
+    changes = tuple(made.changes)
+    done = Finished(call=key, status="completed", for_model="", output=hash, changes=changes)
+    return done, {**made.blobs, hash: output}
+
+
 def _contains(root: str, path: str) -> bool:
     return f"{path}/".startswith(f"{root.rstrip('/')}/")
 
@@ -300,7 +295,8 @@ def _blobs(wants: Iterable[Want]) -> dict[Hash, bytes]:
 
 
 def _settled(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
-    """Of an edit that was not done whole: a file is moved only where its old place is empty."""
+    """The changes of an edit that was not done whole: a file counts as moved only where its old
+    place is empty."""
     made = tuple(changes)
     gone = {change.path for change in made if change.after is None}
     return tuple(

@@ -53,14 +53,29 @@ class Slip:
     run: str
     sum: Sum
     answered: bool = False
+    unknown: bool = False
+    """Its provider did not say what it took."""
 
     @property
     def session(self) -> str:
         return self.live.stream.removeprefix("session/")
 
     def took(self, reply: Replied) -> None:
-        self.sum = Sum(reply.usage.total, reply.cost or 0.0)
+        """What is not known counts as what was put aside for it, until the reply is in the log."""
+        self.unknown = reply.usage.unreported > 0
+        if not self.unknown:
+            self.sum = Sum(reply.usage.total, reply.cost or 0.0)
         self.answered = True
+
+
+_UNPRICED = (
+    "The price of {model} is not known, so the cap on the cost of this run cannot hold for it; "
+    "a cap on its tokens does.\n"
+)
+_UNREPORTED = (
+    "{model} does not say how many tokens it takes, so the caps of this run cannot hold for it; "
+    "a limit of its requests does.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +101,7 @@ class Purse:
         self._slips: list[Slip] = []
         self._moved = asyncio.Event()
         self._looking = asyncio.Lock()
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str, str]] = set()
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         if self._slips and any(isinstance(entry.event, SETTLES) for entry in entries):
@@ -114,9 +129,11 @@ class Purse:
         finally:
             if not slip.answered:
                 self._drop(slip)
+            elif slip.unknown and caps:
+                self._say_once(session, request, _UNREPORTED.format(model=request.model))
 
     async def _caps(self, id: str) -> list[Cap]:
-        """Of those above the session, from the root down, and its own."""
+        """The caps of the sessions above this one, from the root down, and its own."""
         found = []
         for one in (*reversed(family.ancestors(id)), id):
             try:
@@ -164,15 +181,15 @@ class Purse:
     def _say_unpriced(
         self, session: Session, request: ModelRequest, facts: ModelFacts, caps: Sequence[Cap]
     ) -> None:
+        if facts.price is None and any(cap.limits.run_cost for cap in caps):
+            self._say_once(session, request, _UNPRICED.format(model=request.model))
+
+    def _say_once(self, session: Session, request: ModelRequest, what: str) -> None:
         """Once for a run."""
-        key = (session.state.run, request.model)
-        capped = any(cap.limits.run_cost for cap in caps)
-        if capped and facts.price is None and key not in self._told:
+        key = (session.state.run, request.model, what)
+        if key not in self._told:
             self._told.add(key)
-            session.notice(
-                f"The price of {request.model} is not known, so the cap on the cost of this run "
-                "cannot hold for it; a cap on its tokens does.\n"
-            )
+            session.notice(what)
 
 
 def _limits(state: State, world: World) -> Limits:

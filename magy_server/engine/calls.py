@@ -47,7 +47,7 @@ async def supervised(call: Call, tool: Tool, context: RunContext, results: Resul
         text = f"{call.name} failed inside Magy: {type(error).__name__}: {error}"
         return await failed(context, "failed", text)
     context.events.extend(result.events)
-    return completed(call.id, result)
+    return completed(context, result)
 
 
 async def failed(context: RunContext, status: Literal["failed", "unknown"], text: str) -> Outcome:
@@ -56,7 +56,8 @@ async def failed(context: RunContext, status: Literal["failed", "unknown"], text
     changes: tuple[FileChange, ...] = ()
     if context.state and context.files:
         changes = await happened(context.files, context.root, context.state)
-    return Finished(call=context.call, status=status, for_model=text, changes=changes), {}
+    said = context.secrets.clean(text)
+    return Finished(call=context.call, status=status, for_model=said, changes=changes), {}
 
 
 async def look(
@@ -71,16 +72,19 @@ async def look(
     return await tool.recover(context, evidence, arguments)
 
 
-def completed(id: str, result: Result) -> Outcome:
-    blobs = dict(result.blobs)
+def completed(context: RunContext, result: Result) -> Outcome:
+    """Without the keys that the tool came upon; what it did to files is as it is."""
+    secrets, blobs = context.secrets, dict(result.blobs)
     finished = Finished(
-        call=id,
-        status="completed",
-        for_model=result.for_model,
-        for_user=result.for_user,
-        diff=put(result.diff, blobs) if result.diff else None,
+        call=context.call,
+        status="completed" if result.ok else "failed",
+        for_model=secrets.clean(result.for_model),
+        for_user=secrets.clean(result.for_user),
+        diff=put(secrets.clean(result.diff), blobs) if result.diff else None,
         images=tuple(result.images),
-        output=put(result.output, blobs) if result.output is not None else None,
+        output=put(secrets.clean_bytes(result.output), blobs)
+        if result.output is not None
+        else None,
         changes=tuple(result.changes),
         seen=tuple(result.seen),
         background=result.background,

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
-from magy_server.core.events import Content, Event, Restored, Restoring
+from magy_server.core.events import Content, Event, FileChange, Restored, Restoring
 from magy_server.core.history import History, TurnBegun, Undone, history
 from magy_server.core.ports import Batch
 from magy_server.core.rewind import cannot_go_back, past_of
@@ -268,23 +268,27 @@ class Checkpoints:
         """From the intent on; the files look as they may. `restorer`: who made the plan."""
         restorer = restorer or self._restorer(session)
         await self._stop_spawned(session, begun)
-        done = await restorer.perform(begun.changes, _label(found, begun))
-        problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
-        restored = Restored(
-            id=begun.id,
-            turn=begun.turn,
-            files=begun.files,
-            conversation=begun.conversation,
-            changes=tuple(done.changes),
-            conflicts=tuple(sorted(problems)),
-            undoes=begun.undoes,
-        )
+        reviews = self._world.reviews
+        paths = [change.path for change in begun.changes]
+        async with reviews.changing(paths) if reviews else nullcontext():
+            done = await restorer.perform(begun.changes, _label(found, begun))
+            problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
+            restored = Restored(
+                id=begun.id,
+                turn=begun.turn,
+                files=begun.files,
+                conversation=begun.conversation,
+                changes=tuple(done.changes),
+                conflicts=tuple(sorted(problems)),
+                undoes=begun.undoes,
+            )
 
-        def told(now: State) -> Events:
-            noted = note(now, restored, found, restorer.root)
-            return [noted] if noted else []
+            def told(now: State) -> Events:
+                noted = note(now, restored, found, restorer.root)
+                return [noted] if noted else []
 
-        await self._written(session, restored, done, told)
+            turns = [step.change for step in found.steps]
+            await self._written(session, restored, done, turns, told)
         found = await self._history(session)
         return await self._known(session, found, found.restores[begun.id], problems)
 
@@ -297,10 +301,16 @@ class Checkpoints:
             await children.stop_below(id, all=False, since=past.seq)
 
     async def _written(
-        self, session: Session, event: Restored, done: Performed, told: Callable[[State], Events]
+        self,
+        session: Session,
+        event: Restored,
+        done: Performed,
+        turns: Sequence[FileChange],
+        told: Callable[[State], Events],
     ) -> None:
-        """Together with the reviews of files that were moved, which go with them."""
+        """Together with the reviews of the files, which go with them."""
         reviews, root = self._world.reviews, self._restorer(session).root
+        id = session.stream.removeprefix("session/")
         others: list[Batch] = []
 
         def write(now: State) -> Write:
@@ -309,7 +319,7 @@ class Checkpoints:
         while True:
             before = others
             if reviews:
-                others = await reviews.carried(root, done.changes, done.blobs)
+                others = await reviews.carried(root, id, event, done.blobs, turns)
             try:
                 await session.append(write)
                 break

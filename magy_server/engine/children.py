@@ -109,11 +109,12 @@ class Children:
         """Raises InvalidRequest for a key under which a person has spawned something else."""
         now = (await self._session(child)).state
         task = await message(self._world.store, now, task_id(child))
-        other = now.opened and wanted.agent not in ("", now.opened.agent)
+        had = now.opened
+        other = had and (wanted.agent not in ("", had.agent) or wanted.model not in ("", had.model))
         if wanted.by and task and (other or not same(task, wanted.prompt)):
             raise InvalidRequest(
-                f"There is a child {child!r} already, with another task or agent. The same again "
-                "is harmless; another child needs a requestKey of its own.",
+                f"There is a child {child!r} already, with another task, agent or model. The same "
+                "again is harmless; another child needs a requestKey of its own.",
                 reason="key_used",
             )
 
@@ -155,7 +156,7 @@ class Children:
     # --- looking --------------------------------------------------------------------------------
 
     async def above(self, id: str) -> Sequence[State]:
-        """Of this session, its parent and so on to the root. Raises NotFound."""
+        """The states of this session, its parent and so on to the root. Raises NotFound."""
         names = [id, *family.ancestors(id)]
         return [(await self._runner.session(f"session/{name}")).state for name in names]
 
@@ -194,7 +195,7 @@ class Children:
         return one.status(queued=self._world.lanes.queued(one.stream))
 
     async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
-        """Of all below, or, `flat`, only of its own."""
+        """The rows of all sessions below; with `flat`, of its own children only."""
         found = [row(info) for info in await kin.below(self._world.store, parent)]
         return [one for one in found if one and (not flat or family.parent(one.session) == parent)]
 

@@ -14,6 +14,7 @@ from magy_server.core.errors import (
     StoreError,
 )
 from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text, Usage
+from magy_server.core.framing import framed
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.state import NO_USAGE, State
 from magy_server.core.steps import hand_back
@@ -133,7 +134,7 @@ class _Summary:
     def _alone(self, request: ModelRequest, before: str, room: int) -> ModelRequest:
         """A request of its own, without tools, with about `room` characters."""
         said = transcript(self._state.conversation, max(room - len(before), room // 2))
-        text = f"<conversation>\n{before[: room // 2]}{said}\n</conversation>"
+        text = framed("conversation", f"{before[: room // 2]}{said}")
         message = Message("user", (Text(text=f"{text}\n\n{self._asked}"),))
         return replace(request, system=(), tools=(), messages=(message,))
 
@@ -149,7 +150,9 @@ class _Summary:
 
 def _text(reply: Replied) -> str:
     """Only a whole answer that is nothing but words is a summary."""
-    if reply.stop != "end_turn" or any(isinstance(part, Call) for part in reply.content):
+    if reply.stop not in ("end_turn", "stray_call") or any(
+        isinstance(part, Call) for part in reply.content
+    ):
         return ""
     return "\n\n".join(part.text for part in reply.content if isinstance(part, Text)).strip()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Hashable, Mapping
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from magy_server.core.errors import NotFound
@@ -22,6 +22,7 @@ from magy_server.core.events import (
     Started,
 )
 from magy_server.core.ports import Editor, Files
+from magy_server.core.secrets import Secrets, Sieve
 from magy_server.core.state import CallState
 from magy_server.core.tool import Family, Proposal, Selection
 from magy_server.engine.relatives import Relatives
@@ -101,6 +102,13 @@ class RunContext(LookContext):
         self.facts: Facts = judged.facts
         self.events: list[Event] = []
         self._law = law
+        self._changing: set[str] = set()
+        self._held = AsyncExitStack()
+        self._sieve = Sieve(world.secrets)
+
+    @property
+    def secrets(self) -> Secrets:
+        return self._world.secrets
 
     @property
     def rules(self) -> Hashable:
@@ -137,7 +145,18 @@ class RunContext(LookContext):
         return self._law.may_read(self.root, path)
 
     def emit(self, text: str) -> None:
-        self._live.stream_delta("output", self.call, text)
+        if text := self._sieve(text):
+            self._live.stream_delta("output", self.call, text)
+
+    async def changing(self, paths: Collection[str]) -> None:
+        reviews, more = self._world.reviews, set(paths) - self._changing
+        if reviews and more:
+            await self._held.enter_async_context(reviews.changing(more))
+            self._changing |= more
+
+    async def close(self) -> None:
+        """The end of the call is in the log."""
+        await self._held.aclose()
 
     async def started(
         self, evidence: Evidence | None = None, blobs: Mapping[Hash, bytes] | None = None
@@ -160,6 +179,7 @@ class RunContext(LookContext):
 
     async def exited(self, call: str, code: int | None, output: bytes) -> None:
         blobs: dict[Hash, bytes] = {}
-        event = Exited(call=call, code=code, output=put(output, blobs))
+        said = self.secrets.clean_bytes(output)
+        event = Exited(call=call, code=code, output=put(said, blobs))
         with suppress(NotFound):  # the session was deleted, and its commands ended for that
             await self._live.append(lambda now: Write([event], blobs))

@@ -28,7 +28,7 @@ from magy_server.edits.text import plain
 from magy_server.engine import moving_back
 from magy_server.engine import review_log as log
 from magy_server.engine.decisions import Chosen, Made, choose, decide, undone
-from magy_server.engine.held import Held, Side, placed, stored, typed
+from magy_server.engine.held import Held, Side, Stored, placed, stored, typed
 from magy_server.engine.moving_back import Back
 from magy_server.engine.review_desk import Desk, acquired
 from magy_server.engine.review_file import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
@@ -36,7 +36,7 @@ from magy_server.engine.review_hunks import Now, infos, review_file
 from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
 from magy_server.engine.review_notes import noted
 
-ATTEMPTS = 5
+ATTEMPTS = 20
 """How often a decision is worked out again because file or log moved on meanwhile."""
 
 
@@ -52,6 +52,8 @@ class _Work:
     hunks: tuple[HunkInfo, ...]
     cut: bool = False
     taken: str = ""
+    again: tuple[Stored, ...] = ()
+    """The intent once more, where others wrote into the journal after it."""
 
 
 class Deciding:
@@ -98,12 +100,11 @@ class Deciding:
             return await self._mend(at.stream)
 
     async def committed(self, stream: str, ids: tuple[str, ...]) -> None:
-        """These hunks are in the commit that is checked out. A decision about the file that is
-        being carried out may wait for a person, so it is not waited for: the next look finds it."""
+        """These hunks are in the commit that is checked out. A change of the file that is being
+        carried out may wait for a person, so it is not waited for: the next look finds it."""
         lock = self._desk.lock(stream)
-        while not await acquired(lock):
-            if _begun(await log.standing(self._desk.world.store, stream)):
-                return
+        if not await acquired(lock):
+            return
         try:
             await self._committed(stream, ids)
         finally:
@@ -145,6 +146,8 @@ class Deciding:
     async def _resolve(self, stream: str, wish: Wish) -> Outcome:
         at = await log.standing(self._desk.world.store, stream)
         now = await self._desk.now(at)
+        if wish.which.lines and wish.revision:
+            _check(await self._file(now, at), wish.revision)
         chosen = choose(now, wish.which)
         if chosen.missing or not chosen.hunks:
             return await self._stale(now, at, chosen)
@@ -212,7 +215,7 @@ class Deciding:
         at = await self._desk.append(work.at, [intent], pending=True)
         label = f"Magy: {work.decision.verb} in {now.held.name}"
         try:
-            found = await files.put(now.held.root, now.found, file.version, file.data, label)
+            put = await files.put(now.held.root, now.found, file.version, file.data, label)
         except EditRefused:
             await self._withdraw(at, now)
             raise
@@ -221,6 +224,10 @@ class Deciding:
             if found.version != file.version:
                 await self._withdraw(at, now)
                 raise
+        else:
+            # What is typed meanwhile is no part of the decision: to undo it would take that back.
+            alone = put.was.version == now.live.version
+            found = put.now if alone else _holding(now.found, file)
         return await self._finish(replace(work, at=at), found)
 
     async def _write_both(self, work: _Work) -> Outcome:
@@ -240,32 +247,41 @@ class Deciding:
 
     async def _finish(self, work: _Work, found: Found) -> Outcome:
         """The file is as decided, or as the editor then made it."""
+        first, encode = work, self._desk.files.encode
         for _ in range(ATTEMPTS):
             live = self._desk.side(found)
             held = work.made.held
             held = placed(held, live).held if held.proposed else typed(held, live)
-            outcome = stored(held, self._desk.files.encode, decision=work.decision)
-            after = await self._desk.shown(work.at.seq + 1, held, outcome.event, found)
+            outcome = stored(held, encode, decision=work.decision)
+            there = await self._desk.files.look(held.root, held.path)
+            after = await self._desk.shown(work.at.seq + 1, held, outcome.event, there)
             notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
             try:
-                at = await self._desk.append(work.at, [outcome], after.held.pending, notes)
+                at = await self._desk.append(
+                    work.at, [*work.again, outcome], after.held.pending, notes
+                )
             except Conflict:
                 if known := await self._known(work.at.stream, work.decision.id):
                     return replace(known, known=False, results=work.made.results)
-                work, found = await self._moved_on(work)
+                work, found = await self._moved_on(first)
                 continue
             return await self._outcome(work, after, at)
         raise Conflict(f"{work.now.held.name}: too much is decided about it at once; try again.")
 
     async def _moved_on(self, work: _Work) -> tuple[_Work, Found]:
         """Somebody else wrote into the journal after the file was put: from there the file shows
-        what was decided."""
+        what was decided. The intent is written anew beside it, as an undo leads back to it."""
         at = await log.standing(self._desk.world.store, work.at.stream)
         now = await self._desk.now(at)
         held = now.held
         if work.decision.verb == "amend" and not held.proposed:
             held = _taken(now, work)
-        return replace(work, at=at, made=replace(work.made, held=held)), now.found
+        shown = replace(now, held=held)
+        back = await asyncio.to_thread(undone, shown, work.now.held, work.made.held)
+        before = now.held if isinstance(back, str) else back.held
+        intent = work.decision.model_copy(update={"intent": True})
+        again = (stored(before, self._desk.files.encode, decision=intent),)
+        return replace(work, at=at, made=replace(work.made, held=held), again=again), now.found
 
     async def _withdraw(self, at: Standing, now: Now) -> None:
         """Nothing was done."""
@@ -367,8 +383,22 @@ class Deciding:
         return await asyncio.to_thread(review_file, now, log.journal(entries))
 
 
+def _check(file: ReviewFile, revision: str) -> None:
+    """Lines mean nothing in a text that has changed."""
+    if file.hunks and file.revision != revision:
+        raise EditRefused(
+            f"The review of {file.path} is not at revision {revision} any more, so the lines may "
+            "be others by now. Get it again.",
+            reason="stale",
+        )
+
+
 def _begun(at: Standing) -> bool:
     return bool(at.event and at.event.decision and at.event.decision.intent)
+
+
+def _holding(found: Found, side: Side) -> Found:
+    return replace(found, version=side.version, data=side.data, text=side.text)
 
 
 def _left(now: Now, decision: Decision) -> bool:

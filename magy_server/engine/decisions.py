@@ -3,8 +3,10 @@ shall be."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.reviews import Comment
@@ -13,7 +15,7 @@ from magy_server.edits.diff import blocks
 from magy_server.edits.hunks import accept, cut, reject
 from magy_server.edits.proposal import accepted, within
 from magy_server.edits.rebase import merge3
-from magy_server.edits.review import PERSON, Mark, Part, Review, compare, joined, put_back
+from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
 from magy_server.engine.held import Held, Side, reworded
 from magy_server.engine.review_file import HunkInfo, HunkState, Which, Wish
@@ -42,7 +44,7 @@ class Chosen:
 
     @property
     def kinds(self) -> set[str]:
-        """Of those of the file as a whole."""
+        """The kinds of the hunks that are about the file as a whole."""
         return {hunk.kind for hunk in self.hunks if hunk.whole}
 
 
@@ -299,6 +301,9 @@ def undone(now: Now, before: Held, after: Held) -> Made | str:
         )
     origins = tuple(dict.fromkeys((*held.origins, *before.origins)))
     review = _review_back(now, before, base, text, origins)
+    own = _parts_back(held, before, after, text, origins)
+    if own is not None and base.exists and text.exists and _keeps(own, base):
+        review, base = own, reworded(base, own.base, text)
     said = [comment for comment in held.comments if comment not in after.comments]
     comments = tuple(dict.fromkeys((*before.comments, *said)))
     result = replace(held, base=base, text=text, review=review, origins=origins, comments=comments)
@@ -340,6 +345,49 @@ def _review_back(
         if one is not None:
             hints += _found_again(one, text.lines)
     return compare(base.lines, text.lines, hints)
+
+
+def _parts_back(
+    held: Held, before: Held, after: Held, text: Side, origins: Sequence[Origin]
+) -> Review | None:
+    """The review of `text` by its parts: those that the decision ended are there again, and those
+    that it made are not. What the person typed since is in the base then, unless it is in a part.
+    None: others changed these parts since."""
+    now, then, ended = _renumbered(held, origins), _renumbered(before, origins), after.review
+    if held.proposed or text.lines is None or now is None or then is None or ended is None:
+        return None
+    back, gone = _without(then, ended), _without(ended, then)
+    left = carry(replace(ended, parts=gone), now.text).parts
+    if not {_where(part) for part in left} <= {_where(part) for part in now.parts}:
+        return None
+    kept = tuple(part for part in now.parts if _where(part) not in {_where(one) for one in left})
+    stay = carry(replace(now, parts=kept), text.lines).parts
+    come = carry(replace(then, parts=back), text.lines).parts
+    parts = sorted((*stay, *come), key=lambda part: (part.start, part.end))
+    if any(one.end > other.start for one, other in pairwise(parts)):
+        return None
+    return Review(text.lines, joined(text.lines, parts))
+
+
+def _keeps(review: Review, base: Side) -> bool:
+    """Whether no line of the text that is in this base is in a part instead."""
+    left = Counter(base.lines or ()) - Counter(review.base)
+    return left.keys().isdisjoint(review.text)
+
+
+def _without(review: Review, other: Review) -> tuple[Part, ...]:
+    """The parts that the other one has not, wherever they are."""
+    sides = [[_said(one.text, part) for part in one.parts] for one in (review, other)]
+    found = blocks(*sides)
+    return tuple(part for a, b, _, _ in found for part in review.parts[a:b])
+
+
+def _said(text: Sequence[str], part: Part) -> str:
+    return repr((part.old, tuple(text[part.start : part.end])))
+
+
+def _where(part: Part) -> tuple[int, int, tuple[str, ...]]:
+    return part.start, part.end, part.old
 
 
 def _renumbered(held: Held, origins: Sequence[Origin]) -> Review | None:

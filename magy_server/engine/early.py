@@ -11,11 +11,10 @@ import asyncio
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-import orjson
-
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Call, Event, Facts, Hash, Judged
 from magy_server.core.ports import Delta
+from magy_server.core.surrogates import loads
 from magy_server.core.tool import Tool
 from magy_server.engine.calls import Outcome, supervised
 from magy_server.engine.context import RunContext
@@ -91,8 +90,8 @@ class Early:
 
     def _start(self, group: asyncio.TaskGroup, id: str, tool: Tool, text: str) -> None:
         try:
-            arguments = orjson.loads(text) if text.strip() else {}
-        except orjson.JSONDecodeError:
+            arguments = loads(text) if text.strip() else {}
+        except ValueError:
             return
         if isinstance(arguments, dict) and offered(self._session, tool.name):
             call = Call(id=id, name=tool.name, arguments=arguments)
@@ -147,7 +146,7 @@ class Early:
         return None
 
     async def ran(self, call_id: str) -> Ran | None:
-        """Of a call that was judged by `judged`."""
+        """What became of a call that `judged` has judged."""
         ahead = self._ahead.pop(call_id, None)
         return await ahead.running if ahead else None
 

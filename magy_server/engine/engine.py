@@ -31,7 +31,7 @@ from magy_server.engine.commands import end_commands
 from magy_server.engine.consult import consult
 from magy_server.engine.deleting import delete
 from magy_server.engine.fork import copied
-from magy_server.engine.keys import earlier, refuse_other
+from magy_server.engine.keys import earlier, refuse_other, refuse_other_fork
 from magy_server.engine.mailing import arriving, refuse_closed, refuse_full
 from magy_server.engine.options import Option
 from magy_server.engine.pages import Attached
@@ -128,19 +128,24 @@ class Engine:
 
     async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
         """A new session with this one's history up to entry `seq`; blobs are shared. That of a
-        child is nobody's child."""
+        child is nobody's child. The same again is harmless, also at once. Raises InvalidRequest if
+        `new_id` is another session's."""
         _check_root(new_id)
         stream, new = stream_of(session_id), stream_of(new_id)
         source = await self.runner.session(stream)
         upto = source.state.seq if seq is None else seq
         if not 1 <= upto <= source.state.seq:
             raise InvalidRequest(f"There is no entry {upto}; the last is {source.state.seq}.")
-        if await self.world.store.head(new):
-            return await self.runner.session(new)
-        entries = await self.world.store.read(stream, before=upto + 1)
-        batch = copied(entries, new, (session_id, upto))
-        await self.world.store.append([batch])
-        return await self.runner.session(new)
+        if not await self.world.store.head(new):
+            entries = await self.world.store.read(stream, before=upto + 1)
+            batch = copied(entries, new, (session_id, upto))
+            try:
+                await self.world.store.append([batch])
+            except Conflict:  # somebody else has made it meanwhile
+                LOG.debug("%s was made at the same time", new)
+        made = await self.runner.session(new)
+        refuse_other_fork(made.state, session_id, seq)
+        return made
 
     async def close(self, session_id: str) -> None:
         """Cancels what runs, ends commands in the background, and drops what waits, in all below it

@@ -109,6 +109,8 @@ def _chunk(partial: Partial, offset: int) -> list[Update]:
         case "call" if offset == 0:
             return [updates.tool_call(partial.id, name=partial.name, title=partial.name,
                                       status="pending")]  # fmt: skip
+        case "progress":
+            return [updates.progress(str(text["text"]))]
         case "notice":
             return [updates.notice("warning", "Model", str(text["text"]).strip())]
     return []

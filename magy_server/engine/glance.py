@@ -19,7 +19,7 @@ SAID = 200
 
 
 def task_id(session_id: str) -> str:
-    """Of the prompt that a child is spawned with."""
+    """The id of the prompt that a child is spawned with."""
     return f"{session_id}:task"
 
 

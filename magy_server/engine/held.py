@@ -142,7 +142,9 @@ def changed(held: Held, now: Side, origin: Origin) -> Held:
         held = replace(held, origins=(*held.origins, origin))
     if held.review is None or now.lines is None:
         return _compared(replace(held, text=now))
-    return replace(held, text=now, review=carry(held.review, now.lines, number))
+    review = carry(held.review, now.lines, number)
+    # What a person had typed into a part, and the agent wrote over, is in the base from now on.
+    return replace(held, base=reworded(held.base, review.base, now), text=now, review=review)
 
 
 def _compared(held: Held) -> Held:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
@@ -21,6 +24,7 @@ from magy_server.core.events import (
     Judged,
     Resource,
 )
+from magy_server.core.harmless import LINE, TITLE, glance, visible
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
@@ -89,7 +93,7 @@ class Law:
         ])  # fmt: skip
 
     def may_read(self, root: str, path: str) -> Action:
-        """Of a file by its canonical path, below the canonical `root` or not."""
+        """What the rules say about reading a file: its canonical path, in `root` or not."""
         inside = path.startswith(root.rstrip("/") + "/")
         relative = path[len(root.rstrip("/")) + 1 :] if inside else None
         facts = Facts(resources=(Resource(kind="read", subject=path, relative=relative),))
@@ -125,8 +129,21 @@ async def facts_of(
     arguments = tool.arguments(call.arguments)
     context = LookContext(session, world, await review_mode(world, session.state))
     facts, blobs = await tool.facts(context, **arguments)
-    title = facts.title or tool.name.replace("_", " ").capitalize()
-    return facts.model_copy(update={"kind": tool.kind, "title": title}), blobs
+    whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
+    update: dict[str, Any] = {"kind": tool.kind, "title": glance(whole, most)}
+    if facts.preview is None and len(visible(whole)) > most:
+        data = whole.encode("utf-8", "replace")
+        update |= {"preview": hashlib.sha256(data).hexdigest(), "code": True}
+        blobs = {**blobs, update["preview"]: data}
+    return facts.model_copy(update=update), blobs
+
+
+def _spelled(tool: Tool, call: Call) -> str:
+    """A call of a tool that has no words for it: a person who is asked sees the arguments."""
+    name = tool.name.replace("_", " ").capitalize()
+    if tool.kind == "think" or not call.arguments:
+        return name
+    return f"{name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
 def _events(
@@ -141,7 +158,7 @@ def _events(
     question = f"{session.stream.removeprefix('session/')}/{call.id}"
     remember = () if decision.firm else permit.proposals(facts, tool.key)
     return [judged, Asked(id=question, call=call.id, title=facts.title, rule=decision.rule,
-                          remember=remember)]  # fmt: skip
+                          remember=remember, preview=facts.preview, code=facts.code)]  # fmt: skip
 
 
 def _impossible(call: Call, problem: str) -> Write:

@@ -48,6 +48,35 @@ async def refuse_other(store: Store, now: State, key: str, said: Said) -> None:
         )
 
 
+def refuse_other_session(now: State, cwd: str, agent: str, model: str) -> None:
+    """Raises InvalidRequest if the session was made otherwise: by a fork, or with other settings
+    than these."""
+    opened = now.opened
+    if opened is None or opened.forked_from is None:
+        had = opened and (opened.cwd, opened.agent, opened.model)
+        if had in (None, (cwd, agent, model)):
+            return
+    raise _used(now, "made in another way")
+
+
+def refuse_other_fork(now: State, source: str, seq: int | None) -> None:
+    """Raises InvalidRequest if the session is no fork of `source`, up to entry `seq`."""
+    made = now.opened.forked_from if now.opened and now.opened.parent is None else None
+    if made is None or made[0] != source:
+        raise _used(now, f"that is no fork of session {source!r}")
+    if seq is not None and seq != made[1]:
+        raise _used(now, f"forked at entry {made[1]}")
+
+
+def _used(now: State, what: str) -> InvalidRequest:
+    name = now.stream.removeprefix("session/")
+    return InvalidRequest(
+        f"There is a session {name!r} already, {what}. The same request again is harmless; another "
+        "session needs an id of its own.",
+        reason="key_used",
+    )
+
+
 def same(had: Event, said: Said) -> bool:
     """Whether what was sent before is this."""
     if isinstance(had, Mailed):

@@ -131,7 +131,7 @@ class Lanes:
         return stream in self._queued
 
     def slot(self, stream: str) -> Slot:
-        """Of a session that is about to be run. Costs nothing until it is taken."""
+        """The slot of a session that is about to run. It costs nothing until it is taken."""
         return Slot(self, stream)
 
     async def _take(self, stream: str) -> None:

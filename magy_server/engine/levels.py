@@ -92,7 +92,7 @@ def rulesets(text: str) -> tuple[Ruleset, ...]:
 
 @lru_cache(maxsize=64)
 def _named(text: str, session: str) -> tuple[Ruleset, ...]:
-    """Of another level: who reads which rule decided must know whose it is."""
+    """The rules of another session, with its name: the person must see whose rule decided."""
     return tuple(
         one.model_copy(update={"source": f"{one.source} (of {session})"}) for one in rulesets(text)
     )

@@ -8,19 +8,20 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
-from magy_server.core import prompt
+from magy_server.core import prompt, sizes
 from magy_server.core.codec import encode
 from magy_server.core.compact import possible
 from magy_server.core.errors import OverBudget, ProviderError
 from magy_server.core.events import CompactAsked, Ended, Event, Replied
-from magy_server.core.ports import ModelRequest, Provider
+from magy_server.core.ports import ModelFacts, ModelRequest, Provider, Reading
 from magy_server.core.state import State
 from magy_server.core.steps import hand_back
+from magy_server.core.surrogates import Joining, all_whole
 from magy_server.engine.early import Early
+from magy_server.engine.progress import Progress, shown
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import Settings, World
 
@@ -72,7 +73,8 @@ async def ask(
     facts = models.facts(request.model)
     purse = world.purse
     async with purse.reserved(session, request, facts) if purse else nullcontext() as slip:
-        reply = _storable(await _retried(session, settings, provider, sent, early, permit))
+        _check_fits(request, facts)
+        reply = _storable(await _retried(session, settings, provider, sent, early, permit, facts))
         price = facts.price
         known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
         cost = price.of(reply.usage) if price is not None and known else None
@@ -89,6 +91,7 @@ async def _retried(
     request: ModelRequest,
     early: Early | None,
     permit: Permit,
+    facts: ModelFacts,
 ) -> Replied:
     """Retries what may succeed later: no call with an effect has run yet, so asking again is always
     safe. A permit is held while it asks, not while it waits."""
@@ -96,7 +99,7 @@ async def _retried(
     for attempt in range(retries + 1):
         try:
             async with permit():
-                return await _stream(session, provider, request, early)
+                return await _stream(session, provider, request, early, facts)
         except ProviderError as error:
             if early:
                 early.discard()
@@ -107,7 +110,8 @@ async def _retried(
             if not error.retryable or attempt == retries:
                 raise
             if early:
-                session.notice(f"{error.message} Trying again in {wait:.0f} s ({attempt + 1}).\n")
+                which = f"try {attempt + 2} of {retries + 1}"
+                session.notice(f"{error.message} Trying again in {wait:.0f} s ({which}).\n")
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")
 
@@ -124,22 +128,62 @@ def _wait(error: ProviderError, attempt: int, first: float) -> float:
     return min(first * 2.0**attempt * spread, LONGEST_WAIT)
 
 
+def _check_fits(request: ModelRequest, facts: ModelFacts) -> None:
+    """Raises ProviderError (`too_long`) for a prompt that no tokenizer makes fit: a small server
+    would cut it, or read it for minutes and then refuse it."""
+    if facts.window and (least := sizes.least(request)) > facts.window:
+        tools = sum(sizes.characters(tool) for tool in request.tools) // 5
+        advice = (
+            "start its server with a larger context (OLLAMA_CONTEXT_LENGTH=32768, --ctx-size 32768 "
+            "or --max-model-len 32768), or take an agent with fewer tools"
+            if facts.local
+            else "take a model with a larger window, or an agent with fewer tools"
+        )
+        raise ProviderError(
+            f"{request.model}: the prompt has at least {least:,} tokens ({tools:,} of them the "
+            f"tools), and the model's window is {facts.window:,}, so it was not sent. What to do: "
+            f"{advice}.",
+            fault="too_long",
+        )
+
+
 async def _stream(
-    session: Session, provider: Provider, request: ModelRequest, early: Early | None
+    session: Session,
+    provider: Provider,
+    request: ModelRequest,
+    early: Early | None,
+    facts: ModelFacts,
 ) -> Replied:
     reply: Replied | None = None
-    async with aclosing(provider.stream(request)) as stream:
+    pieces = Joining()
+    async with (
+        aclosing(provider.stream(request)) as stream,
+        _shown(session, request, early, facts) as progress,
+    ):
         async for item in stream:
+            if isinstance(item, Reading):
+                if progress:
+                    progress.heard(item)
+                continue
+            if progress:
+                progress.over()
             if isinstance(item, Replied):
                 reply = item
             elif early:
                 id = f"{request.id}.{item.index}" if item.kind == "call" else request.id
-                session.stream_delta(item.kind, id, item.text, item.name)
-                early.take(id, item)
+                text = pieces.feed((item.kind, id), item.text, last=item.done)
+                session.stream_delta(item.kind, id, text, item.name)
+                early.take(id, replace(item, text=text))
     if reply is None:
         raise ProviderError("The model ended its stream without a reply.", fault="malformed",
                             retryable=True)  # fmt: skip
     return reply
+
+
+def _shown(
+    session: Session, request: ModelRequest, early: Early | None, facts: ModelFacts
+) -> AbstractAsyncContextManager[Progress | None]:
+    return shown(session, request, facts) if early else nullcontext()
 
 
 def _storable(reply: Replied) -> Replied:
@@ -147,19 +191,8 @@ def _storable(reply: Replied) -> Replied:
     try:
         encode(reply)
     except PydanticSerializationError:
-        return Replied.model_validate(_whole(reply.model_dump()))
+        return Replied.model_validate(all_whole(reply.model_dump()))
     return reply
-
-
-def _whole(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case dict():
-            return {_whole(key): _whole(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_whole(item) for item in value]
-    return value
 
 
 def _awaits(now: State, then: State) -> bool:

@@ -65,12 +65,12 @@ async def _back(desk: Desk, now: Now, made: Made) -> Back:
 
 
 async def carry_out(desk: Desk, root: str, back: Back, label: str) -> tuple[Found, Found]:
-    """What is then at the old path, and at the new one. Raises ToolError, EditorError: nothing has
+    """What was made of the old path, and of the new one. Raises ToolError, EditorError: nothing has
     changed."""
     files, there = desk.files, back.there
-    found = await files.put(root, there, back.file.version, back.file.data, label)
+    found = (await files.put(root, there, back.file.version, back.file.data, label)).now
     try:
-        return found, await files.put(root, back.found, NOTHING, b"", label)
+        return found, (await files.put(root, back.found, NOTHING, b"", label)).now
     except (ToolError, EditorError):
         if not back.came:
             with suppress(ToolError, EditorError):

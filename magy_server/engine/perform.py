@@ -127,7 +127,7 @@ class Performer:
         await self._session.append(lambda now: write if _is_open(now, call_id) else None)
 
     async def _judged_ahead(self, call: Call) -> Write | None:
-        """Of a call that ran while the reply streamed: both in one append, if it has ended."""
+        """What to append for a call that ran while the reply streamed: verdict and result."""
         tool = self._world.tools.get(call.name)
         write = await self.early.judged(call, tool) if tool else None
         if write and (ran := self.early.finished(call.id)):
@@ -158,8 +158,11 @@ class Performer:
             return
         tool, context = await self._prepare(call)
         began = self._world.clock.now()
-        outcome = await supervised(call.call, tool, context, self._world.results)
-        await self._finish(outcome, context, began)
+        try:
+            outcome = await supervised(call.call, tool, context, self._world.results)
+            await self._finish(outcome, context, began)
+        finally:
+            await context.close()
 
     async def recover(self, call_id: str) -> None:
         """Looks what became of a call whose process is gone; runs it again only if it had no
@@ -170,16 +173,22 @@ class Performer:
         tool, context = await self._prepare(call)
         began = self._world.clock.now()
         try:
-            result = await look(tool, context, call.started, call.call.arguments)
-        except ToolError as error:
-            await self._finish(await failed(context, "unknown", str(error)), context, began)
-            return
-        if result is None:
-            outcome = await supervised(call.call, tool, context, self._world.results)
+            outcome = await self._recovered(call, call.started, tool, context)
             await self._finish(outcome, context, began)
-        else:
-            context.events.extend(result.events)
-            await self._finish(completed(call_id, result), context, began)
+        finally:
+            await context.close()
+
+    async def _recovered(
+        self, call: CallState, begun: Evidence, tool: Tool, context: RunContext
+    ) -> Outcome:
+        try:
+            result = await look(tool, context, begun, call.call.arguments)
+        except ToolError as error:
+            return await failed(context, "unknown", str(error))
+        if result is None:
+            return await supervised(call.call, tool, context, self._world.results)
+        context.events.extend(result.events)
+        return completed(context, result)
 
     async def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
         assert call.judged is not None

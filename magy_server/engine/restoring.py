@@ -18,7 +18,7 @@ from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import NOTHING, Files, Found, Store
 from magy_server.core.takeback import Contents, Run, Taken, There, paths, take_back
 
-ATTEMPTS = 5
+ATTEMPTS = 20
 """How often a file is looked at again because somebody changed it at this very moment."""
 
 
@@ -66,7 +66,7 @@ class Performed:
 
 
 class Restorer:
-    """Of the files below one workspace root."""
+    """Restores the files below one workspace root."""
 
     def __init__(self, files: Files, store: Store, root: str) -> None:
         self._files = files
@@ -186,7 +186,8 @@ class Restorer:
             return change  # it was made before
         version, data = wanted.now.version, wanted.now.data
         try:
-            now = await self._files.put(self.root, was, version, data, label)
+            put = await self._files.put(self.root, was, version, data, label)
+            was, now = put.was, put.now
         except EditRefused:
             raise
         except EditorError:
@@ -232,7 +233,7 @@ def turns(goes: Mapping[str, bool]) -> dict[str, int]:
 
 
 def _ends(planned: Iterable[FileChange]) -> dict[str, str]:
-    """Of moves, the other end of each end."""
+    """For each end of a move, its other end."""
     planned = tuple(planned)
     gone = {change.path for change in planned if change.after is None}
     found: dict[str, str] = {}

@@ -7,17 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import FileChange, Finished, Hash
-from magy_server.core.ports import Batch
+from magy_server.core.events import FileChange, Finished, Hash, Restored
+from magy_server.core.ports import Batch, Found
+from magy_server.core.reviews import Reviewed
 from magy_server.core.state import State
 from magy_server.core.values import Kind, Origin, Version
 from magy_server.engine import review_log as log
+from magy_server.engine.decisions import undone
 from magy_server.engine.held import Held, Side, begun, changed, placed, side, stored, typed
 from magy_server.engine.levels import review_mode
 from magy_server.engine.review_desk import Desk
-from magy_server.engine.review_hunks import infos, sessions
+from magy_server.engine.review_hunks import Now, infos, sessions
 from magy_server.engine.review_log import Standing
 
+_Step = tuple[Held, Held, Origin]
+"""What a review was, what an agent made of it, and which."""
 COMMAND = 200
 """Characters of a command that are kept with what changed while it ran."""
 
@@ -46,21 +50,44 @@ async def batches(
 
 
 async def carried(
-    desk: Desk, root: str, changes: Sequence[FileChange], blobs: Mapping[Hash, bytes]
+    desk: Desk,
+    root: str,
+    session: str,
+    event: Restored,
+    blobs: Mapping[Hash, bytes],
+    turns: Sequence[FileChange],
 ) -> list[Batch]:
-    """What is still to decide about files goes with them when a person has turns undone, or done
-    again, that had moved them."""
+    """What a person had undone of turns is not to be decided any more, and what was done again is;
+    what is left to decide goes with the files that had been moved. `session`: id of the one that
+    goes back; `turns`: all that its turns changed."""
     made = _Changes(desk, root, blobs)
-    gone = {change.path: change for change in changes if change.after is None}
-    for change in changes:
+    gone = {change.path: change for change in event.changes if change.after is None}
+    for change in event.changes:
         if _moves(change) and change.moved_from in gone:
             await made.carry(change, gone[change.moved_from])
+        elif change.before and change.after and not change.moved_from:
+            own = {one.after: one for one in turns if one.path == change.path}
+            await made.go_back(change, session, event, own)
     return await asyncio.to_thread(made.batches)
+
+
+def _open(event: Reviewed) -> bool:
+    """Something was to be decided."""
+    return bool(event.marks or event.moved_from) or event.base != event.agent
 
 
 def _moves(change: FileChange) -> bool:
     """What is only proposed is a file to make and one to remove."""
     return bool(change.moved_from) and change.before is None and change.via != "proposed"
+
+
+def _gone_back(held: Held, event: Reviewed, after: Side, steps: Sequence[_Step]) -> Held:
+    """Without the steps, the newest last. What they do not explain, the person did."""
+    for was, became, _ in reversed(steps):
+        made = undone(Now(0, event, Found(held.path), held.text, held), was, became)
+        if not isinstance(made, str):
+            held = made.held
+    return typed(held, after)
 
 
 def _origin(state: State, finished: Finished, change: FileChange, commit: str) -> Origin:
@@ -137,6 +164,54 @@ class _Changes:
         held = replace(source, path=change.path, moved_from=from_)
         self._held[new] = await asyncio.to_thread(typed, held, after)
         self._held[old] = begun(self._root, change.moved_from, Side())
+
+    async def go_back(
+        self,
+        change: FileChange,
+        session: str,
+        event: Restored,
+        own: Mapping[Hash | None, FileChange],
+    ) -> None:
+        """`own`: what the turns did to the file, by what it then was."""
+        at = await log.standing(self._desk.world.store, log.stream_of(change.path, False))
+        if at.event is None:
+            return
+        steps = await self._steps(at, session, event.turn, own)
+        again = bool(event.undoes) and bool(steps)
+        if not at.pending and not again:
+            return
+        before = await self._side(change.before, change.was, change.mode)
+        after = await self._side(change.after, change.now)
+        key = await self._enter(change.path, False, before)
+        held = self._held[key]
+        if again:
+            self._held[key] = await asyncio.to_thread(changed, held, after, steps[-1][2])
+        else:
+            self._held[key] = await asyncio.to_thread(_gone_back, held, at.event, after, steps)
+
+    async def _steps(
+        self, at: Standing, session: str, turn: str, made: Mapping[Hash | None, FileChange]
+    ) -> list[_Step]:
+        """What the session, and those below it, made of the review since `turn` began."""
+        store, text = self._desk.world.store, self._desk.files.text
+        found: list[_Step] = []
+        last: Reviewed | None = None
+        for entry in await store.read(at.stream):
+            if not isinstance(entry.event, Reviewed):
+                continue
+            event, by = entry.event, entry.event.changed
+            own = by is not None and f"{by.session}/".startswith(f"{session}/")
+            change = made.get(event.agent.hash)
+            if by is not None and own and change and (found or by.turn == turn):
+                before = await self._side(change.before, change.was, change.mode)
+                earlier = begun(event.root, event.path, before)
+                if last is not None and _open(last):
+                    stood = await log.held(store, Standing(at.stream, 0, last), text)
+                    earlier = await asyncio.to_thread(_brought, stood, before)
+                later = await log.held(store, Standing(at.stream, 0, event), text)
+                found.append((earlier, later, by))
+            last = event
+        return found
 
     async def _enter(self, path: str, proposed: bool, before: Side) -> str:
         """The key under which the review of a file is here, brought to what the file then was."""

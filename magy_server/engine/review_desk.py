@@ -4,7 +4,8 @@ telling those who watch."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -55,13 +56,22 @@ class Desk:
         """Held while something is decided about a file: in this process one after the other."""
         return self._locks.setdefault(stream, asyncio.Lock())
 
+    @asynccontextmanager
+    async def changing(self, paths: Collection[str]) -> AsyncIterator[None]:
+        """From before these files are changed until it is in the journal what of them is whose: who
+        looks in between takes what an agent wrote for the person's."""
+        async with AsyncExitStack() as held:
+            for stream in sorted(log.stream_of(path, False) for path in set(paths)):
+                await held.enter_async_context(self.lock(stream))
+            yield
+
     # --- looking --------------------------------------------------------------------------------
 
     async def standing(self, path: str, proposed: bool) -> Standing:
         return await log.standing(self.world.store, log.stream_of(path, proposed))
 
     async def known(self, path: str, proposed: bool) -> Standing:
-        """Of a file that is, or was, under review. Raises NotFound."""
+        """How a file that is, or was, under review stands. Raises NotFound."""
         at = await self.standing(path, proposed)
         if at.event is None:
             what = "proposed for" if proposed else "under review in"

@@ -46,7 +46,7 @@ class HunkInfo:
 
     @property
     def whole(self) -> bool:
-        """Of the file as a whole, not of lines."""
+        """Whether the hunk is about the file as a whole, not about lines."""
         return self.kind not in ("add", "change", "delete")
 
 
@@ -82,7 +82,7 @@ class ReviewFile:
     proposed_text: str | None = None
     proposed: bool = False
     version: int | None = None
-    """Of the open document that the lines are of; None: the file is closed."""
+    """The version of the open document that has the lines; None: the file is closed."""
     moved_from: str = ""
     added: int = 0
     removed: int = 0
@@ -165,9 +165,11 @@ class Wish:
     which: Which = field(default_factory=Which)
     reason: str = ""
     text: str = ""
-    """Of `amend`: what shall stand in the place of the hunk; of `comment`: what it says."""
+    """For `amend`, what is to replace the hunk; for `comment`, what it says."""
     by: str = ""
     key: str = ""
+    revision: str = ""
+    """What `which.lines` were seen in."""
 
 
 __all__ = [

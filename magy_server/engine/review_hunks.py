@@ -31,7 +31,7 @@ class Now:
     parts: dict[str, Sequence[int]] = field(default_factory=dict)
     """The numbers of the parts of each hunk of lines."""
     places: tuple[Place, ...] = ()
-    """Of a proposal: of each part in the live text."""
+    """Where each part of a proposal stands in the live text."""
     unreadable: str = ""
     """Why the file cannot be looked into, or put back; "": it can."""
 
@@ -50,7 +50,7 @@ def now(seq: int, stored: Held, event: Reviewed, found: Found, decode: Decode) -
 
 
 def blind(seq: int, stored: Held, event: Reviewed, why: str) -> Now:
-    """Of a file that cannot be looked into: as a whole, and as it was seen last."""
+    """How a file that cannot be read stands: as a whole, and as it was seen last."""
     text = replace(stored.text, lines=None)
     held = replace(stored, text=text, review=None)
     found = Found(event.path, event.agent, stored.text.data)

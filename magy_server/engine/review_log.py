@@ -53,7 +53,7 @@ def standing_of(info: StreamInfo) -> Standing:
 
 
 async def standings(store: Store, kind: str, root: str) -> list[Standing]:
-    """Of all files below a root that ever were under review, the newest first."""
+    """How all files below a root stand that ever were under review, the newest first."""
     found: list[Standing] = []
     prefix = kind + (f"{name}/" if (name := _name(root)) else "")
     cursor: str | None = None

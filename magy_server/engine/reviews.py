@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
-from magy_server.core.events import FileChange, Finished, Hash, Noted
+from magy_server.core.events import FileChange, Finished, Hash, Noted, Restored
 from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
 from magy_server.core.state import State
@@ -64,6 +65,10 @@ class Reviews:
 
     # --- what agents do -------------------------------------------------------------------------
 
+    def changing(self, paths: Collection[str]) -> AbstractAsyncContextManager[None]:
+        """Around a change of these files and the append of its `batches`."""
+        return self._desk.changing(paths)
+
     async def batches(
         self, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
     ) -> list[Batch]:
@@ -71,10 +76,15 @@ class Reviews:
         return await review_changes.batches(self._desk, state, finished, blobs)
 
     async def carried(
-        self, root: str, changes: Sequence[FileChange], blobs: Mapping[Hash, bytes]
+        self,
+        root: str,
+        session: str,
+        event: Restored,
+        blobs: Mapping[Hash, bytes],
+        turns: Sequence[FileChange],
     ) -> list[Batch]:
-        """The same for a restore, which may move files."""
-        return await review_changes.carried(self._desk, root, changes, blobs)
+        """The same for a restore."""
+        return await review_changes.carried(self._desk, root, session, event, blobs, turns)
 
     def said(self, batches: Sequence[Batch]) -> None:
         """These were appended: who watches is told."""
@@ -214,9 +224,14 @@ class Reviews:
             LOG.warning("the reviews of %s: %s", root, error.message)
 
     async def _settle(self, at: Standing) -> None:
+        lock = self._desk.lock(at.stream)
+        if lock.locked():
+            return
         now = await self._look(at)
         event = at.event
         if now is None or event is None or now.seq != at.seq or now.unreadable:
+            return
+        if lock.locked():  # what was seen may be an agent's, which is not in the journal yet
             return
         begun = event.decision is not None and event.decision.intent
         if begun or now.live.version == event.agent or not now.live.exists:

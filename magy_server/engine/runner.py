@@ -115,7 +115,7 @@ class Runner:
         return session
 
     def tree(self, stream: str) -> Sequence[Session]:
-        """Of the tree that this session is in, those that are folded here."""
+        """The folded sessions of the tree that this session is in."""
         return self._sessions.tree(stream)
 
     def loaded(self) -> Sequence[Session]:

@@ -316,6 +316,15 @@ class Session:
         partial.add(text)
         self.wake()
 
+    def progress(self, request: str, text: str) -> None:
+        """What goes on until the reply to `request` begins, for who watches: it takes the place of
+        what was said before. Empty text: it has begun."""
+        self.partials.pop(("progress", request), None)
+        if text:
+            partial = self.partials[("progress", request)] = Partial("progress", request)
+            partial.add(text)
+            self.wake()
+
     def _receive(self, message: Mapping[str, Any]) -> None:
         if message.get("by") == self._me:
             return

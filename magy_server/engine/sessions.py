@@ -84,7 +84,7 @@ class Sessions:
         return [name for name in self._trees.get(root_of(stream), {}) if _within(name, stream)]
 
     def tree(self, stream: str) -> Sequence[Session]:
-        """Of the tree that this session is in, those that are folded."""
+        """The folded sessions of the tree that this session is in."""
         tree = self._trees.get(root_of(stream), {})
         return [kept.session for kept in tree.values() if kept.session.loaded]
 

@@ -21,6 +21,7 @@ from magy_server.core.events import (
     Prompted,
     Text,
 )
+from magy_server.core.harmless import glance, visible
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state import State
@@ -81,7 +82,7 @@ async def beginning(
         cwd=await to_thread(directory, opened, wanted.cwd),
         agent=agent.name,
         model=_model(world, parent, agent, wanted.model),
-        title=wanted.name.strip()[:NAME] or _title(wanted.prompt, agent),
+        title=glance(wanted.name, NAME) or _title(wanted.prompt, agent),
         parent=above.stream.removeprefix("session/"),
         call="" if wanted.by else wanted.key,
         rules=_rules(wanted.rules, found),
@@ -181,4 +182,5 @@ def _title(prompt: Sequence[Content], agent: AgentSpec) -> str:
     """The first words of the task."""
     texts = (part.text.strip() for part in prompt if isinstance(part, Text))
     line = next((text.split("\n", 1)[0] for text in texts if text), agent.name)
+    line = visible(line)
     return line if len(line) <= NAME else line[: NAME - 1] + "…"

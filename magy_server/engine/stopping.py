@@ -13,7 +13,7 @@ Why = Literal["user", "closed"]
 
 
 def cancelling(now: State, turn: str | None, why: Why) -> list[Event]:
-    """Of turn `turn`; None: of whatever goes on."""
+    """The events that cancel turn `turn`; None: whichever turn goes on."""
     running = now.turn
     if running and turn in (None, running.id):
         return [] if running.cancel else [CancelAsked(turn=running.id, why=why)]
@@ -31,7 +31,7 @@ def cancelling(now: State, turn: str | None, why: Why) -> list[Event]:
 
 
 def dropping(now: State, *, everything: bool = True) -> list[Event]:
-    """Of what waits; not `everything`: what a person said to a child waits on."""
+    """The events that drop what waits. Not `everything`: what a person told a child stays."""
     task = task_id(now.stream.removeprefix("session/"))
 
     def kept(arrival: object) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from magy_server.core.amounts import cost, usage
-from magy_server.core.events import Prompted, Text
+from magy_server.core.events import Asked, Prompted, Text
+from magy_server.core.harmless import visible
 from magy_server.core.state import Arrival, State
 from magy_server.core.steps import opener
 from magy_server.core.updates import interaction
@@ -33,8 +34,7 @@ def summarise(state: State) -> dict[str, Any]:
             {"messageId": p.id, "delivery": p.delivery, "text": text_of(p)} for p in state.waiting
         ],
         "questions": [
-            {**interaction(question.asked), "agent": state.agent, "at": question.at}
-            for question in state.questions.values()
+            question_of(state, question.asked, question.at) for question in state.questions.values()
         ],
         "plan": [task.model_dump() for task in state.plan],
         "usage": usage(state.usage),
@@ -49,6 +49,14 @@ def summarise(state: State) -> dict[str, Any]:
     }
 
 
+def question_of(state: State, asked: Asked, at: float) -> dict[str, Any]:
+    """Without the text of `preview`, which is looked up where it is shown."""
+    about = interaction(asked, {})
+    del about["content"]
+    of = {"agent": state.agent, "at": at, "preview": asked.preview, "code": asked.code}
+    return {**about, **of}
+
+
 def activity(state: State) -> str:
     """idle | running | requires_action"""
     if state.questions:
@@ -59,7 +67,7 @@ def activity(state: State) -> str:
 def title(state: State) -> str:
     """The given title, else the first line of the first prompt."""
     if given := state.options.get("title"):
-        return given
+        return _line(given)
     if state.told:
         return _line(state.told[0])
     said = (*state.conversation, *state.waiting)
@@ -73,5 +81,5 @@ def text_of(arrival: Arrival) -> str:
 
 
 def _line(text: str) -> str:
-    line = text.split("\n", 1)[0]
+    line = visible(text.split("\n", 1)[0])
     return line if len(line) <= TITLE else line[: TITLE - 1] + "…"

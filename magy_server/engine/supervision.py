@@ -56,7 +56,7 @@ class _Record:
     errors: int = 0
     restarts: int = 0
     outcomes: deque[bool] = field(default_factory=lambda: deque(maxlen=LATEST))
-    """Of turns, and of tasks that died: whether that was an error."""
+    """For the latest turns, and tasks that died: whether each ended with an error."""
     streamed: int = 0
     progress: float = 0.0
 
@@ -99,7 +99,7 @@ class Supervisor:
                     record.went_well()
 
     def health(self) -> list[Health]:
-        """Of each agent that is at work here, waits, or did so lately; those at work first."""
+        """The health of each agent that works here, waits or did lately; those at work first."""
         found = [self._health(session) for session in self._sessions() if self._counts(session)]
         return sorted(found, key=lambda one: (one.state not in AT_WORK, one.session))
 

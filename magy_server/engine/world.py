@@ -25,6 +25,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import Bus, Clock, Editor, Files, ModelFacts, Provider, Store
+from magy_server.core.secrets import Secrets
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
@@ -58,7 +59,7 @@ class Settings:
     """What the engine needs of the configuration."""
 
     max_tokens: int = 0
-    """Of one reply; 0: what the model can, at most `USUAL_REPLY`."""
+    """The most tokens of one reply; 0: what the model can, at most `USUAL_REPLY`."""
     thinking_tokens: int = 0
     compact_at: float = 0.8
     """Share of a model's window; 1: never."""
@@ -85,6 +86,10 @@ class Models(Protocol):
         ...
 
     def facts(self, full: str) -> ModelFacts: ...
+
+    async def measured(self, full: str) -> ModelFacts:
+        """The same, once the model's server was asked for what is not known beforehand."""
+        ...
 
     async def default(self) -> str:
         """For who names none. Raises ProviderError: nothing is configured."""
@@ -123,6 +128,8 @@ class World:
     """Ids of the other living processes on this store."""
     busy: Callable[[], bool] = lambda: False
     """Whether commands run in the background of any session here."""
+    secrets: Secrets = field(default_factory=Secrets)
+    """Keys that nothing may show that a tool gave."""
     results: Results = field(default_factory=lambda: Results(time.monotonic))
     lanes: Lanes = field(default_factory=Lanes)
     _texts: dict[Hash, str] = field(default_factory=dict)
@@ -200,7 +207,7 @@ class World:
             readers=tuple(tool.name for tool in offered if tool.effect == "read"),
             final=tuple(tool.name for tool in offered if tool.final),
             rules=put(as_text(rules[0]), blobs),
-            **_sizes(settings, models.facts(model)),
+            **_sizes(settings, await models.measured(model)),
             thinking_tokens=settings.thinking_tokens,
             temperature=temperature if agent.temperature is None else agent.temperature,
             limits=caps(state, above, settings.limits),

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
-import orjson
-
 from magy_server.core.events import Call, Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
 from magy_server.llm import sight, wire
@@ -193,7 +191,7 @@ class Answer(wire.Answer):
         self._usage: dict[str, int] = {}
         self._stop: str | None = None
 
-    def feed(self, event: Any) -> Sequence[Delta]:
+    def read(self, event: Any) -> Sequence[Delta]:
         handle = _EVENTS.get(event["type"])
         delta = handle(self, event) if handle else None
         return (delta,) if delta else ()
@@ -232,7 +230,7 @@ class Answer(wire.Answer):
                 return Thinking(data=block.block["data"])
             case "tool_use":
                 if not text.strip() and block.block.get("input"):
-                    text = orjson.dumps(block.block["input"]).decode()
+                    text = wire.dumps(block.block["input"])
                 return self.call(block.call, block.block["name"], text, block.block["id"])
         return None  # a server-side block; Magy asks for none
 

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import orjson
-
 from magy_server.core.events import Part, Text, Thinking, Usage
-from magy_server.core.ports import Delta, ModelRequest
+from magy_server.core.ports import Delta, ModelRequest, Reading
 from magy_server.llm import wire
-from magy_server.llm.text_calls import TextCalls, Thoughts
-from magy_server.llm.wire import Stop, StreamError, arguments_in, count
+from magy_server.llm.text_calls import arguments_in
+from magy_server.llm.thoughts import Thoughts
+from magy_server.llm.wire import Stop, StreamError, count
 
 _STOPS: Mapping[str, Stop] = {
     "length": "max_tokens",
@@ -88,7 +87,6 @@ class Answer(wire.Answer):
     def __init__(self, request: ModelRequest) -> None:
         super().__init__(request)
         self._thoughts = Thoughts()
-        self._held = TextCalls([tool.name for tool in request.tools])
         self._parts: list[_Said | _Call] = []
         self._finish: str | None = None
         self._refused = False
@@ -99,16 +97,18 @@ class Answer(wire.Answer):
         """The last chunk was one of its own that says what the reply cost. Some servers say it
         first, and of some the last is the only sign that the reply is over."""
 
-    def feed(self, event: Any) -> Sequence[Delta]:
+    def read(self, event: Any) -> Sequence[Delta | Reading]:
         chunk = event[0] if isinstance(event, list) and event else event
         choices = chunk.get("choices") or ()
         if chunk.get("error"):
             raise StreamError(chunk["error"])
         if not choices and ("message" in chunk or "detail" in chunk):
             raise StreamError(chunk)
-        self.started = True
         self._count(chunk, choices)
-        return [delta for choice in choices[:1] for delta in self._choice(choice)]
+        deltas = [delta for choice in choices[:1] for delta in self._choice(choice)]
+        self.started |= bool(deltas) or self.closing
+        reading = _reading(chunk.get("prompt_progress"))
+        return [reading] if reading and not self.started else deltas
 
     @property
     def closing(self) -> bool:
@@ -139,8 +139,8 @@ class Answer(wire.Answer):
             cache_write=written,
         )
 
-    def finish(self) -> Sequence[Delta]:
-        return list(self._flush())
+    def rest(self) -> Iterator[Delta]:
+        return self._flush()
 
     @property
     def _calls(self) -> list[_Call]:
@@ -154,7 +154,7 @@ class Answer(wire.Answer):
                 yield Thinking(text="".join(said.pieces), signature=said.field)
             case _Call():
                 if said.extra:  # must come back with the call (Gemini's signatures)
-                    data = orjson.dumps(said.extra).decode()
+                    data = wire.dumps(said.extra)
                     yield Thinking(signature=EXTRA, data=data)
                 yield self.call(said.number, said.name, said.text, said.id)
 
@@ -204,8 +204,7 @@ class Answer(wire.Answer):
 
     def _tell(self, thinking: str, text: str) -> Iterator[Delta]:
         yield from self._say("thinking", thinking)
-        if text:
-            yield from self._say("text", self._held.feed(text))
+        yield from self._say("text", text)
 
     def _say(
         self, kind: Literal["text", "thinking"], text: str, field: str = ""
@@ -238,7 +237,6 @@ class Answer(wire.Answer):
         if call and call.again and arguments and not name and id in ("", call.id):
             id, name = call.id, call.name
         if call is None or self._is_another(call, id, name):
-            yield from self._say("text", self._held.release())
             for before in self._calls:
                 if before.whole:
                     yield from self._close(before)
@@ -288,11 +286,18 @@ class Answer(wire.Answer):
     def _flush(self) -> Iterator[Delta]:
         """All that was held back, and the ends of the calls."""
         yield from self._tell(*self._thoughts.finish())
-        calls, text = self._held.finish()
-        yield from self._say("text", text)
-        for name, arguments in calls:
-            given = json.dumps(arguments, ensure_ascii=False)
-            call = _Call(len(self._calls), None, "", name, [given])
-            self._parts.append(call)
         for call in self._calls:
             yield from self._close(call)
+
+
+def _reading(progress: Any) -> Reading | None:
+    """How far llama.cpp is with the prompt: it was asked for `return_progress`.
+    https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"""
+    if not isinstance(progress, Mapping) or not count(progress, "total"):
+        return None
+    return Reading(
+        done=count(progress, "processed"),
+        total=count(progress, "total"),
+        cached=count(progress, "cache"),
+        seconds=count(progress, "time_ms") / 1000,
+    )

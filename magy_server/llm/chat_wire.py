@@ -37,6 +37,8 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
         result["reasoning_effort"] = how_much
     if request.temperature is not None and not (quirks.official and reasons(request.model)):
         result["temperature"] = request.temperature
+    if quirks.near:
+        result["return_progress"] = True  # llama.cpp says how far it is with the prompt
     if quirks.official:  # others are strict about parameters they do not know
         result["prompt_cache_key"] = request.session[-64:]
     if request.tools:

@@ -289,5 +289,8 @@ def connection_failure(target: str, error: BaseException) -> ProviderError:
             )
     root = next((c for c in reversed(chain) if isinstance(c, OSError) and c.errno), chain[-1])
     errno = getattr(root, "errno", None) or 0
-    why = os.strerror(errno) if errno > 0 else str(root) or type(root).__name__
+    if errno > 0:
+        why = os.strerror(errno)
+    else:  # a name that no server knows has a number of its own
+        why = getattr(root, "strerror", None) or str(root) or type(root).__name__
     return failure(target, "connection", f"the connection failed{quoted(why)}")

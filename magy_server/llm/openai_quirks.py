@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from magy_server.core.ports import ModelRequest
 from magy_server.llm import sight
 from magy_server.llm.faults import Words, is_too_long, words
+from magy_server.llm.served import is_near
 from magy_server.llm.wire import WIRE_ID, own_id
 
 LOW, MEDIUM = 4_000, 16_000
@@ -22,6 +23,7 @@ LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 _OPTIONAL = (
     "stream_options",
+    "return_progress",
     "prompt_cache_key",
     "temperature",
     "reasoning_effort",
@@ -47,7 +49,7 @@ _OF_A_MESSAGE = re.compile(r"\b(messages|input|contents?)[\[.]\W?\d")
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """Of one model on one server. `refused`: parameters that it does not take."""
+    """What is special about a model on a server. `refused`: parameters that it does not take."""
 
     refused: frozenset[str] = frozenset()
     official: bool = False
@@ -62,6 +64,8 @@ class Quirks:
     """A tool's result has no room for pictures (Responses)."""
     blind: bool = False
     """The model, or its server, takes no pictures."""
+    near: bool = False
+    """The server runs on this machine."""
 
     @property
     def valid_id(self) -> re.Pattern[str]:
@@ -85,6 +89,7 @@ def known(base_url: str, model: str) -> Quirks:
         official=host == "api.openai.com" or host.endswith((".openai.com", ".openai.azure.com")),
         mistral=host.endswith("mistral.ai") or _MISTRAL.fullmatch(name) is not None,
         gemini=host.endswith("googleapis.com"),
+        near=is_near(base_url),
         wants_thinking="deepseek" in host or "moonshot" in host,
     )
 

@@ -169,11 +169,11 @@ class Answer(wire.Answer):
         self._refused = False
         self._response: Mapping[str, Any] = {}
 
-    def feed(self, event: Any) -> Sequence[Delta]:
+    def read(self, event: Any) -> Sequence[Delta]:
         if "type" not in event and event.get("error"):
             raise StreamError(event["error"])
         handle = _EVENTS.get(event["type"])
-        self.started = True
+        self.started |= event["type"] not in _BEFORE
         return list(handle(self, event)) if handle else ()
 
     @property
@@ -203,7 +203,7 @@ class Answer(wire.Answer):
         )
 
     def _parts(self, opened: _Open) -> Iterator[Part]:
-        """Of an item, as the provider finished it, or as far as it had streamed."""
+        """The parts of an item, as the provider finished it, or as far as it had streamed."""
         item = opened.item
         match item["type"]:
             case "message":
@@ -344,6 +344,8 @@ class Answer(wire.Answer):
 
 
 _ARGUMENTS = ("arguments", 0)
+_BEFORE = ("response.created", "response.queued", "response.in_progress")
+"""They come at once, before anything is read."""
 
 
 def _names(event: Mapping[str, Any]) -> list[Any]:

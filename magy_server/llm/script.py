@@ -16,7 +16,7 @@ from magy_server.core.errors import InvalidConfig, ProviderFault
 from magy_server.core.events import Text
 from magy_server.core.ports import Message, ToolOutput
 
-Stop = Literal["end_turn", "max_tokens", "refusal"]
+Stop = Literal["end_turn", "max_tokens", "refusal", "stray_call"]
 
 EXHAUSTED = "(the script has no further reply)"
 UNKNOWN = "(the script has no section for this prompt)"

@@ -45,6 +45,10 @@ class ScriptedProvider:
         """A script answers whatever model is asked for."""
         return ["script"]
 
+    async def window(self, model: str) -> int:
+        """Nothing limits a script."""
+        return 0
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
         """See `Provider`."""
         reply = self.script.next_reply(request.messages)

@@ -12,21 +12,26 @@ import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from time import monotonic
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import orjson
 
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied
-from magy_server.core.ports import Delta, ModelRequest
-from magy_server.llm import faults, sight, sse
+from magy_server.core.ports import Delta, ModelRequest, Reading
+from magy_server.core.secrets import Secrets
+from magy_server.core.surrogates import loads
+from magy_server.llm import faults, served, sight, sse
+from magy_server.llm.served import is_near
 from magy_server.llm.wire import Answer, StreamError
 
 _LATE = 5.0
 """Seconds to wait, when the reply is whole, for what some providers say after it (usage)."""
 
 _PAGES = 20
-"""Of a list of models, at the most."""
+"""The most pages of a list of models that are read."""
 
 _STAY: Mapping[str, Any] = {"follow_redirects": False}
 """A redirect would carry the conversation, and headers, to where nobody decided to send them."""
@@ -39,7 +44,8 @@ instead of used again."""
 class SdkProvider(ABC):
     """`Provider` over HTTP. `api_key` may be empty with a `base_url` of one's own (local servers
     ask for none). Timeouts are in seconds: `connect` for the connection, `first_byte` from the
-    request to the first event, `stall` between two signs of life (pings and comments count).
+    request until the reply begins, `stall` from then on between two signs of life (pings and
+    comments count).
     """
 
     client: ClassVar[str]
@@ -66,6 +72,8 @@ class SdkProvider(ABC):
     ) -> None:
         self._api_key = api_key.strip()
         self._base_url = self._place(base_url) if base_url else self.default_base_url
+        self._secrets = Secrets([self._api_key])
+        """For what is quoted of an answer: it is cut, and half a key is not known for one."""
         self._keyless = not self._api_key and not base_url
         self._connect = connect
         self._first_byte = first_byte
@@ -137,28 +145,28 @@ class SdkProvider(ABC):
         if client is not None:
             await client.close()
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
+    async def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[Delta | Reading | Replied, None]:
         """See `Provider`. Closing the iterator closes the connection."""
         client = await self._client()
         from httpx2 import HTTPError
 
         target = faults.target(request.model, self._base_url)
         answer = self._answer(request)
+        latest = monotonic() + self._first_byte
         response = await self._open(client, request, target)
         try:
             events = sse.events(response.aiter_bytes())
             if _kind(response) == "application/json":
                 events = _whole(response)
-            limit = self._first_byte
             while not (answer.complete or answer.ended):
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout(self._limit(answer, latest)):
                     data = await anext(events, None)
                 if data is None:
                     break
                 for delta in self._feed(answer, data, target):
                     yield delta
-                if answer.started:
-                    limit = min(self._stall, _LATE) if answer.closing else self._stall
             await _drain(events)
         except TimeoutError:
             if not answer.closing:
@@ -172,6 +180,40 @@ class SdkProvider(ABC):
             raise self._broken(answer, target)
         for item in self._ending(answer, target):
             yield item
+
+    def _limit(self, answer: Answer, latest: float) -> float:
+        """Seconds to wait for the next event. Until the reply begins, no sign of life puts off the
+        moment `latest`: a server may read a prompt for ever."""
+        if not answer.started:
+            return max(0.0, latest - monotonic())
+        return min(self._stall, _LATE) if answer.closing else self._stall
+
+    async def window(self, model: str) -> int:
+        """See `Provider`. Servers on this machine are asked in more places than others, which need
+        not know what this looks for."""
+        try:
+            client = await self._client()
+        except ProviderError:
+            return 0
+        places = served.LISTS + (served.NEAR if is_near(self._base_url) else ())
+        top = urlsplit(self._base_url)
+        for place in places:
+            answer = await self._got(client, f"{top.scheme}://{top.netloc}{place}")
+            if found := served.window(answer, model):
+                return found
+        return 0
+
+    async def _got(self, client: Any, url: str) -> Any:
+        """The JSON at an address; None for whatever else comes."""
+        from httpx2 import HTTPError, Response
+
+        sdk = self._sdk()
+        try:
+            async with asyncio.timeout(self._connect):
+                response = await client.get(url, cast_to=Response, options=_STAY)
+                return orjson.loads(response.content)
+        except (sdk.APIError, HTTPError, TimeoutError, orjson.JSONDecodeError):
+            return None
 
     async def models(self) -> list[str]:
         """See `Provider`."""
@@ -204,7 +246,8 @@ class SdkProvider(ABC):
                     )
             return orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
-            what = f"the answer is no list of models{faults.quoted(response.text[:120])}"
+            said = self._secrets.clean(response.text)[:120]
+            what = f"the answer is no list of models{faults.quoted(said)}"
             raise faults.failure(target, "malformed", what, retryable=False) from error
         except HTTPError as error:
             raise faults.connection_failure(target, error) from error
@@ -271,7 +314,8 @@ class SdkProvider(ABC):
             if 300 <= status < 400:
                 url, location = str(error.response.url), headers.get("location", "")
                 raise faults.redirect_failure(target, status, url, location) from error
-            failure = faults.status_failure(target, status, headers, error.body)
+            body = self._secrets.within(error.body)
+            failure = faults.status_failure(target, status, headers, body)
             if status in sight.STATUSES:
                 raise _Refused(failure, error.body, status) from error
             raise failure from error
@@ -283,16 +327,16 @@ class SdkProvider(ABC):
 
     # --- an answer ------------------------------------------------------------------------------
 
-    def _feed(self, answer: Answer, data: bytes, target: str) -> Sequence[Delta]:
+    def _feed(self, answer: Answer, data: bytes, target: str) -> Sequence[Delta | Reading]:
         if not data:
             return ()
         if data.strip() == b"[DONE]":
             answer.ended = True
             return ()
         with self._reading(data, target):
-            return answer.feed(orjson.loads(data))
+            return answer.feed(loads(data, halves=True))
 
-    def _ending(self, answer: Answer, target: str) -> Sequence[Delta | Replied]:
+    def _ending(self, answer: Answer, target: str) -> Sequence[Delta | Reading | Replied]:
         with self._reading(b"", target):
             return [*answer.finish(), answer.replied()]
 
@@ -301,9 +345,10 @@ class SdkProvider(ABC):
         try:
             yield
         except StreamError as error:
-            raise faults.stream_failure(target, error.error) from error
+            raise faults.stream_failure(target, self._secrets.within(error.error)) from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            words = faults.quoted(data[:120].decode("utf-8", "replace"))
+            text = self._secrets.clean(data.decode("utf-8", "replace"))
+            words = faults.quoted(text[:120])
             what = f"an event of the stream cannot be read{words}"
             raise faults.failure(target, "malformed", what, advice=self._advice()) from error
 
@@ -312,10 +357,12 @@ class SdkProvider(ABC):
             what = f"the reply stopped coming: nothing for {self._stall:g} s"
         else:
             what = f"no answer began within {self._first_byte:g} s"
+            advice = "try again, wait longer (`model.timeout`), or take a smaller or nearer model"
+            return faults.failure(target, "timeout", what, advice=advice)
         return faults.failure(target, "timeout", what)
 
     def _broken(self, answer: Answer, target: str) -> ProviderError:
-        if not answer.started:
+        if not answer.heard:
             what = "the answer was empty"
             return faults.failure(target, "malformed", what, advice=self._advice())
         what = "the connection was cut in the middle of the reply"

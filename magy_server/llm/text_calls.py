@@ -1,243 +1,406 @@
-"""What models behind simple servers put into the text of a reply: their thinking between tags, and
-tool calls as JSON. Without I/O; what is fed comes in pieces that may be cut anywhere.
+"""Tool calls that models write into their text, because their server does not read them, or because
+they never learnt the server's own form. Without I/O.
 
-Thinking is only what stands between `<think>` tags at the very beginning. Calls are only calls when
-nothing else is said, each as `{"name": ..., "arguments": {...}}` (bare, in a code fence, between
-`<tool_call>` tags, or after `<|python_tag|>` or `[TOOL_CALLS]`), of tools that were offered.
+A text is calls when it holds nothing else: JSON objects that name an offered tool (bare, in a code
+fence, in a list, between tags such as `<tool_call>`, behind marks such as `[TOOL_CALLS]`), XML such
+as `<function=NAME>` or `<invoke name="NAME">`, or Python such as `[read_file(path="a.py")]`. A call
+beside other text, or of a tool that was not offered, is `stray`: nobody makes it.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
-from collections.abc import Collection
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-import orjson
+from magy_server.core.ports import ToolSchema
+from magy_server.core.surrogates import loads
 
-from magy_server.llm.wire import arguments_in
+Made = tuple[str, dict[str, Any]]
+"""A call: the tool's name, and its arguments."""
 
-_THINK, _THOUGHT = "<think>", "</think>"
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "recipient_name", "action")
+_ARGUMENT_KEYS = (
+    "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "action_input",
+)  # fmt: skip
+_BESIDE = frozenset({"type", "id", "call_id", "tool_call_id", "index", "thought", "thoughts",
+                     "reasoning", "explanation"})  # fmt: skip
+"""Keys that may stand beside name and arguments."""
+_TYPES = ("function", "function_call", "tool_use", "tool_call")
+_WRAPPERS = ("tool_calls", "tool_call", "function_call", "function", "calls")
 
-_CLOSERS = {
-    "```json": "```",
-    "```tool_call": "```",
-    "```": "```",
-    "<tool_call>": "</tool_call>",
-    "<|python_tag|>": "",
-    "[TOOL_CALLS]": "",
-}
-"""What may stand before the JSON of a call -> what then stands behind it. Nothing is possible too.
-In the order in which they are tried."""
+_TAG = (
+    r"</?(?:\w+:)?(?:tools?|functions?)(?:[_-]?(?:calls?|use))?>"
+    r"|<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>"
+    r"|\[/?(?:TOOL_CALLS?|ARGS|TOOL_REQUEST|END_TOOL_REQUEST)\]"
+)
+_TAGS = re.compile(_TAG)
+_FENCE = re.compile(
+    r"```(?:json[c5]?|tool_?calls?|tool_code|tool|xml|python)?[ \t]*(?=\s|[{\[<]|$)"
+)
+_WRAPPING = re.compile(rf"{_TAG}|{_FENCE.pattern}|[\s;,]+|[\[\]]")
+"""What may stand around calls without being other text."""
+_TAGGED = re.compile(rf"(?:{_TAG})\s*[{{\[<]")
+_FENCES = ("```json", "```tool_call", "```tool_calls", "```tool_code", "```tool", "```xml", "```")
 
-_KEYS = frozenset({"name", "arguments", "parameters", "function", "type", "id"})
-_BEGINNING = re.compile(r'[\[\s]*(\{\s*("[^"\\]*)?)?')
+_START = re.compile(r"\{|<function=([\w.-]+)>|<(?:\w+:)?invoke\s+name=\"([\w.-]+)\"\s*>")
+_XML_END = re.compile(r"</function>|</(?:\w+:)?invoke>")
+_PARAMETER = re.compile(
+    r"<(?:\w+:)?parameter(?:=| name=\")([\w.-]+)\"?[^>\n]*>(.*?)</(?:\w+:)?parameter>", re.DOTALL
+)
 _FIRST_KEY = re.compile(r'[\[\s]*\{\s*"([^"\\]*)"')
-_NAME = re.compile(r'[\[\s]*\{\s*"name"\s*:\s*"([^"\\]*)"')
-_MARKS = re.compile(r'["\\{}\[\]]')
+_FIRST_NAME = re.compile(
+    rf'[\[\s]*\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*(?:"([^"\\]*)"|([^\s"]))'
+)
+_BEGINNING = re.compile(r'[\[\s]*(\{\s*("[^"\\]*)?)?')
+_BEFORE = ("", "print(", "default_api.", "print(default_api.")
+_BEHIND = ("(", "{", "[ARGS]")
+_DECODER = json.JSONDecoder(strict=False)
 
 _HEAD = 300
-"""Characters of a value that are looked at to see whether it can be a call."""
+"""Characters that are looked at to see whether a text can be a call."""
+_LONGEST_HEAD = 2_000
+"""Characters, blanks included, after which a text is shown that is still not known to be a call."""
+_TRIES = 200
+"""Braces of one text that are looked at and turn out to begin no JSON."""
+_LONGEST_CODE = 20_000
 
 
-class Thoughts:
-    """Tells the thinking at the beginning of a text from the rest."""
+class Tools:
+    """The tools that were offered."""
 
-    def __init__(self) -> None:
-        self._state: Literal["start", "inside", "gap", "after"] = "start"
-        self._pending = ""
-        self._thought = False
+    def __init__(self, schemas: Sequence[ToolSchema]) -> None:
+        self._schemas = {schema.name: schema.parameters for schema in schemas}
+        names = "|".join(re.escape(name) for name in self._schemas)
+        keys, values = "|".join(_NAME_KEYS), "|".join(_ARGUMENT_KEYS)
+        self.broken = re.compile(
+            rf'\{{\s*"(?:{keys})"\s*:\s*"(?:{names})"\s*(?:\}}|,\s*"(?:{values})")'
+        )
+        """How a call begins of which nothing may come, since the rest is wrong."""
 
-    def feed(self, text: str) -> tuple[str, str]:
-        """(thinking, text) that is sure by now."""
-        self._pending += text
-        thinking = ""
-        if self._state == "start":
-            begun = self._pending.lstrip()
-            if _THINK.startswith(begun[: len(_THINK)]) and len(begun) < len(_THINK):
-                return "", ""
-            self._state = "inside" if begun.startswith(_THINK) else "after"
-            if self._state == "inside":
-                self._pending = begun[len(_THINK) :]
-        if self._state == "inside":
-            if not self._thought:
-                self._pending = self._pending.lstrip("\n")
-            self._thought = bool(self._pending)
-            thinking, closed, rest = self._pending.partition(_THOUGHT)
-            if not closed:
-                keep = _overlap(thinking, _THOUGHT)
-                self._pending = thinking[len(thinking) - keep :]
-                return thinking[: len(thinking) - keep], ""
-            self._state, self._pending = "gap", rest
-        rest, self._pending = self._pending, ""
-        if self._state == "gap" and (rest := rest.lstrip()):
-            self._state = "after"
-        return thinking, rest
+    def __bool__(self) -> bool:
+        return bool(self._schemas)
 
-    def finish(self) -> tuple[str, str]:
-        """The same for what was not sure."""
-        rest, self._pending = self._pending, ""
-        return (rest, "") if self._state == "inside" else ("", rest)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._schemas)
 
+    def named(self, name: Any) -> str | None:
+        """The offered tool that a model means: some put a namespace before the name."""
+        if not isinstance(name, str):
+            return None
+        return next((n for n in (name, name.rpartition(".")[2]) if n in self._schemas), None)
 
-def _overlap(text: str, mark: str) -> int:
-    """How many characters at the end of the text may be the beginning of the mark."""
-    return next((n for n in range(len(mark) - 1, 0, -1) if text.endswith(mark[:n])), 0)
+    def properties(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._schemas[name].get("properties") or {}
+        return found
+
+    def takes(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether the arguments are such as the tool has, and none that it needs is missing."""
+        needed = self._schemas[name].get("required") or ()
+        return arguments.keys() <= self.properties(name).keys() and set(needed) <= arguments.keys()
+
+    def typed(self, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Arguments from texts: what is not to be a text is read as JSON."""
+        return {key: self._value(name, key, text) for key, text in texts.items()}
+
+    def _value(self, name: str, key: str, text: str) -> Any:
+        if (self.properties(name).get(key) or {}).get("type", "string") == "string":
+            return text.removeprefix("\n").removesuffix("\n")
+        try:
+            return _DECODER.decode(text.strip())
+        except (ValueError, RecursionError):
+            return text
 
 
-class TextCalls:
-    """Holds a text back as long as it may be nothing but calls of the tools `names`."""
+def arguments_in(text: str) -> dict[str, Any] | None:
+    """The JSON object in `text`; empty text is an empty one. None when it is something else."""
+    if not text.strip():
+        return {}
+    try:
+        value = loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
-    def __init__(self, names: Collection[str]) -> None:
-        self._names = frozenset(names)
-        self._held: list[str] = []
-        self._values: list[str] = []
-        self._plain = not names
-        self._stage: Literal["before", "value", "behind"] = "before"
-        self._pending = ""
-        self._closer = ""
-        self._json = _Json()
+
+# --- while it streams ---------------------------------------------------------------------------
+
+
+class Holding:
+    """Holds a text back that begins like a call, so that nobody sees it flash by as text."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._pieces: list[str] = []
+        self._decided = not tools
+        self._holds = False
 
     def feed(self, text: str) -> str:
         """What may be shown now."""
-        if self._plain:
+        if self._decided and not self._holds:
             return text
-        self._held.append(text)
-        self._pending += text
-        while self._pending and not self._plain and self._step():
-            pass
-        return self.release() if self._plain else ""
+        self._pieces.append(text)
+        if not self._decided:
+            held = "".join(self._pieces)
+            verdict = self._promising(held.lstrip()) if len(held) < _LONGEST_HEAD else False
+            self._decided, self._holds = verdict is not None, verdict is True
+        return self.release() if self._decided and not self._holds else ""
 
     def release(self) -> str:
         """What was held back; from now on nothing is."""
-        text = "".join(self._held)
-        self._plain = True
-        self._held.clear()
-        self._values.clear()
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        self._decided, self._holds = True, False
         return text
 
-    def finish(self) -> tuple[list[tuple[str, dict[str, Any]]], str]:
-        """At the end of the reply: the calls as (name, arguments), or the text held back. A last
-        closing mark may be missing."""
-        calls: list[tuple[str, dict[str, Any]]] = []
-        if not self._plain and self._stage != "value" and not self._pending.strip():
-            found = [call for value in self._values for call in self._calls(value)]
-            calls = [call for call in found if call is not None]
-            if len(calls) < len(found):
-                calls = []
-        text = self.release()
-        return (calls, "") if calls else ([], text)
+    def _promising(self, begun: str) -> bool | None:
+        """Whether the text may be a call; None: too short to tell."""
+        if tag := _TAGS.match(begun):
+            return not tag[0].startswith("</")
+        if _may_become_tag(begun) or any(f.startswith(begun) for f in _FENCES):
+            return None
+        if begun.startswith("```"):
+            fence = _FENCE.match(begun)
+            if fence is None:
+                return None if any(f.startswith(begun) for f in _FENCES) else False
+            begun = begun[fence.end() :].lstrip()
+        if re.match(r"<(function=|(\w+:)?invoke )", begun):
+            return True
+        code = self._is_code(begun)
+        return self._is_json(begun) if code is False else code
 
-    # --- one step: False when more text is needed ------------------------------------------------
+    def _is_code(self, begun: str) -> bool | None:
+        """Whether it begins with a tool's name and what opens its arguments."""
+        word = begun.lstrip("[ ")
+        for name in self._tools:
+            for code in (f"{before}{name}{mark}" for before in _BEFORE for mark in _BEHIND):
+                if word.startswith(code):
+                    return True
+                if code.startswith(word):
+                    return None
+        return False
 
-    def _step(self) -> bool:
-        match self._stage:
-            case "before":
-                return self._before()
-            case "value":
-                return self._value()
-        return self._behind()
-
-    def _before(self) -> bool:
-        begun = self._pending.lstrip(" \t\r\n;" if self._values else None)
-        if not begun:
+    def _is_json(self, begun: str) -> bool | None:
+        if key := _FIRST_KEY.match(begun):
+            if key[1] in _NAME_KEYS:
+                value = _FIRST_NAME.match(begun)
+                if value is None:
+                    return None if len(begun) < _HEAD else False
+                return value[1] is None or self._tools.named(value[1]) is not None
+            return (
+                key[1] in _BESIDE or key[1] in _ARGUMENT_KEYS or key[1] in _WRAPPERS
+                or self._tools.named(key[1]) is not None
+            )  # fmt: skip
+        if len(begun) > _HEAD:
             return False
-        if any(mark.startswith(begun) and mark != begun for mark in _CLOSERS):
-            return False
-        opener = next((mark for mark in _CLOSERS if begun.startswith(mark)), "")
-        self._closer = _CLOSERS.get(opener, "")
-        self._pending = begun[len(opener) :]
-        self._stage = "value"
-        self._json = _Json()
+        return None if _BEGINNING.fullmatch(begun) else False
+
+
+_OPENERS = (
+    "<tool_call>", "<tool_calls>", "<function_call>", "<function_calls>", "<functioncall>",
+    "<tools>", "<tool>", "<tool_use>", "<function=", "<invoke ", "[TOOL_CALLS]", "[TOOL_REQUEST]",
+)  # fmt: skip
+_MARK = re.compile(r"<[|｜][^|｜<>\n]{0,40}[|｜]?|<\w{1,10}:\w{0,15}")
+
+
+def _may_become_tag(begun: str) -> bool:
+    """Whether this may be the beginning of a tag."""
+    return any(o.startswith(begun) for o in _OPENERS) or _MARK.fullmatch(begun) is not None
+
+
+# --- the whole text -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Found:
+    """`calls` of offered tools; `others`: so many characters are calls of tools that were not
+    offered; `rest` is what stands around them all."""
+
+    calls: list[Made] = field(default_factory=list)
+    others: int = 0
+    broken: bool = False
+    """One that names an offered tool cannot be made."""
+    last: int = 0
+    """Where the last of them ends."""
+    rest: list[str] = field(default_factory=list)
+
+    @property
+    def alone(self) -> bool:
+        return not _WRAPPING.sub("", "\n".join(self.rest))
+
+
+def calls_in(text: str, tools: Tools) -> list[Made]:
+    """The calls that the text is; none when it is anything else."""
+    if not tools or not text.strip():
+        return []
+    if code := _code(text, tools):
+        return code
+    found = _scan(text, tools)
+    return found.calls if found.alone and not found.others else []
+
+
+def stray(text: str, tools: Tools) -> bool:
+    """Whether the text, which `calls_in` finds no calls to be, holds a call all the same. A call of
+    a tool that was not offered counts when it is the last word or the better part of the text: it
+    may be an example of something else."""
+    if not tools or not text.strip():
+        return False
+    found = _scan(text, tools)
+    if found.calls or _TAGGED.search(text):
         return True
-
-    def _value(self) -> bool:
-        end = self._json.feed(self._pending)
-        self._pending = "" if end is None else self._pending[end:]
-        if not self._promising(self._json.head):
-            self._plain = True
-        elif end is not None:
-            self._values.append(self._json.text())
-            self._stage = "behind"
-            return True
-        return False
-
-    def _promising(self, head: str) -> bool:
-        if name := _NAME.match(head):
-            return name[1] in self._names
-        if key := _FIRST_KEY.match(head):
-            return key[1] in _KEYS
-        return _BEGINNING.fullmatch(head) is not None
-
-    def _behind(self) -> bool:
-        rest = self._pending.lstrip() if self._closer else self._pending
-        if rest.startswith(self._closer):
-            self._pending = rest[len(self._closer) :]
-            self._stage = "before"
-            return True
-        self._plain = not self._closer.startswith(rest)
-        return False
-
-    def _calls(self, text: str) -> list[tuple[str, dict[str, Any]] | None]:
-        try:
-            value = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            return [None]
-        return [self._call(one) for one in (value if isinstance(value, list) else [value])]
-
-    def _call(self, value: Any) -> tuple[str, dict[str, Any]] | None:
-        if isinstance(value, dict) and isinstance(value.get("function"), dict):
-            if value.get("type", "function") != "function":
-                return None
-            value = value["function"]
-        if not isinstance(value, dict) or value.keys() - _KEYS:
-            return None
-        if value.get("type", "function") != "function":
-            return None  # an object, or a schema, that has a tool's name
-        name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
-        if isinstance(arguments, str) and arguments.strip():
-            arguments = arguments_in(arguments)
-        if name not in self._names or not isinstance(arguments, dict):
-            return None
-        return name, arguments
+    if found.others:
+        return found.others * 2 >= len(text) or not _WRAPPING.sub("", text[found.last :])
+    return found.broken
 
 
-class _Json:
-    """Finds where one JSON object or array ends, looking at each character once."""
+def _scan(text: str, tools: Tools) -> _Found:
+    found = _Found()
+    at = tries = 0
+    while tries < _TRIES and (start := _START.search(text, at)):
+        before = text[at : start.start()]
+        if start[0] == "{":
+            value, end = _decoded(text, start.start())
+            calls = _calls(value, tools)
+            if calls is None and (name := _named_before(before, tools)):
+                calls, before = [(name, value)], ""
+            tries += value is None
+        else:
+            calls, end = _xml(text, start, tools)
+        found.rest.append(before)
+        at = end
+        if calls is None:
+            found.broken |= start[0] != "{" or tools.broken.match(text, start.start()) is not None
+            found.rest.append(text[start.start() : end])
+            continue
+        found.last = end
+        found.calls += calls
+        found.others += 0 if calls else end - start.start()
+    found.rest.append(text[at:])
+    return found
 
-    def __init__(self) -> None:
-        self.head = ""
-        self._pieces: list[str] = []
-        self._depth = 0
-        self._in_string = False
-        self._escaped = False
 
-    def feed(self, text: str) -> int | None:
-        """Where in `text` the value ends; None when it goes on."""
-        end = self._scan(text)
-        piece = text if end is None else text[:end]
-        self._pieces.append(piece)
-        if len(self.head) < _HEAD:
-            self.head = (self.head + piece)[:_HEAD]
-        return end
+def _decoded(text: str, at: int) -> tuple[Any, int]:
+    """The JSON object that begins there, and where it ends; None when there is none."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at + 1
 
-    def text(self) -> str:
-        return "".join(self._pieces)
 
-    def _scan(self, text: str) -> int | None:
-        at = 1 if self._escaped else 0
-        self._escaped = False
-        while mark := _MARKS.search(text, at):
-            at = mark.end()
-            match mark[0]:
-                case "\\" if self._in_string:
-                    self._escaped = at == len(text)
-                    at += 1
-                case '"':
-                    self._in_string = not self._in_string
-                case "{" | "[" if not self._in_string:
-                    self._depth += 1
-                case "}" | "]" if not self._in_string:
-                    self._depth -= 1
-                    if self._depth <= 0:
-                        return at
+def _named_before(before: str, tools: Tools) -> str | None:
+    """The tool whose arguments follow: `[TOOL_CALLS]read_file[ARGS]{...}` and the like."""
+    name = " ".join(_WRAPPING.sub(" ", before[-_HEAD:]).split())
+    name = name.rpartition("to=")[2].removesuffix(" json").removeprefix("function ")
+    return tools.named(re.sub(r":\d+$", "", name)) if name else None
+
+
+def _calls(value: Any, tools: Tools) -> list[Made] | None:
+    """The calls that a JSON value is: none of them when it calls what was not offered; None when
+    it is something else."""
+    if not isinstance(value, dict):
         return None
+    inner = next((value[k] for k in _WRAPPERS if isinstance(value.get(k), dict | list)), None)
+    if inner is None or len(value.keys() - _BESIDE) != 1:
+        return _call(value, tools)
+    if value.get("type", "function") not in _TYPES:
+        return None
+    made = [_calls(one, tools) for one in (inner if isinstance(inner, list) else [inner])]
+    if any(one is None for one in made):
+        return None
+    return [call for one in made for call in one or ()] if all(made) else []
+
+
+def _call(fields: Mapping[str, Any], tools: Tools) -> list[Made] | None:
+    if fields.get("type", "function") not in _TYPES:
+        return None  # an object, or a schema, that has a tool's name
+    key = next((k for k in _NAME_KEYS if isinstance(fields.get(k), str)), None)
+    if key is None:
+        return _keyed(fields, tools)
+    name = tools.named(fields[key])
+    given = [k for k in _ARGUMENT_KEYS if k in fields]
+    others = fields.keys() - {key} - _BESIDE
+    if len(given) == 1 and others == set(given):
+        arguments = fields[given[0]]
+        if isinstance(arguments, str):
+            arguments = arguments_in(arguments)
+        if isinstance(arguments, dict):
+            return [(name, arguments)] if name else []
+    if name is None:
+        return None
+    flat = {k: fields[k] for k in others}  # the arguments stand beside the name
+    return [(name, flat)] if tools.takes(name, flat) else None
+
+
+def _keyed(fields: Mapping[str, Any], tools: Tools) -> list[Made] | None:
+    """`{"read_file": {"path": "a.py"}}`"""
+    if len(fields) != 1:
+        return None
+    [(key, arguments)] = fields.items()
+    name = tools.named(key)
+    if name and isinstance(arguments, dict) and tools.takes(name, arguments):
+        return [(name, arguments)]
+    return None
+
+
+def _xml(text: str, start: re.Match[str], tools: Tools) -> tuple[list[Made] | None, int]:
+    """`<function=NAME>` and `<invoke name="NAME">`, with JSON or `<parameter>`s inside."""
+    close = _XML_END.search(text, start.end())
+    inner = text[start.end() : close.start() if close else len(text)]
+    end = close.end() if close else len(text)
+    name = tools.named(start[1] or start[2])
+    if name is None:
+        return [], end
+    if inner.lstrip().startswith("{"):
+        arguments = arguments_in(inner)
+        return ([(name, arguments)] if arguments is not None else None), end
+    texts = {parameter[1]: parameter[2] for parameter in _PARAMETER.finditer(inner)}
+    if not texts and inner.strip():
+        return None, end
+    return [(name, tools.typed(name, texts))], end
+
+
+# --- Python -------------------------------------------------------------------------------------
+
+
+def _code(text: str, tools: Tools) -> list[Made]:
+    """Calls written as Python: alone, in a list, in `print()`."""
+    code = _TAGS.sub("", _FENCE.sub("", text)).strip().removesuffix("```").strip()
+    if len(code) > _LONGEST_CODE or not code.endswith((")", "]")):
+        return []
+    try:
+        module = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = [call for line in module.body for call in _expressions(line)]
+    made = [_python(call, tools) for call in found]
+    return [one for one in made if one] if all(made) else []
+
+
+def _expressions(line: ast.stmt) -> list[ast.expr]:
+    value = line.value if isinstance(line, ast.Expr) else None
+    match value:
+        case ast.List(elts=several):
+            return several
+        case ast.Call(func=ast.Name(id="print"), args=[inner], keywords=[]):
+            return [inner]
+        case None:
+            return [ast.Constant(None)]
+    return [value]
+
+
+def _python(call: ast.expr, tools: Tools) -> Made | None:
+    if not isinstance(call, ast.Call):
+        return None
+    name = tools.named(ast.unparse(call.func))
+    if name is None:
+        return None
+    try:
+        given = dict(zip(tools.properties(name), map(ast.literal_eval, call.args), strict=False))
+        given |= {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
+        json.dumps(given)
+    except (ValueError, TypeError):
+        return None
+    return (name, given) if tools.takes(name, given) else None

@@ -10,15 +10,24 @@ import base64
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
 
-from magy_server.core.events import Call, Part, Replied, Usage
-from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
+from magy_server.core.events import Call, Part, Replied, Text, Usage
+from magy_server.core.ports import (
+    Delta,
+    Message,
+    ModelRequest,
+    Picture,
+    Reading,
+    ToolOutput,
+)
+from magy_server.core.surrogates import all_whole
+from magy_server.llm.text_calls import Holding, Made, Tools, arguments_in, calls_in, stray
 
-Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
+Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stray_call"]
 
 WIRE_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 """Ids of calls that every API takes; the strictest allows 40 characters."""
@@ -33,7 +42,9 @@ class StreamError(Exception):
 
 
 class Answer(ABC):
-    """Collects the events of one streamed answer.
+    """Collects the events of one streamed answer. A wire says what an event holds (`read`) and what
+    all of them came to (`content`, `stop`, `usage`); calls that a model writes as text are found
+    here, for all wires.
 
     `feed` raises StreamError when the event says that the provider failed, and KeyError, TypeError,
     ValueError or AttributeError when the event does not have the documented shape; unknown kinds of
@@ -43,14 +54,29 @@ class Answer(ABC):
     def __init__(self, request: ModelRequest) -> None:
         self.request = request
         self.started = False
+        """The reply itself has begun."""
+        self.heard = False
         """An event of the answer has come."""
         self.complete = False
         """Nothing more is to come."""
         self.ended = False
         """The stream ended with the mark `[DONE]`; only Chat Completions has it."""
+        self._tools = Tools(request.tools)
+        self._holding = Holding(self._tools)
+        self._shown = False
+        """Text was given as deltas."""
+        self._written: list[Made] = []
+        """The calls that the text is."""
+        self._finished = False
+
+    # --- a wire ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def feed(self, event: Any) -> Sequence[Delta]: ...
+    def read(self, event: Any) -> Iterable[Delta | Reading]: ...
+
+    def rest(self) -> Iterable[Delta]:
+        """What `read` held back, once `closing`."""
+        return ()
 
     @property
     @abstractmethod
@@ -66,18 +92,66 @@ class Answer(ABC):
     @abstractmethod
     def usage(self) -> Usage: ...
 
-    def finish(self) -> Sequence[Delta]:
+    # --- an answer ------------------------------------------------------------------------------
+
+    def feed(self, event: Any) -> Sequence[Delta | Reading]:
+        self.heard = True
+        return list(self._showable(self.read(event)))
+
+    def finish(self) -> Sequence[Delta | Reading]:
         """What was held back, once `closing`. To be called before `replied`."""
-        return ()
+        if self._finished:
+            return ()
+        self._finished = True
+        deltas = list(self._showable(self.rest()))
+        parts = self.content()
+        if not self._shown and not any(isinstance(part, Call) for part in parts):
+            self._written = calls_in(_text(parts), self._tools)
+        if not self._written:
+            return [*deltas, *self._release()]
+        for number, (name, arguments) in enumerate(self._written):
+            deltas.append(Delta("call", _json(arguments), number, name, done=True))
+        return deltas
 
     def replied(self) -> Replied:
+        parts, stop = self.content(), self.stop()
+        if self._written:
+            parts = [part for part in parts if not isinstance(part, Text)]
+            for number, (name, arguments) in enumerate(self._written):
+                parts.append(self.call(number, name, _json(arguments)))
+            stop = "tool_use" if stop == "end_turn" else stop
+        elif stop == "end_turn" and stray(_text(parts), self._tools):
+            stop = "stray_call"
         return Replied(
             request=self.request.id,
             model=self.request.model,
-            content=tuple(self.content()),
-            stop=self.stop(),
-            usage=self.usage(),
+            content=tuple(parts),
+            stop=stop,
+            usage=self._usage_or_unknown(),
         )
+
+    def _usage_or_unknown(self) -> Usage:
+        """A server that says nothing, or says zero, has not said what the reply took."""
+        usage = self.usage()
+        return usage if usage.total else Usage(unreported=1)
+
+    def _showable(self, items: Iterable[Delta | Reading]) -> Iterator[Delta | Reading]:
+        for item in items:
+            match item:
+                case Delta(kind="text"):
+                    yield from self._show(self._holding.feed(item.text))
+                    continue
+                case Delta(kind="call"):
+                    yield from self._release()
+            yield item
+
+    def _release(self) -> Iterator[Delta]:
+        yield from self._show(self._holding.release())
+
+    def _show(self, text: str) -> Iterator[Delta]:
+        if text:
+            self._shown = True
+            yield Delta("text", text)
 
     def call(self, number: int, name: str, text: str, provider_id: str = "") -> Call:
         """The `number`-th call (from 0) of the reply, from the text of its arguments."""
@@ -91,15 +165,17 @@ class Answer(ABC):
         )
 
 
-def arguments_in(text: str) -> dict[str, Any] | None:
-    """The JSON object in `text`; empty text is an empty one. None when it is something else."""
-    if not text.strip():
-        return {}
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
+def _text(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def dumps(value: Any) -> str:
+    """What an event of an answer held, as JSON again."""
+    return orjson.dumps(all_whole(value)).decode()
+
+
+def _json(arguments: Mapping[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
 
 
 def count(counts: Mapping[str, Any] | None, *path: str) -> int:

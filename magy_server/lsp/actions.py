@@ -12,6 +12,7 @@ from typing import Any
 
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
+from magy_server.core.harmless import LINE, glance
 from magy_server.lsp import lenses, names
 from magy_server.lsp.pointing import empty
 from magy_server.lsp.review_wire import Range
@@ -123,7 +124,7 @@ class CodeActions:
     ) -> Json:
         place = range.model_dump(mode="json", by_alias=True)
         holes = {"symbol": symbol, "place": f"line {range.start.line + 1}"}
-        title = f"Magy: {filled(spec.title, holes)}"
+        title = f"Magy: {glance(filled(spec.title, holes), LINE)}"
         argument: Json = {"action": spec.id, "uri": uri, "range": place}
         action: Json = {"title": title, "kind": spec.kind}
         if spec.when == "diagnostics":

@@ -1,8 +1,8 @@
 """What an editor is told without having subscribed: open questions, changed sessions, and the
 progress of each turn in the editor's own way.
 
-A listener of the engine. For an editor that knows no `magy/*` it also asks permission through
-`window/showMessageRequest`; dismissing that leaves the question open.
+A listener of the engine. For an editor that knows no `magy/*` it also has permission asked, by
+`plain_questions`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ from magy_server.core.events import (
     Opened,
     Resumed,
 )
-from magy_server.core.harmless import harmless
+from magy_server.core.harmless import LINE, glance
 from magy_server.core.state import State
-from magy_server.core.updates import interaction
 from magy_server.engine import kin
 from magy_server.engine.engine import Engine
-from magy_server.engine.summary import title
+from magy_server.engine.summary import question_of, title
 from magy_server.lsp import present, wire
-from magy_server.lsp.family_present import located, path
-
-CHOICES = ("Allow once", "Allow for this session", "Refuse")
+from magy_server.lsp.family_present import located, path, previews
+from magy_server.lsp.plain_questions import PlainQuestions
 
 
 class Progress(Protocol):
@@ -45,26 +43,26 @@ class Progress(Protocol):
 class Client(Protocol):
     """The standard LSP side of a connection, as the announcer needs it."""
 
-    async def choose(self, message: str, actions: Sequence[str]) -> str | None: ...
-
     async def progress(
         self, title: str, message: str = "", cancel: Callable[[], None] | None = None
     ) -> Progress | None: ...
 
 
 class Announcer:
-    """`knows_magy`: the client shows questions itself, and is sent `magy/*` notifications."""
+    """`plain` asks a client that does not show questions itself; None: it does, and is sent
+    `magy/*` notifications."""
 
     def __init__(
         self,
         client: Client,
         notify: Callable[[str, Any], None],
-        knows_magy: bool,
+        plain: PlainQuestions | None,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._engine: Engine | None = None
         self._client = client
-        self._knows_magy = knows_magy
+        self._plain = plain
+        self._knows_magy = plain is None
         self._notify = notify
         self._spawn = spawn
         self._running: dict[str, str] = {}
@@ -102,22 +100,26 @@ class Announcer:
 
     def _opened(self, state: State, session_id: str, asked: Asked, at: float) -> None:
         self._open.setdefault(session_id, set()).add(asked.id)
-        if self._knows_magy:
-            about = {**interaction(asked), "agent": state.agent, "at": at}
-            question = present.interaction(session_id, about)
-            if family.parent(session_id) is not None:
-                self._spawn(self._opened_below(question))
-                return
+        about = question_of(state, asked, at)
+        if self._knows_magy and asked.preview is None and family.parent(session_id) is None:
             step = wire.PathStep(session_id=session_id, agent=state.agent, name=title(state))
+            question = present.interaction(session_id, about, {})
             self._say_opened(located(question, [step]))
+        elif self._knows_magy:
+            self._spawn(self._look_and_say(session_id, about))
         else:
-            self._asking[asked.id] = self._spawn(self._ask(session_id, asked))
+            self._asking[asked.id] = self._spawn(self._ask(session_id, about))
 
-    async def _opened_below(self, question: wire.Interaction) -> None:
-        """A child asks: who is above it has to be looked up."""
-        steps = await self._path(question.session_id)
-        if question.interaction_id in self._open.get(question.session_id, ()):
-            self._say_opened(located(question, steps))
+    async def _look_and_say(self, session_id: str, about: Mapping[str, Any]) -> None:
+        """What it is about has to be looked up, or who is above a child that asks."""
+        question = await self._looked_up(session_id, about)
+        if question.interaction_id in self._open.get(session_id, ()):
+            self._say_opened(question)
+
+    async def _looked_up(self, session_id: str, about: Mapping[str, Any]) -> wire.Interaction:
+        texts = await previews(self._engine.world.store, [about]) if self._engine else {}
+        question = present.interaction(session_id, about, texts)
+        return located(question, await self._path(session_id))
 
     def _say_opened(self, question: wire.Interaction) -> None:
         session_id = question.session_id
@@ -153,22 +155,20 @@ class Announcer:
         params = change.model_dump(mode="json", by_alias=True)
         self._notify("magy/interaction/changed", params)
 
-    async def _ask(self, session_id: str, asked: Asked) -> None:
+    async def _ask(self, session_id: str, about: Mapping[str, Any]) -> None:
         """Permission in an editor without Magy code (G001)."""
-        choices = CHOICES if asked.remember else (CHOICES[0], CHOICES[2])
-        who = ""
-        if family.parent(session_id) is not None:
-            who = f"{_who(await self._path(session_id))} asks:\n"
-        choice = await self._client.choose(f"{who}{asked.title}\n({asked.rule})", choices)
-        self._asking.pop(asked.id, None)
-        if choice is None or self._engine is None:
+        question = await self._looked_up(session_id, about)
+        who = "" if family.parent(session_id) is None else _who(question.path)
+        answer = await self._plain.ask(question, who) if self._plain else None
+        self._asking.pop(question.interaction_id, None)
+        if answer is None or self._engine is None:
             return
         await self._engine.answer(
             session_id,
-            asked.id,
-            allow=choice != CHOICES[2],
+            question.interaction_id,
+            allow=answer.allow,
             reason="",
-            scope="session" if choice == CHOICES[1] else "once",
+            scope=answer.scope,
             by="editor",
         )
 
@@ -214,7 +214,7 @@ class Announcer:
 def _who(steps: Sequence[wire.PathStep]) -> str:
     """A child and its parent, for people: "explore (look around), child of build (fix it)"."""
     named = [f"{step.agent} ({step.name})" if step.name else step.agent for step in steps[-2:]]
-    return harmless(", child of ".join(reversed(named)))
+    return glance(", child of ".join(reversed(named)), LINE)
 
 
 def _lists(entry: Entry) -> bool:

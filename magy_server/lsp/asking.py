@@ -272,7 +272,8 @@ class _Waiting:
             case Admitted(turn=turn, prompts=prompts) if self._message_id in prompts:
                 self.turn = turn
             case Requeued(dropped=dropped) if self._message_id in dropped:
-                self.over = True
+                # Stopped before a turn took it in: who asked is told that, too.
+                self.turn, self.stop, self.over = self._message_id, "cancelled", True
             case Replied() as replied if self.turn:
                 spoken = [part.text for part in replied.content if isinstance(part, Text)]
                 self.text = "\n\n".join(spoken).strip() or self.text

@@ -29,7 +29,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class ChildNews:
-    """Of one connection."""
+    """Tells one client about child agents. One instance per connection."""
 
     def __init__(self, world: World, notify: Callable[[str, Any], None], spawn: Spawn) -> None:
         self._world = world

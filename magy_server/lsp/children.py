@@ -36,7 +36,8 @@ _LIMITS: Mapping[str, str] = {
 
 
 class ChildVerbs:
-    """Of one connection. `client`: who closes a child, in its log."""
+    """The child verbs. One instance per connection; `client` is whom a child's log names when it is
+    closed."""
 
     def __init__(self, engine: Engine, client: str) -> None:
         self._engine = engine

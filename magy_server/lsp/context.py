@@ -29,7 +29,7 @@ from magy_server.tools.scope import printable
 
 Kind = Literal["selection", "definition", "point", "diagnostics", "visible", "open"]
 CHARACTERS = 40_000
-"""Of one block."""
+"""The most characters of one block."""
 LINES = 400
 DIAGNOSTICS, OPEN = 100, 20
 AROUND = 10
@@ -126,7 +126,7 @@ def _point(around: Around, position: Position, defined: bool, *, default: bool) 
 def _lines(
     around: Around, kind: Kind, first: int, end: int, at: int, *, default: bool
 ) -> wire.ContextItem:
-    """Of more than `LINES` lines those around the cursor, or the first."""
+    """One block; of more than `LINES` lines it holds those around the cursor, or the first."""
     cut = end - first > LINES
     if cut:
         middle = at if first <= at < end else first

@@ -21,7 +21,9 @@ from weakref import WeakKeyDictionary
 from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
+from magy_server.core.ports import Seen
 from magy_server.lsp.names import PLACED
+from magy_server.tools.live import same
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 WIDEST = {"utf-8": 4, "utf-16": 2, "utf-32": 1}
@@ -169,6 +171,7 @@ class LiveWorkspace(Workspace):
         super().__init__(*args, **kwargs)
         self.touched: Callable[[str], None] = lambda uri: None
         """Called with the URI whenever any document was opened, changed or closed."""
+        self._followers: list[Callable[[Seen], None]] = []
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._meant: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
@@ -230,6 +233,33 @@ class LiveWorkspace(Workspace):
 
         return stop
 
+    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+        """Tells of every document when it is opened, changed (once for each notification) and
+        saved, from now on; the answer ends that."""
+        self._followers.append(see)
+        return lambda: self._followers.remove(see)
+
+    def saved(self, uri: str, text: str | None = None) -> None:
+        """The editor has said that it saved this document: as it shows it now, or `text`."""
+        document, path = self.open_document(uri), canonical(uri)
+        if document is not None and path is not None:
+            same(path, document.source if text is None else text)
+        self._tell(uri, saved=True)
+
+    def files_changed(self, uris: Iterable[str]) -> None:
+        """The person has made, moved or removed these in the editor."""
+        paths = [path for uri in uris if (path := canonical(uri))] if self._followers else []
+        for path in paths:
+            for see in tuple(self._followers):
+                see(Seen(path, on_disk=True))
+
+    def _tell(self, uri: str, *, opened: bool = False, saved: bool = False) -> None:
+        document, path = self.open_document(uri), canonical(uri) if self._followers else None
+        if document is not None and path is not None:
+            seen = Seen(path, document.source, opened, saved)
+            for see in tuple(self._followers):
+                see(seen)
+
     def _changed(self, uri: str) -> None:
         if watchers := self._watchers.get(uri_key(uri)):
             document = self.open_document(uri)
@@ -266,6 +296,7 @@ class LiveWorkspace(Workspace):
             names.pop(uri_key(text_document.uri), None)
             names[uri_key(text_document.uri)] = None
         self._changed(text_document.uri)
+        self._tell(text_document.uri, opened=True)
 
     def update_text_document(
         self,
@@ -286,6 +317,7 @@ class LiveWorkspace(Workspace):
             super().update_text_document(name, change)
         for change in changes[silent:]:
             self.update_text_document(name, change)
+        self._tell(name.uri)
 
     def remove_text_document(self, doc_uri: str) -> None:
         super().remove_text_document(doc_uri)

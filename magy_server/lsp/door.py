@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from magy_server.core import family
@@ -13,6 +14,7 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.keys import refuse_other_session
 from magy_server.engine.options import choices
 from magy_server.engine.pages import Attached
 from magy_server.engine.summary import summarise
@@ -67,7 +69,7 @@ class Door:
 
         async def handle(params: dict[str, Any]) -> Any:
             asked = parsed(method.params, params, method.name)
-            if opening := self._opening.get(getattr(asked, "session_id", None) or ""):
+            while opening := self._opening.get(getattr(asked, "session_id", None) or ""):
                 await opening.wait()  # requests may follow `session/new` without waiting for it
             result = await verb(asked)
             return (result or Empty()).model_dump(mode="json", by_alias=True)
@@ -86,11 +88,19 @@ class Door:
     # --- sessions -------------------------------------------------------------------------------
 
     async def session_new(self, params: wire.NewParams) -> wire.NewResult:
-        made = self._opening[params.session_id] = asyncio.Event()
-        try:
+        async with self._made(params.session_id):
             return await self._new(params)
+
+    @asynccontextmanager
+    async def _made(self, session_id: str) -> AsyncIterator[None]:
+        """One request after the other makes a session; what else names it waits meanwhile."""
+        while opening := self._opening.get(session_id):
+            await opening.wait()
+        made = self._opening[session_id] = asyncio.Event()
+        try:
+            yield
         finally:
-            del self._opening[params.session_id]
+            del self._opening[session_id]
             made.set()
 
     async def _new(self, params: wire.NewParams) -> wire.NewResult:
@@ -99,6 +109,7 @@ class Door:
         agent = params.agent or settings.default_agent
         model = params.model or ""
         session = await self._engine.open(params.session_id, root, cwd, agent, model)
+        refuse_other_session(session.state, cwd, agent, model)
         options = await self._options(session.state)
         return wire.NewResult(session_id=params.session_id, config_options=options)
 
@@ -177,7 +188,8 @@ class Door:
         return wire.DeleteResult(deleted=deleted)
 
     async def session_fork(self, params: wire.ForkParams) -> wire.NewResult:
-        session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
+        async with self._made(params.new_session_id):
+            session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
         options = await self._options(session.state)
         return wire.NewResult(session_id=params.new_session_id, config_options=options)
 

@@ -34,7 +34,7 @@ class Draft:
     op: str = "update"
     moved_from: str = ""
     kind_of: Found | None = None
-    """Of a file that is moved: where it comes from."""
+    """What stood at the old place of a file that is moved."""
     notes: list[wire.EditNote] = field(default_factory=list)
     now: Version = NOTHING
     """What it becomes; its bytes are `data`."""

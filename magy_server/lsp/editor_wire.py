@@ -32,11 +32,11 @@ MOST = 1_000
 
 
 FARTHEST = 2**31 - 1
-"""Of lines and columns, as the Language Server Protocol has it."""
+"""The largest line or column that the Language Server Protocol allows."""
 
 
 def those(model: type[BaseModel], most: int = MOST) -> BeforeValidator:
-    """Of a list the first items, without those that make no sense; null is an empty list."""
+    """Validates a list: keeps the first items and drops those that make no sense; null is empty."""
 
     def check(value: Any) -> Any:
         if type(value) is not list:
@@ -75,7 +75,7 @@ def _number(value: Any) -> Any:
 
 
 def _place(value: Any) -> Any:
-    """Of one that is nowhere near a text, the nearest."""
+    """The place, or the nearest one that a text can have."""
     if type(value) is not dict:
         return value
     return {key: _number(value.get(key)) for key in ("line", "character")}
@@ -123,7 +123,7 @@ Span = Annotated[Range, BeforeValidator(_span)]
 
 
 class Loose(Wire):
-    """Of an editor: what is not known here is ignored."""
+    """An answer of an editor: fields that are not known here are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -17,7 +17,7 @@ from magy_server.lsp.edit_drafts import Drafts, shown, want
 from magy_server.lsp.places import paths_of
 from magy_server.tools.patience import to_end
 
-ATTEMPTS = 3
+ATTEMPTS = 20
 """How often an edit is worked out again because a file moved on meanwhile."""
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from magy_server.core import amounts, family
 from magy_server.core.amounts import cost
 from magy_server.core.children import ChildInfo, Result
+from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import kin
 from magy_server.engine.supervision import Health
 from magy_server.lsp import child_wire, wire
-from magy_server.lsp.present import interactions, stamp
+from magy_server.lsp.present import interaction, stamp
 
 
 def child(info: ChildInfo) -> child_wire.Child:
@@ -65,10 +67,21 @@ async def questions(store: Store, infos: Sequence[StreamInfo]) -> list[wire.Inte
     """The open questions of these sessions, each with where in its tree that is."""
     found: list[wire.Interaction] = []
     for info in infos:
-        if info.summary.get("questions"):
-            steps = await path(store, kin.id_of(info))
-            found += [located(question, steps) for question in interactions(info)]
+        if open_ := info.summary.get("questions"):
+            session_id = kin.id_of(info)
+            steps = await path(store, session_id)
+            texts = await previews(store, open_)
+            asked = [interaction(session_id, question, texts) for question in open_]
+            found += [located(question, steps) for question in asked]
     return found
+
+
+async def previews(store: Store, questions: Iterable[Mapping[str, Any]]) -> Mapping[Hash, str]:
+    """What these questions, as of a summary, are about, where their titles do not say all."""
+    if not (hashes := {hash for one in questions if (hash := one.get("preview"))}):
+        return {}
+    found = await store.blobs(list(hashes))
+    return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
 
 
 async def path(store: Store, session_id: str) -> list[wire.PathStep]:

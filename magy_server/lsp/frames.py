@@ -16,6 +16,8 @@ from typing import Any
 
 import orjson
 
+from magy_server.core.surrogates import loads
+
 MAX_BODY = 256 * 1024 * 1024
 """Bytes. A frame that announces more is skipped and answered with an error."""
 
@@ -187,25 +189,12 @@ def decode(body: bytes) -> Any | Malformed:
     have no UTF-8 form, and both count as one unit in UTF-16 positions."""
     try:
         return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        if b"\\ud" in body or b"\\uD" in body:
-            lenient = _decode_surrogates(body)
-            if not isinstance(lenient, Malformed):
-                return lenient
-        return Malformed(PARSE_ERROR, f"The message is not valid JSON: {error}.")
-
-
-def _decode_surrogates(body: bytes) -> Any | Malformed:
+    except orjson.JSONDecodeError:
+        pass
     try:
-        value = json.loads(body, parse_constant=_no_constant)
-        text = json.dumps(value, ensure_ascii=False)
-        return orjson.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-    except (ValueError, RecursionError) as error:
+        return loads(body.decode())
+    except ValueError as error:
         return Malformed(PARSE_ERROR, f"The message is not valid JSON: {error}.")
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def encode(message: Any) -> bytes:

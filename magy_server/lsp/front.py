@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server import __version__
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from magy_server.engine.trust import Trust
     from magy_server.lsp.doctor import Examine
     from magy_server.lsp.door import Door
+    from magy_server.lsp.plain_questions import PlainQuestions
     from magy_server.lsp.server import Server
     from magy_server.lsp.surface import Surface
     from magy_server.lsp.transport import Handler
@@ -102,7 +104,7 @@ class Front:
         about = Announced(server.pygls.protocol.options)
         editor = server.editor([f"magy/editor/{name}" for name in about.editor])
         notify, spawn = server.connection.notify, _spawner(server)
-        announcer = Announcer(server, notify, about.interactions, spawn)
+        announcer = Announcer(server, notify, _asking(server, about), spawn)
         roots = _roots(server)
         compose = self._compose()(roots, about.settings, editor, [announcer])
         engine, trust = await self._stack.enter_async_context(compose)
@@ -152,6 +154,22 @@ class Front:
         if self._door:
             self._door.close()
         await self._stack.aclose()
+
+
+def _asking(server: Server, about: Announced) -> PlainQuestions | None:
+    """How a client is asked that does not show questions itself."""
+    from magy_server import config
+    from magy_server.lsp.abilities import Abilities
+    from magy_server.lsp.plain_questions import PlainQuestions
+
+    if about.interactions:
+        return None
+    shows = Abilities(server.client).show_document
+
+    async def reveal(uri: str) -> bool:
+        return shows and await server.show_document(uri, None, False)
+
+    return PlainQuestions(server, reveal, Path(config.state_dir()) / "transcripts")
 
 
 class Announced:

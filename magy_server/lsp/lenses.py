@@ -121,7 +121,7 @@ def asked_for(kind: str, only: Sequence[str] | None) -> bool:
 
 
 def parse_range(value: Any) -> Range | None:
-    """Of the params of `textDocument/codeAction`; None when it is none."""
+    """The range in the params of `textDocument/codeAction`; None when there is none."""
     try:
         start, end = value["start"], value["end"]
         return Range.model_validate({"start": _point(start), "end": _point(end)})

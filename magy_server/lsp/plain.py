@@ -11,7 +11,6 @@ from typing import Any
 from lsprotocol.types import MessageType
 
 from magy_server import config
-from magy_server.core.errors import EditorError
 from magy_server.engine.engine import Engine
 from magy_server.lsp import names
 from magy_server.lsp.abilities import Abilities
@@ -32,8 +31,6 @@ TEXTS = "workspace/textDocumentContent"
 USES = ("magy/session/new", "magy/session/prompt", "magy/session/resume")
 LEAVES = ("magy/session/close", "magy/session/delete")
 DELETES = "magy/session/delete"
-ANSWER = 10.0
-"""Seconds that a client may take to show a document."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
@@ -74,7 +71,7 @@ class Plain:
         )
         answers = Answers(
             self._transcripts,
-            Screen(self._show, self.show_document, can.show_document, can.texts),
+            Screen(self._show, server.show_document, can.show_document, can.texts),
             about.answers,
         )
         self._asking = Asking(
@@ -123,17 +120,6 @@ class Plain:
             return result
 
         return handle
-
-    async def show_document(
-        self, uri: str, selection: Mapping[str, Any] | None, focus: bool
-    ) -> bool:
-        """Whether the client says that it shows it. Only for one that can."""
-        params = {"uri": uri, "takeFocus": focus} | ({"selection": selection} if selection else {})
-        try:
-            answer = await self._server.connection.request("window/showDocument", params, ANSWER)
-        except EditorError:
-            return False
-        return type(answer) is dict and answer.get("success") is True
 
     def _bare(self) -> tuple[bool, bool]:
         return bool(self._home.running()), self._asking.last is not None

@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from magy_server.core import family
+from magy_server.core import family, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
 from magy_server.lsp import shapes, wire
 from magy_server.tools.pictures import picture
+
+_ASKED = frozenset(
+    ("interactionId", "kind", "toolCallId", "title", "rule", "remember", "covers", "agent")
+)
+"""What a session's summary has of a question for the wire."""
 
 
 def session_info(info: StreamInfo) -> wire.SessionInfo:
@@ -38,7 +43,6 @@ def summary(info: StreamInfo, choices: Mapping[str, Sequence[str]]) -> wire.Summ
         session=session_info(info),
         config_options=config_options(about.get("options", {}), choices),
         waiting=waiting(about.get("waiting", [])),
-        interactions=interactions(info),
         plan=about.get("plan", []),
         usage=about.get("usage", {}),
         cost=about.get("cost", {}),
@@ -50,17 +54,14 @@ def waiting(items: Sequence[Mapping[str, Any]]) -> list[wire.Waiting]:
     return [wire.Waiting.model_validate(item) for item in items]
 
 
-def interactions(info: StreamInfo) -> list[wire.Interaction]:
-    session_id = info.stream.removeprefix("session/")
-    return [interaction(session_id, question) for question in info.summary.get("questions", [])]
-
-
-def interaction(session_id: str, question: Mapping[str, Any]) -> wire.Interaction:
-    fields = {key: value for key, value in question.items() if key != "at"}
-    created = stamp(question["at"])
-    return wire.Interaction.model_validate(
-        {**fields, "sessionId": session_id, "createdAt": created}
-    )
+def interaction(
+    session_id: str, question: Mapping[str, Any], texts: Mapping[Hash, str]
+) -> wire.Interaction:
+    """`question` as of a session's summary; `texts` has its preview."""
+    content = updates.ahead(question.get("preview"), question.get("code", False), texts)
+    fields = {key: value for key, value in question.items() if key in _ASKED}
+    about = {"sessionId": session_id, "createdAt": stamp(question["at"]), "content": content}
+    return wire.Interaction.model_validate(fields | about)
 
 
 def config_options(

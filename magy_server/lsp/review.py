@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
-from magy_server.core.errors import EditRefused, InvalidRequest, MagyError, NotFound
+from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.ports import Files
 from magy_server.engine.review_file import Lines, Outcome, ReviewFile, Which, Wish
 from magy_server.engine.reviews import Reviews
@@ -42,7 +42,7 @@ class View:
     ) -> None:
         self.reviews = reviews
         self.roots = list(roots)
-        """Of projects whose review this editor shows: its folders, and those it asked for."""
+        """The projects whose review this editor shows: its folders, and those it asked for."""
         self.by = by
         """The editor's name, in the journal."""
         self._files = files
@@ -121,8 +121,8 @@ class View:
         return next((path for path in paths if self.reviews.under(path)), paths[-1])
 
     async def text(self, uri: str) -> str:
-        """Of a `magy:` URI. A file that is not under review any more is its own base: an open diff
-        then shows no difference. Raises InvalidRequest, NotFound."""
+        """The text that a `magy:` URI names. A file that is not under review any more is its own
+        base: an open diff then shows no difference. Raises InvalidRequest, NotFound."""
         side, path = of_virtual(uri)
         file = await self.file(path, side == "proposed")
         if file is None:
@@ -182,8 +182,6 @@ class ReviewVerbs:
         if params.decision == "amend" and params.text is None:
             raise InvalidRequest("To amend a hunk, `text` says what shall stand in its place.")
         path = self._view.path(params.uri)
-        if which.lines:
-            await self._check(path, params)
         wish = Wish(
             verb=params.decision,
             which=which,
@@ -191,6 +189,7 @@ class ReviewVerbs:
             text=params.text or "",
             by=self._view.by,
             key=params.request_key,
+            revision=params.revision or "",
         )
         return self._outcome(await self._decide(path, wish, params.proposed), params.decision)
 
@@ -239,16 +238,6 @@ class ReviewVerbs:
     async def _decide(self, path: str, wish: Wish, proposed: bool) -> Outcome:
         # A decision that has begun is made, also when the request is cancelled in the middle.
         return await to_end(self._reviews.resolve(path, wish, proposed))
-
-    async def _check(self, path: str, params: wire.ReviewResolveParams) -> None:
-        """Lines mean nothing in a text that has changed. Raises EditRefused."""
-        file = await self._view.file(path, params.proposed)
-        if file is not None and file.revision != params.revision:
-            raise EditRefused(
-                f"The review of {path} is not at revision {params.revision} any more, so the lines "
-                "may be others by now. Get it again.",
-                reason="stale",
-            )
 
     def _outcome(self, found: Outcome, verb: str) -> wire.ReviewOutcome:
         self._view.forget([found.file.path])

@@ -66,7 +66,7 @@ class ReviewNews:
             self._pause = self._loop.call_at(self._last + PAUSE, self._paused)
 
     def changed(self, paths: Sequence[str]) -> None:
-        """Of the review itself."""
+        """The reviews of these files changed."""
         self._view.forget(paths)
         for path in paths:
             if root := self._view.root_of(path):  # else of a project that nobody looks at here

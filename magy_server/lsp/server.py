@@ -24,7 +24,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
-from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 from magy_server.lsp import stdio
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.outbox import Failure, Outbox, settle
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SHOWING = 10.0
+"""Seconds that a client may take to show a document."""
 Command = Callable[[list[Any]], Awaitable[Any]]
 """async (arguments) -> result, for workspace/executeCommand."""
 
@@ -185,6 +187,17 @@ class Server:
     def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         self.connection.notify("window/showMessage", {"type": kind.value, "message": message})
 
+    async def show_document(
+        self, uri: str, selection: Mapping[str, Any] | None, focus: bool
+    ) -> bool:
+        """Whether the client says that it shows it. Only for one that can."""
+        params = {"uri": uri, "takeFocus": focus} | ({"selection": selection} if selection else {})
+        try:
+            answer = await self.connection.request("window/showDocument", params, SHOWING)
+        except EditorError:
+            return False
+        return type(answer) is dict and answer.get("success") is True
+
     async def choose(
         self,
         message: str,
@@ -233,9 +246,34 @@ class Server:
     def _register(self) -> None:
         self.pygls.feature(types.TEXT_DOCUMENT_DID_OPEN)(_synced)
         self.pygls.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_synced)
+        self.pygls.feature(types.TEXT_DOCUMENT_DID_SAVE)(lambda params: self._saved(params))
+        self._register_files()
         self.pygls.feature(types.INITIALIZED)(lambda params: self._begin())
         for name in self._front.commands:
             self.pygls.command(name)(_announced)
+
+    def _register_files(self) -> None:
+        """What the person makes, moves and removes in the editor."""
+        pattern = types.FileOperationPattern(glob="**/*")
+        filters = [types.FileOperationFilter(pattern=pattern, scheme="file")]
+        options = types.FileOperationRegistrationOptions(filters=filters)
+
+        @self.pygls.feature(types.WORKSPACE_DID_CREATE_FILES, options)
+        def _created(params: types.CreateFilesParams) -> None:
+            self.workspace.files_changed(file.uri for file in params.files)
+
+        @self.pygls.feature(types.WORKSPACE_DID_DELETE_FILES, options)
+        def _deleted(params: types.DeleteFilesParams) -> None:
+            self.workspace.files_changed(file.uri for file in params.files)
+
+        @self.pygls.feature(types.WORKSPACE_DID_RENAME_FILES, options)
+        def _renamed(params: types.RenameFilesParams) -> None:
+            self.workspace.files_changed(
+                uri for file in params.files for uri in (file.old_uri, file.new_uri)
+            )
+
+    def _saved(self, params: types.DidSaveTextDocumentParams) -> None:
+        self.workspace.saved(params.text_document.uri)
 
     def _begin(self) -> asyncio.Task[Mapping[str, Handler] | Failure]:
         if self._started is None:

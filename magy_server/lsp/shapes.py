@@ -8,15 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.surrogates import whole
 from magy_server.lsp.refusals import NAME, sentences
 
-
-def _whole(text: str) -> str:
-    """Half a surrogate pair, which JSON can hold and UTF-8 cannot, becomes U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-Prose = Annotated[str, AfterValidator(_whole)]
+Prose = Annotated[str, AfterValidator(whole)]
 
 
 class Wire(BaseModel):

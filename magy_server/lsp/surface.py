@@ -104,7 +104,7 @@ class Surface:
 
     async def _reveal(self, uri: str, range: Mapping[str, Any]) -> None:
         if self._shows:
-            await self.plain.show_document(uri, range, True)
+            await self._server.show_document(uri, range, True)
 
     async def _ask(self, method: str, params: Any) -> None:
         """The client may refuse: then it has not."""

@@ -112,7 +112,7 @@ class Transcripts:
 
     async def _file(self, session_id: str) -> Path:
         text = await self.text(session_id, lambda id: quote(_name(id)))
-        return await asyncio.to_thread(_write, self._folder, _name(session_id), text)
+        return await asyncio.to_thread(write, self._folder, _name(session_id), text)
 
     def latest(self, session_id: str) -> int:
         """The line, from 0, at which the latest prompt begins in the text made last."""
@@ -267,12 +267,13 @@ class _Shown:
 
 
 def _name(session_id: str) -> str:
-    """Of the file. It may be cut; then two sessions take turns in it."""
+    """The name of the session's file. A long id is cut; then two sessions may share one file."""
     name = quote(session_id, safe="")[-_LONGEST_NAME:].lstrip(".%") or "session"
     return f"{name}.md"
 
 
-def _write(folder: Path, name: str, text: str) -> Path:
+def write(folder: Path, name: str, text: str) -> Path:
+    """For nobody else to read. Raises MagyError."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, made = tempfile.mkstemp(prefix=".magy-", dir=folder)  # 0600

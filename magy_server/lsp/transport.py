@@ -110,7 +110,7 @@ class Connection:
         self._decoder = FrameDecoder()
         self._tasks: dict[Id, asyncio.Task[None]] = {}
         self._notified: set[asyncio.Task[None]] = set()
-        self._asked: dict[Id, tuple[str, asyncio.Future[Any]]] = {}
+        self._asked: dict[Id, tuple[str, asyncio.Future[Any], Callable[[], object]]] = {}
         self._ids = itertools.count(1)
 
     def open(self, standard: Standard) -> None:
@@ -128,10 +128,17 @@ class Connection:
     def notify(self, method: str, params: Any) -> None:
         self.outbox.send({"jsonrpc": "2.0", "method": method, "params": params})
 
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Any:
+    async def request(
+        self,
+        method: str,
+        params: Any,
+        timeout: float | None = None,
+        heard: Callable[[], object] = lambda: None,
+    ) -> Any:
         """The client's result. Raises ClientError for its error, NotAnswered after `timeout`
-        seconds or when it goes away. A request that is given up is cancelled at the client."""
-        id, answer = self.ask(method, params)
+        seconds or when it goes away. A request that is given up is cancelled at the client.
+        `heard` is called as the result comes, before any later message is looked at."""
+        id, answer = self.ask(method, params, heard)
         try:
             async with asyncio.timeout(timeout):
                 return await answer
@@ -143,14 +150,16 @@ class Connection:
             if answer.cancelled():
                 self.withdraw(id)
 
-    def ask(self, method: str, params: Any) -> tuple[str, asyncio.Future[Any]]:
+    def ask(
+        self, method: str, params: Any, heard: Callable[[], object] = lambda: None
+    ) -> tuple[str, asyncio.Future[Any]]:
         """Sends a request: its id, and what will be its result. Who does not want that any more
         cancels the future. Raises NotAnswered."""
         if self.ended.done():
             raise self._disconnected(method)
         id = f"magy-{next(self._ids)}"
         answer = self._loop.create_future()
-        self._asked[id] = (method, answer)
+        self._asked[id] = (method, answer, heard)
         answer.add_done_callback(lambda _: self._asked.pop(id, None))
         message = {"jsonrpc": "2.0", "id": id, "method": method}
         self.outbox.send(message if params is None else message | {"params": params})
@@ -179,7 +188,7 @@ class Connection:
         if self.ended.done():
             return
         self.ended.set_result((code, why))
-        for method, answer in self._asked.values():
+        for method, answer, _ in self._asked.values():
             if not answer.done():
                 answer.set_exception(self._disconnected(method))
 
@@ -287,11 +296,12 @@ class Connection:
             if id is not None and self._standard and self._standard.busy_with(id):
                 self._standard.receive(message)
             return
-        method, answer = asked
+        method, answer, heard = asked
         if answer.done():
             return
         error = message.get("error")
         if error is None:
+            heard()
             answer.set_result(message.get("result"))
             return
         fields = error if type(error) is dict else {"message": str(error)}

@@ -25,7 +25,8 @@ FEW = 64
 
 
 class Verdict:
-    """Of one edit: `base` with `changes`. Feed it every text that the editor shows, in order.
+    """Whether one edit arrived: `base` with `changes`. Feed it every text that the editor shows,
+    in order.
 
     `landed`: the text that was shown then is the one meant, with what the person typed meanwhile.
     Else, when `owed` is not None, the edit was carried out at the wrong place, and these changes of

@@ -58,10 +58,22 @@ class Interaction(Wire):
     )
     kind: str
     tool_call_id: str
-    title: str
+    title: str = Field(
+        description="One line, to be shown as it is: `⏎` is a line end, `<U+202E>` a character "
+        "that does not show, `… (+812 characters, 9 lines) …` what is left out in the middle"
+    )
+    content: list[dict[str, Any]] = Field(
+        default=[],
+        description="All that would run or change, as the content of a tool call, where the title "
+        "does not say it: a person can see it before they answer",
+    )
     rule: str = Field(description="The rule that asks")
     remember: list[dict[str, str]] = Field(
-        default=[], description='What "always" would allow: {key, pattern}'
+        default=[],
+        description='What "session" and "project" would allow: {key, pattern}; none: not offered',
+    )
+    covers: list[str] = Field(
+        default=[], description="The same, to be shown as it is, before one of them is chosen"
     )
     agent: str = ""
     created_at: str
@@ -106,7 +118,8 @@ class Update(Wire):
 
 class NewParams(Wire):
     session_id: RootId = Field(
-        description="Made by the client, without a `/`; the same id again is harmless"
+        description="Made by the client, without a `/`; the same request again is harmless, and "
+        "another under the same id is refused (`key_used`)"
     )
     cwd: str | None = Field(default=None, description="Absolute path; null: a global session")
     agent: str | None = None
@@ -184,7 +197,10 @@ class CancelResult(Wire):
 
 
 class ForkParams(SessionParams):
-    new_session_id: RootId
+    new_session_id: RootId = Field(
+        description="The same request again is harmless; an id that another session has is refused "
+        "(`key_used`)"
+    )
     seq: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="The last entry that the fork keeps; null: all"
     )
@@ -315,6 +331,9 @@ class ListChanged(Wire):
 
 class SaveParams(Wire):
     uri: str
+    version: int = Field(
+        description="The version to save; when the person has typed since, do not save"
+    )
 
 
 class SaveResult(Wire):

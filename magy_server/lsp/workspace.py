@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
 from magy_server.core.knowledge import Question
-from magy_server.core.ports import Buffer
+from magy_server.core.ports import Buffer, Seen
 from magy_server.edits.diff import apply
 from magy_server.edits.model import TextChange
 from magy_server.lsp.documents import LiveDocument, LiveWorkspace, Positions
@@ -78,6 +78,9 @@ class LiveEditor:
                 late.cancel()  # whose text it then is could not be told
             return await self._apply(buffer, ordered, label)
 
+    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+        return self._workspace.follow(see)
+
     async def late(self, path: str) -> bool:
         late = self._late.get(path)
         if late is None:
@@ -89,14 +92,24 @@ class LiveEditor:
         """Until the editor has said that it made an edit, and has not shown it yet."""
         await self._unseen.wait()
 
-    async def save(self, path: str) -> bool:
-        document = self._workspace.document(path)
-        if document is None or "magy/editor/save" not in self._offers:
-            return False
-        with suppress(ClientError, NotAnswered):
-            answer = await self._connection.request("magy/editor/save", {"uri": document.uri}, SAVE)
-            return type(answer) is dict and answer.get("saved") is True
-        return False
+    async def save(self, buffer: Buffer) -> Buffer | None:
+        if "magy/editor/save" not in self._offers:
+            return None
+        params = {"uri": buffer.uri, "version": buffer.version}
+        shown: list[Buffer | None] = []
+
+        def heard() -> None:
+            """The person may type on in the very next message."""
+            shown.append(self.buffer(buffer.path))
+
+        with suppress(ClientError, NotAnswered, EditRefused):
+            self._current(buffer)
+            answer = await self._connection.request("magy/editor/save", params, SAVE, heard)
+            if type(answer) is not dict or answer.get("saved") is not True or not shown[0]:
+                return None
+            self._workspace.saved(buffer.uri, shown[0].text)  # not every editor says `didSave`
+            return shown[0]
+        return None
 
     @property
     def knows(self) -> frozenset[str]:

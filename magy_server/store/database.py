@@ -55,18 +55,21 @@ class Database:
             raise explain(error, self._path) from error
 
 
-def create_file(path: str) -> None:
-    """An empty file that only its owner may read, unless there is one; SQLite gives its side files
-    the same mode. An existing file is not opened here: closing it again would drop the locks that
-    this process holds on it through SQLite (POSIX fcntl locks). Raises OSError."""
+def create_file(path: str) -> bool:
+    """An empty file that only its owner may read, unless there is one; whether there was none.
+    SQLite gives its side files the same mode. An existing file is not opened here: closing it again
+    would drop the locks that this process holds on it through SQLite (POSIX fcntl locks). Raises
+    OSError."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        return True
     except FileExistsError:
         # SQLite would open a read-only file, and leave side files behind that are read-only, too.
         effective = os.access in os.supports_effective_ids
         if not os.access(path, os.R_OK | os.W_OK, effective_ids=effective):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path) from None
         narrow(path)
+        return False
 
 
 def create_directory(path: str) -> None:

@@ -19,6 +19,11 @@ _LAST = 2**63 - 1
 _STANDING = "root, head, created, updated, summary"
 
 
+def has_streams(db: sqlite3.Connection) -> bool:
+    """Whether anything is kept. Raises sqlite3.Error."""
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM streams)").fetchone()[0])
+
+
 def commit(db: sqlite3.Connection, drafts: Sequence[Draft], now: float) -> list[Outcome]:
     """Appends of many callers in one transaction. One that cannot be placed fails alone; when the
     transaction fails, none of them happened. Raises sqlite3.Error."""

@@ -15,6 +15,7 @@ from magy_server.core.events import Entry, Hash
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
 from magy_server.store import locks, log
 from magy_server.store.database import Database, create_directory, create_file, unavailable
+from magy_server.store.file import DatabaseFile
 from magy_server.store.placing import Draft, draft, lost, position
 
 
@@ -43,8 +44,10 @@ class SqliteStore:
         reader: Database,
         clock: Callable[[], float],
         version: int,
+        file: DatabaseFile,
     ) -> None:
-        self.path = os.path.join(directory, "magy.db")
+        self.path = file.path
+        self._file = file
         self._locks = os.path.join(directory, "locks")
         self._writer = writer
         self._reader = reader
@@ -75,7 +78,8 @@ class SqliteStore:
         try:
             create_directory(directory)
             create_directory(os.path.join(directory, "locks"))
-            create_file(path)
+            file = DatabaseFile(path)
+            file.begin(create_file(path))
         except OSError as error:
             raise unavailable(error, path) from error
         async with AsyncExitStack() as undo:
@@ -84,8 +88,11 @@ class SqliteStore:
             reader = await Database.connect(path, busy_timeout)
             undo.push_async_callback(reader.close)
             version = await writer.run(log.data_version)
+            if await writer.run(log.has_streams):
+                file.written()
+            file.check()
             undo.pop_all()
-        return cls(directory, writer, reader, clock, version)
+        return cls(directory, writer, reader, clock, version, file)
 
     async def append(self, batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
         """See `Store.append`. Raises ValueError for what no correct caller does: see `place`."""
@@ -154,10 +161,12 @@ class SqliteStore:
 
     async def delete(self, stream: str) -> bool:
         self._check_open()
+        self._file.check()
         return await self._writer.run(partial(log.delete, stream=stream))
 
     async def lease(self, root: str) -> Lease | None:
         self._check_open()
+        self._file.check()
         try:
             lock = locks.take(self._locks, root)
         except OSError as error:
@@ -228,8 +237,10 @@ class SqliteStore:
         drafts = [waiting.draft for waiting in group]
         outcomes: Sequence[log.Outcome | StoreError]
         try:
+            self._file.check()
             work = partial(log.commit, drafts=drafts, now=self._clock())
             outcomes = await self._writer.run(work)
+            self._file.written()
         except StoreError as error:
             # One each: a shared exception would collect the tracebacks of all who raise it.
             outcomes = [type(error)(error.message) for _ in group]

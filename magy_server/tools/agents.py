@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from magy_server.core.children import LIVE, ChildInfo, Result, Spawn, Waited
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Limits, Requeued, Resource, Text
+from magy_server.core.framing import escaped
+from magy_server.core.harmless import glance
 from magy_server.core.narrowing import narrowing
 from magy_server.core.permit import Ruleset
 from magy_server.core.tool import Delivery, FactContext, Family, ToolContext, tool
@@ -24,6 +27,8 @@ LONGEST = 100_000
 SHOWN = 20_000
 """Characters of results that one wait gives; the first is given whole, however long it is."""
 LISTED = 50
+_HEAD = re.compile(r"^(?=## \S+ \()", re.MULTILINE)
+"""How the result of a child begins."""
 PATIENCE = 86_400.0
 """Seconds that a wait may last."""
 Action = Literal["allow", "ask", "deny"]
@@ -52,7 +57,7 @@ def _facts(subject: str, title: str, shown: str = "") -> tuple[Facts, Mapping[Ha
     return facts.model_copy(update={"preview": hash, "code": True}), {hash: data}
 
 
-def _line(text: str, most: int = NAME) -> str:
+def _line(text: str, most: int) -> str:
     line = text.strip().split("\n", 1)[0]
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -105,7 +110,7 @@ async def _spawn_facts(
     }
     lines = [f"{name}: {value}" for name, value in about.items() if value]
     shown = "\n".join([*lines, *([""] if lines else []), prompt])
-    return _facts(f"spawn {agent}", f"Spawn {agent}: {_line(task_name or prompt)}", shown)
+    return _facts(f"spawn {agent}", f"Spawn {agent}: {glance(task_name or prompt, NAME)}", shown)
 
 
 async def _spawn_recover(
@@ -145,7 +150,7 @@ async def spawn_agent(
     wanted = Spawn(
         key=ctx.call,
         agent=agent,
-        prompt=(Text(text=prompt),),
+        prompt=(Text(text=escaped(prompt)),),
         name=task_name,
         context=_turns(context),
         model=model,
@@ -182,7 +187,7 @@ async def _send_facts(
     if not message.strip():
         raise ToolError("message is empty; say something.")
     to, agent = await ctx.family.addressee(job_id)
-    return _facts(f"send {agent}", f"Send to {agent} ({to}): {_line(message)}", message)
+    return _facts(f"send {agent}", f"Send to {agent} ({to}): {glance(message, NAME)}", message)
 
 
 async def _send_recover(
@@ -223,7 +228,7 @@ async def _wait_facts(
     ctx: FactContext, job_ids: Sequence[str], until: str, timeout: float | None
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     jobs = [await ctx.family.named(job) for job in await _jobs(ctx, job_ids)]
-    names = ", ".join(_line(child.name or child.agent) for child in jobs)
+    names = ", ".join(glance(child.name or child.agent, NAME) for child in jobs)
     return _facts("wait", f"Wait for {names}" if len(jobs) < 4 else "Wait for agents")
 
 
@@ -326,7 +331,8 @@ def _result(result: Result, shown: Sequence[Result]) -> str:
     if child.questions:
         head += f"\nThe person has {child.questions} question(s) of it to answer."
     if result in shown:
-        return f"{head}\n{result.text}"
+        text = _HEAD.sub(r"\\", result.text)
+        return f"{head}\n{text}"
     if result.had:
         return f"{head}\nYou were given its result before."
     size = len(result.text)
@@ -361,7 +367,8 @@ def _listed(child: ChildInfo) -> str:
         parts.append(f"{child.questions} question(s) to the person")
     if child.waiting:
         parts.append(f"{child.waiting} waiting")
-    parts.append(f"{child.tree.usage.total} tokens, ${child.tree.cost:.4f}")
+    more = "+" if child.tree.usage.unreported else ""
+    parts.append(f"{child.tree.usage.total}{more} tokens, ${child.tree.cost:.4f}")
     said = _line(child.said, 120)
     return "- " + "; ".join(parts) + (f"\n  {said}" if said else "")
 

@@ -24,13 +24,15 @@ from magy_server.edits.diff import apply, counts, unified
 from magy_server.edits.model import TextChange
 from magy_server.edits.text import plain
 from magy_server.tools import disk, versions
-from magy_server.tools.live import Base, load, refilled
+from magy_server.tools.live import Base, load, rebased, refilled, saved
 from magy_server.tools.paths import Place
 from magy_server.tools.patience import to_end
 from magy_server.tools.text import decode, digest
 
-ATTEMPTS = 20
-"""How often a change is worked out again because the buffer moved on meanwhile."""
+EXACT, ROUNDS = 5, 8
+"""How often a change is worked out again because the buffer moved on meanwhile: at first so that
+what is on record is just what is sent; then beside what is typed, for who types without a pause."""
+TYPING = "The user is typing in the buffer, so it was not saved: commands see the older text."
 
 _busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -114,7 +116,10 @@ async def carry_out(
     ToolError when what was begun went wrong."""
     async with AsyncExitStack() as held:
         places = [place for want in wants for place in (want.place, want.moved_from) if place]
-        for path in sorted({place.path for place in places}):
+        paths = sorted({place.path for place in places})
+        if ctx.review != "propose":
+            await ctx.changing(paths)
+        for path in paths:
             await held.enter_async_context(busy(path))
         ready: list[_Ready] = []
         errors: list[ToolError] = []
@@ -197,7 +202,7 @@ def _mode(base: Base) -> int | None:
 
 async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Done:
     """The change number `at`; worked out again while the person types into the file."""
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, ROUNDS + 1):
         one = ready[at]
         if one.idle:
             return Done(one.want.place)
@@ -206,9 +211,15 @@ async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Do
             await _written(ctx.editor, one, label)
             return await asyncio.to_thread(_done, one, one.change)
         try:
-            now = await ctx.editor.apply(base.buffer, one.planned.changes or (), label)
+            wanted = one.planned.changes or ()
+            if attempt <= EXACT:
+                now = await ctx.editor.apply(base.buffer, wanted, label)
+            else:
+                seen = base.buffer.text
+                sent, text, now = await rebased(ctx.editor, place, seen, wanted, label)
+                one = await asyncio.to_thread(_beside, one, sent, text)
         except EditRefused as error:
-            if attempt == ATTEMPTS or ctx.editor.buffer(place.path) == base.buffer:
+            if attempt == ROUNDS or ctx.editor.buffer(place.path) == base.buffer:
                 raise ToolError(f"{place.name} was not changed. {error.message}") from error
             # The user typed meanwhile: it is worked out again on what is there now.
             ready[at] = (await _worked_out(ctx, one.want))[0]
@@ -217,8 +228,22 @@ async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Do
         except EditorError as error:
             shown = ctx.editor.buffer(place.path)
             raise ToolError(_unverified(place, error.message, one.after, shown)) from error
-        return await _settle(ctx.editor, one, now.text)
+        return await _settle(ctx.editor, one, now)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _beside(one: _Ready, sent: Buffer, text: str) -> _Ready:
+    """As it was made beside what the person had typed by then."""
+    base = one.base
+    if base.buffer is None or sent.text == base.buffer.text:
+        return one
+    try:
+        before, data = base.to_disk(sent.text), base.to_disk(text)
+    except ToolError:  # what was typed does not fit the file's encoding
+        return one
+    base = replace(base, raw=sent.text, before=before, buffer=sent, unsaved=True)
+    change = one.change.model_copy(update={"before": digest(before), "after": digest(data)})
+    return replace(one, base=base, after=text, data=data, change=change)
 
 
 async def _written(editor: Editor | None, one: _Ready, label: str) -> None:
@@ -251,27 +276,28 @@ def _on_disk(one: _Ready) -> None:
         disk.replace(place, one.data, change.before, like=one.want.moved_from)
 
 
-async def _settle(editor: Editor, one: _Ready, after: str) -> Done:
+async def _settle(editor: Editor, one: _Ready, now: Buffer) -> Done:
     """After the buffer has it: save, unless that would save what the user has not."""
-    place = one.base.place
+    place, after = one.base.place, now.text
     if plain(after) != plain(one.after):  # the person typed right away: not to be saved for them
-        note = "The user is typing in the buffer, so it was not saved: commands see the older text."
-        return await asyncio.to_thread(_done, one, one.change, note)
+        return await asyncio.to_thread(_done, one, one.change, TYPING)
     if one.base.unsaved:
         note = (
             "The buffer in the editor already differed from the disk (unsaved changes of the "
             "user), so it was not saved: commands still see the older text on disk."
         )
         return await asyncio.to_thread(_done, one, one.change, note)
-    if not await editor.save(place.path):
+    data = await saved(editor, one.base, now)
+    if data is None:
         note = "The editor did not save the buffer: commands still see the older text on disk."
+        if editor.buffer(place.path) != now:
+            note = TYPING
         return await asyncio.to_thread(_done, one, one.change, note)
-    saved = await asyncio.to_thread(disk.read, place) or b""
-    if digest(saved) == one.change.after:
+    if digest(data) == one.change.after:
         return await asyncio.to_thread(_done, one, one.change)
-    text, _ = decode(saved, place.name)
-    change = one.change.model_copy(update={"after": digest(saved)})
-    formatted = _Ready(one.want, one.base, one.planned, text, saved, change)
+    text, _ = decode(data, place.name)
+    change = one.change.model_copy(update={"after": digest(data)})
+    formatted = _Ready(one.want, one.base, one.planned, text, data, change)
     if plain(text) == plain(after):
         return await asyncio.to_thread(_done, formatted, change)
     diff = await asyncio.to_thread(unified, after, text, place.name, 4000)

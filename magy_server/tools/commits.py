@@ -61,7 +61,7 @@ class _Root:
 
 
 class Commits:
-    """Of all workspace roots of a process, and the repositories in them."""
+    """Watches the commits in all workspace roots of a process, and the repositories in them."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes

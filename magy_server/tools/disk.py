@@ -19,6 +19,7 @@ from magy_server.core.values import Kind, Version
 from magy_server.tools import witness
 from magy_server.tools.paths import Place, directory, listing
 from magy_server.tools.text import Encoding, binary, digest, sniff
+from magy_server.tools.witness import Told
 
 EDIT_LIMIT = 10_000_000
 """Bytes of the largest file that is edited."""
@@ -121,22 +122,31 @@ def replace(place: Place, data: bytes, expected: str | None, *, like: Place | No
     with directory(place, create=expected is None) as (fd, name):
         before = like_of(fd, name)
         if before is not None and before.linked:
-            _check_unchanged(fd, name, place, expected)
-            overwrite(fd, name, data)
+            with witness.turn:
+                was = _check_unchanged(fd, name, place, expected)
+                overwrite(fd, name, data)
+                _tell(place, was, data, before)
         else:
             if before is None and like is not None:
                 before = like_of(None, like.path)
             spare = f".magy-{secrets.token_hex(8)}.tmp"
             create(fd, spare, data, before)
             try:
-                _check_unchanged(fd, name, place, expected)
-                os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
+                with witness.turn:
+                    was = _check_unchanged(fd, name, place, expected)
+                    os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
+                    _tell(place, was, data, before)
             except BaseException:
                 os.unlink(spare, dir_fd=fd)
                 raise
-        kind: Kind = "executable" if before and before.mode & 0o111 else "file"
-        witness.tell(place.path, Version(hash=digest(data), kind=kind), data)
         os.fsync(fd)
+
+
+def _tell(place: Place, was: bytes | None, now: bytes, like: Like | None) -> None:
+    kind: Kind = "executable" if like and like.mode & 0o111 else "file"
+    before = Version() if was is None else Version(hash=digest(was), kind=kind)
+    after = Version(hash=digest(now), kind=kind)
+    witness.tell(place.path, Told(before, was or b""), Told(after, now))
 
 
 def overwrite(fd: int, name: str, data: bytes, executable: bool | None = None) -> None:
@@ -248,14 +258,17 @@ def _stat(fd: int | None, name: str) -> os.stat_result | None:
         return None
 
 
-def _check_unchanged(fd: int, name: str, place: Place, expected: str | None) -> None:
-    now: str | None = None
+def _check_unchanged(fd: int, name: str, place: Place, expected: str | None) -> bytes | None:
+    """What it holds; None: there is none."""
+    data: bytes | None = None
     if _stat(fd, name) is not None:
         with opened(fd, name, place) as file:
-            now = digest(file.readall())
+            data = file.readall()
+    now = None if data is None else digest(data)
     if now != expected:
         what = "was created" if expected is None else "was changed" if now else "was removed"
         raise ToolError(
             f"{place.name} {what} by someone else at this moment; nothing was written. "
             "Read it again and redo the edit on what it holds now."
         )
+    return data

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
-from magy_server.edits.diff import changes, unified
+from magy_server.edits.diff import unified
 from magy_server.edits.model import Hunk, Resolved, TextChange
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.text import plain, split
@@ -206,8 +206,6 @@ def holding(content: str, seen: bytes | None) -> Plan:
         if base.encoding.mark and new.startswith("\ufeff"):
             new = new[1:]
         known = _known(base, seen)
-        if known is None:
-            return Planned(changes(base.raw, new, 0, len(base.raw)))
         resolved = plan_text(base.raw, new, known)
         if resolved.failures:
             raise ToolError(_refusal(base.place.name, resolved))

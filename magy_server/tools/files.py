@@ -10,6 +10,7 @@ from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Effect, Facts, Hash, Seen
+from magy_server.core.harmless import LINE, glance
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools import disk, pictures
@@ -34,8 +35,7 @@ def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
     try:
         place = resolve(ctx.root, path)
     except ToolError as error:
-        shown = "".join(char if char.isprintable() else " " for char in path[:200])
-        title = f"{verb} {shown}"
+        title = f"{verb} {glance(path, LINE)}"
         return Facts(cwd=ctx.root, kind=kind, title=title, problem=error.message)
     found = resource(ctx.root, place.path, effect)
     return Facts(resources=(found,), cwd=ctx.root, kind=kind, title=f"{verb} {place.name}")

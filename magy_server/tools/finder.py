@@ -6,6 +6,7 @@ from files that may be read.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -18,6 +19,7 @@ from magy_server.core.errors import ToolError
 from magy_server.tools import ripgrep, standin
 from magy_server.tools.children import ask
 from magy_server.tools.dialect import Regex
+from magy_server.tools.endless import endless, why
 from magy_server.tools.globs import Filter
 
 SCANNED = 50_000
@@ -66,7 +68,7 @@ class Finder:
         await self._ask(
             lambda rg: ripgrep.files(rg, folder, keep),
             {"do": "files", "root": folder, "most": SCANNED},
-            _records(_PATH, add), answer,
+            _records(_PATH, add), answer, around=folder,
         )  # fmt: skip
 
     async def counts(self, path: str, regex: Regex, keep: Filter | None, answer: Answer) -> None:
@@ -83,7 +85,7 @@ class Finder:
         await self._ask(
             lambda rg: ripgrep.counts(rg, path, regex, keep),
             {**question, **_patterns(regex)},
-            _records(_COUNT, add), answer,
+            _records(_COUNT, add), answer, around=path,
         )  # fmt: skip
         if len(answer.counts) > MOST:
             raise ToolError(
@@ -118,7 +120,10 @@ class Finder:
         take: Callable[[bytes], bool],
         answer: Answer,
         given: bytes = b"",
+        around: str | None = None,
     ) -> None:
+        if around and (path := await asyncio.to_thread(endless, around)) is not None:
+            raise ToolError(why(path))
         try:
             rg = await self._ripgrep()
             if rg:

@@ -138,7 +138,7 @@ async def _diff_facts(
     if names:
         title += f" in {', '.join(names)}"
     found = (command(*argv), *reads)
-    return facts.model_copy(update={"resources": found, "title": title[:200]}), {}
+    return facts.model_copy(update={"resources": found, "title": title}), {}
 
 
 def _join(root: str, name: str) -> str:
@@ -236,7 +236,7 @@ async def _log_facts(
     words = [f"-{count}", *["--stat"] * stat, *filter(None, [revision])]
     argv = ["git", "log", *words, *(["--", *names] if names else [])]
     title = f"Log of {revision or 'HEAD'}" + (f" for {', '.join(names)}" if names else "")
-    return facts.model_copy(update={"resources": (command(*argv),), "title": title[:200]}), {}
+    return facts.model_copy(update={"resources": (command(*argv),), "title": title}), {}
 
 
 def _log(repositories: Repositories) -> Tool:

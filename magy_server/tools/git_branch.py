@@ -74,7 +74,7 @@ def _branch(repositories: Repositories) -> Tool:
             "rename": f"Rename branch {name} to {arguments['new_name']}",
             "delete": f"Delete branch {name}",
         }
-        title = titles[arguments["action"]][:200]
+        title = titles[arguments["action"]]
         return known.model_copy(update={"resources": (command(*argv),), "title": title}), {}
 
     async def recover(
@@ -214,7 +214,7 @@ def _checkout(repositories: Repositories) -> Tool:
         if repository.prefix:
             title += f", also outside the workspace in all of {repository.top}"
         found = (command(*argv),)
-        return known.model_copy(update={"resources": found, "title": title[:200]}), {}
+        return known.model_copy(update={"resources": found, "title": title}), {}
 
     async def recover(
         ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]

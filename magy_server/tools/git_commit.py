@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.harmless import LINE, glance, visible
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.edits.diff import unified
 from magy_server.tools.git_names import command, listed, literal, pathspec, shown
@@ -156,12 +158,13 @@ async def _plan(repository: Repository, wish: Wish) -> Plan:
     on = f"{status.place}, in the middle of {doing}" if doing else status.place
     verb = f"Amend {await _last(repository)} with {what}" if wish.amend else f"Commit {what}"
     head = f"On {status.place} after {status.oid or 'nothing'}\n"
-    title = f"{verb} on {on}: {wish.message.strip().splitlines()[0]}"
+    message = visible(wish.message).strip()
+    said = textwrap.indent(message, "    ") if "\n" in message or len(message) > LINE else ""
     return Plan(
         argv=("git", *argv, *after, *names),
         words=(*argv, *after, *map(literal, names)),
-        title=_plain(title)[:200],
-        preview=f"{head}\n{diff}",
+        title=f"{verb} on {on}: {glance(message, LINE)}",
+        preview="\n".join(filter(None, [head, said and f"{said}\n", diff])),
         changed=changed,
         untracked=untracked,
         oid=status.oid,
@@ -175,10 +178,6 @@ async def _last(repository: Repository) -> str:
     )
     where = clean(out.decode("utf-8", "replace")).strip()
     return f"the last commit (already in {where})" if where else "the last commit"
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _check(wish: Wish) -> None:
@@ -293,7 +292,7 @@ def _new_file(repository: Repository, name: bytes, brief: bool) -> str:
     path = os.path.join(repository.root, os.fsdecode(name))
     try:
         if os.path.islink(path):
-            return f"New symbolic link {label} to {_plain(os.readlink(path))}\n"
+            return f"New symbolic link {label} to {glance(os.readlink(path), LINE)}\n"
         # git names no fifo, but one may have come since
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from magy_server.tools.endless import endless
 from magy_server.tools.paths import below
 
 SECONDS = 5.0
@@ -52,53 +53,65 @@ def named(cwd: str, env: Mapping[str, str]) -> list[Named]:
     """What a git command in the directory `cwd` may run, or show, because the repository there
     says so; [] for none, and where there is no repository. `env` is the environment that the
     command will have. Blocks."""
-    program = shutil.which("git", path=env.get("PATH"))
-    if program is None or not os.path.isabs(program):
-        return []
-    return _Look(program, env).at(cwd)
+    return _Look(env).at(cwd) if _program(env) else []
 
 
-class _Unclear(Exception):
+class Unclear(Exception):
     """git did not answer, or not in a way that can be read."""
 
 
+def ask(env: Mapping[str, str], cwd: str, *words: str) -> bytes | None:
+    """What git says to `words` in `cwd`; None: it says no. Raises Unclear. Blocks."""
+    program = _program(env)
+    if program is None:
+        raise Unclear("there is no git")
+    if (path := endless(cwd)) is not None:
+        raise Unclear(f"{path} never ends")
+    try:
+        run = subprocess.run(
+            [program, "-C", cwd, *words], env=dict(env), stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Unclear("git does not answer in time") from None
+    return run.stdout if run.returncode == 0 else None
+
+
+def settings(env: Mapping[str, str], cwd: str, *options: str) -> Iterator[tuple[str, str, str]]:
+    """(scope, key, value) of what git is told in `cwd`, when it is given `options` before its
+    subcommand. A later one takes the place of an earlier one. Raises Unclear."""
+    out = ask(env, cwd, *options, "config", "--list", "--show-scope", "-z")
+    if out is None:
+        raise Unclear("its configuration cannot be read")
+    fields = [os.fsdecode(field) for field in out.split(b"\0")[:-1]]
+    for scope, line in zip(fields[::2], fields[1::2], strict=True):
+        key, _, value = line.partition("\n")
+        yield scope, key, value
+
+
+def _program(env: Mapping[str, str]) -> str | None:
+    found = shutil.which("git", path=env.get("PATH"))
+    return found if found and os.path.isabs(found) else None
+
+
 class _Look:
-    def __init__(self, program: str, env: Mapping[str, str]) -> None:
-        self._program = program
+    def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
         self._modules = MODULES
 
     def at(self, cwd: str) -> list[Named]:
         try:
             return [*self._configured(cwd), *self._around(cwd)]
-        except (_Unclear, OSError) as error:
+        except (Unclear, OSError) as error:
             return [Named(f"the repository at {cwd}", str(error))]
 
-    def _ask(self, cwd: str, *words: str) -> bytes | None:
-        """None: git says no."""
-        command = [self._program, "-C", cwd, *words]
-        try:
-            run = subprocess.run(
-                command, env=dict(self._env), stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=SECONDS, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise _Unclear("git does not answer in time") from None
-        return run.stdout if run.returncode == 0 else None
-
     def _configured(self, cwd: str) -> Iterator[Named]:
-        out = self._ask(cwd, "config", "--list", "--show-scope", "-z")
-        if out is None:
-            raise _Unclear("its configuration cannot be read")
-        fields = [os.fsdecode(field) for field in out.split(b"\0")[:-1]]
-        pairs = zip(fields[::2], fields[1::2], strict=True)
-        own = [line.partition("\n") for scope, line in pairs if scope in ("local", "worktree")]
-        partial = any(_PARTIAL.fullmatch(key) for key, _, _ in own)
-        for key, _, value in own:
-            if (
-                _RUNS.fullmatch(key)
-                or (partial and (_FETCHES.fullmatch(key) or "::" in key + value))
-                or (key.startswith("alias.") and value.lstrip().startswith("!"))
+        told = settings(self._env, cwd)
+        own = [(key, value) for scope, key, value in told if scope in ("local", "worktree")]
+        partial = any(_PARTIAL.fullmatch(key) for key, _ in own)
+        for key, value in own:
+            if _RUNS.fullmatch(key) or (
+                partial and (_FETCHES.fullmatch(key) or "::" in key + value)
             ):
                 yield Named(key, value)
 
@@ -121,27 +134,27 @@ class _Look:
 
     def _paths(self, cwd: str, *what: str) -> list[str]:
         """[] when there is no such thing here."""
-        out = self._ask(cwd, "rev-parse", *what)
+        out = ask(self._env, cwd, "rev-parse", *what)
         if out is None:
             return []
         paths = [os.path.join(cwd, line) for line in os.fsdecode(out).splitlines()]
         if len(paths) != len(what) - ("--git-path" in what):
-            raise _Unclear("its path has a line break in it")
+            raise Unclear("its path has a line break in it")
         return paths
 
     def _inside(self, top: str) -> Iterator[Named]:
         """The same of the repositories that are entries of this one's index: git looks there too,
         by their own configuration."""
-        out = self._ask(top, "ls-files", "--stage", "-z")
+        out = ask(self._env, top, "ls-files", "--stage", "-z")
         if out is None:
-            raise _Unclear("its index cannot be read")
+            raise Unclear("its index cannot be read")
         for record in re.findall(rb"(?:\A|\0)160000 [^\t\0]*\t([^\0]*)", out):
             path = os.path.join(top, os.fsdecode(record))
             if not os.path.lexists(os.path.join(path, ".git")):
                 continue
             self._modules -= 1
             if self._modules < 0:
-                raise _Unclear(f"more than {MODULES} repositories are in it")
+                raise Unclear(f"more than {MODULES} repositories are in it")
             yield from self.at(path)
 
 
@@ -158,7 +171,7 @@ def foreign(top: str, directory: str, common: str) -> str:
 
 
 def _main(directory: str) -> str:
-    """Of a linked work tree's git directory, `MAIN/worktrees/NAME`."""
+    """The main git directory of a linked work tree's git directory, `MAIN/worktrees/NAME`."""
     folder = os.path.dirname(directory)
     return os.path.dirname(folder) if os.path.basename(folder) == "worktrees" else directory
 

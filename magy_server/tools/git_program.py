@@ -25,6 +25,7 @@ from typing import IO, BinaryIO
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence
 from magy_server.tools import groups
+from magy_server.tools.endless import endless, why
 from magy_server.tools.output import KEPT, Live, Output, clean
 from magy_server.tools.patience import to_end
 
@@ -96,6 +97,7 @@ class Git:
     ) -> Ran:
         """Runs a command that changes nothing; the answer is `Ran.out`, or goes to `sink`. `given`
         is its input. Raises ToolError when it takes too long."""
+        await self._check()
         config = {**_ALWAYS, **_LOOKING, **self.disarmed}
         with tempfile.TemporaryFile(buffering=0) if given else nullcontext() as file:
             if file is not None:  # and no pipe: nobody has to write while the answer is read
@@ -130,6 +132,7 @@ class Git:
     ) -> Ran:
         """Runs a command with effects, after `started` has recorded its process group. `Ran.err`
         holds what hooks said, and goes to `emit` as it comes."""
+        await self._check()
         read_end, write_end = os.pipe()
         gate = os.fdopen(write_end, "wb", buffering=0)
         try:
@@ -172,6 +175,10 @@ class Git:
             output.close()
         return Ran(None if late else process.returncode, captured.data, said, left=left)
 
+    async def _check(self) -> None:
+        if (path := await asyncio.to_thread(endless, self.root)) is not None:
+            raise ToolError(why(path))
+
     def _start(
         self, words: Sequence[str], env: Mapping[str, str], stdin: int | BinaryIO | None = None
     ) -> Popen[bytes]:
@@ -186,8 +193,8 @@ class Git:
             command = ["/bin/sh", "-c", _GATE, "sh", *command]
         try:
             handle = git.Git("/").execute(
-                command, istream=stdin, as_process=True, env=dict(env), shell=False,
-                start_new_session=True,
+                command, istream=stdin, as_process=True, shell=False, start_new_session=True,
+                env={**dict.fromkeys(dropped, ""), **env},  # until `env` drops them, anyone sees
             )  # fmt: skip
         except (git.GitCommandNotFound, OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error

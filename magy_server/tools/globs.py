@@ -122,11 +122,11 @@ def _first_braces(glob: str) -> tuple[int, int, list[str]] | None:
 
 def _plain_characters(glob: str) -> Iterator[tuple[int, str]]:
     """Those that are neither escaped nor in a class."""
-    at = 0
+    at, closing = 0, glob.rfind("]")
     while at < len(glob):
         if glob[at] == "\\":
             at += 2
-        elif glob[at] == "[" and (found := _CLASS.match(glob, at)):
+        elif glob[at] == "[" and at < closing and (found := _CLASS.match(glob, at)):
             at = found.end()
         else:
             yield at, glob[at]

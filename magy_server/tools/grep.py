@@ -28,7 +28,7 @@ from magy_server.tools.paths import Place, below
 from magy_server.tools.scope import called, in_thread, printable
 
 SECONDS = 30.0
-"""Of one search."""
+"""The longest time of one search."""
 SLICE = 0.005
 """Seconds of asking what may be read, before others get their turn."""
 LATE = 100
@@ -52,7 +52,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """Of a file's matches, those numbered [first, last) are on the page."""
+    """The page holds the matches [first, last) of a file."""
 
     path: str
     first: int
@@ -111,7 +111,7 @@ class _Search:
         return found
 
     def _searched(self, opened: Mapping[str, str]) -> dict[str, bytes]:
-        """Of the open files those that the search would find on disk."""
+        """The open files that the search would find on disk."""
         live = {}
         for path, text in opened.items():
             name = below(self._place.path, path) or path

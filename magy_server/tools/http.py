@@ -39,9 +39,9 @@ SILENCE = 20.0
 """Seconds without a byte."""
 _GZIP = b"\x1f\x8b"
 _MEMBERS = 1_000
-"""Of one gzip answer, at most."""
+"""The most bytes of one gzip answer."""
 ADDRESSES = 4
-"""Of a name with several addresses, so many are tried."""
+"""So many addresses of one name are tried."""
 _HEADERS = {
     "user-agent": f"Mozilla/5.0 (compatible; Magy/{__version__}; fetched for a person)",
     "accept": "text/html,application/xhtml+xml,text/*,application/json,*/*;q=0.5",
@@ -130,7 +130,7 @@ class Web:
         raise ToolError(f"{start.url} redirects more than {REDIRECTS} times; it leads nowhere.")
 
     async def _addresses(self, at: Target, private: bool, *, proxied: bool) -> list[str]:
-        """Of the host, every one of them checked. With a proxy a name need not resolve here."""
+        """The addresses of the host, all of them checked. With a proxy a name need not resolve."""
         try:
             found = [ipaddress.ip_address(at.host)]
         except ValueError:

@@ -20,8 +20,11 @@ STORES = (".git", ".hg", ".svn", ".jj", ".bzr")
 """Of version control; hidden files else are searched."""
 _STORES = frozenset(name.encode() for name in STORES)
 _FILES = (b".rgignore", b".ignore", b".gitignore")
-LARGEST = 1 << 20
+LARGEST = 1 << 18
 """Bytes of an ignore file that are read."""
+LONGEST = 1_000
+MOST = 5_000
+"""Characters of a line, and lines; others are left out."""
 
 
 class Rules:
@@ -105,9 +108,9 @@ def _lines(data: bytes) -> list[str]:
         except UnicodeDecodeError:
             break
         text = text if text.endswith("\\ ") else text.rstrip()
-        if text and not text.startswith("#"):
+        if text and len(text) <= LONGEST and not text.startswith("#"):
             lines.append(text.encode().decode("latin-1"))
-    return lines
+    return lines[:MOST]
 
 
 def _parse(line: str) -> tuple[bool, bool, list[str]] | None:
@@ -135,7 +138,7 @@ def _parse(line: str) -> tuple[bool, bool, list[str]] | None:
 
 @lru_cache(maxsize=512)
 def _rules(path: bytes, stamp: tuple[int, int, int, int]) -> Rules:
-    """Of the file as it was at `stamp`."""
+    """The rules of the file as it was at `stamp`."""
     return Rules(_read(path))
 
 
@@ -203,7 +206,7 @@ class Level:
 
 
 def level(folder: bytes) -> Level:
-    """Of an absolute path, with the rules of all directories above it."""
+    """Whether an absolute path is ignored, by the rules of all directories above it."""
     found = Level().below(b"/")
     at = b""
     for part in folder.strip(b"/").split(b"/"):

@@ -14,6 +14,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from magy_server.core.framing import escaped
+from magy_server.core.harmless import one_line
 from magy_server.core.state import State
 from magy_server.tools.paths import below
 
@@ -227,10 +229,14 @@ def _compose(
     """ "" when there is nothing to say."""
     own = [user] if user else []
     texts = _read_all([*own, *reversed(chain)])
-    parts = [f"# {one.heading}\n\n{texts[one]}" for one in [*own, *chain] if texts[one]]
+    parts = [
+        f"# {one_line(one.heading)}\n\n{escaped(texts[one])}"
+        for one in [*own, *chain]
+        if texts[one]
+    ]
     if parts:
         parts.insert(0, _INTRODUCTION)
-    parts += [f"({path} {why}.)" for path, why in passed.items()]
+    parts += [f"({one_line(path)} {why}.)" for path, why in passed.items()]
     if others:
         parts.append(_listed(others))
     return "\n\n".join(parts)

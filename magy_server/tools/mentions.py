@@ -32,7 +32,7 @@ MOST = 50
 TRIED = 400
 """Names that are looked up for one prompt."""
 LINES = 2_000
-"""Of one mention."""
+"""The most characters of one mention."""
 LONGEST = 1_000
 """Characters of a path."""
 TEXTS = 200_000

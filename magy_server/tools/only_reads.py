@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.core.events import Facts, Resource
+from magy_server.core.shell_programs import besides
+from magy_server.core.shell_runners import names
 
-_READERS = frozenset(
-    {"[", "basename", "cat", "cd", "cmp", "cut", "date", "diff", "dirname", "du", "echo", "false"}
-    | {"find", "grep", "head", "ls", "nl", "printf", "pwd", "readlink", "realpath", "sed", "sleep"}
-    | {"stat", "tail", "test", "tr", "true", "type", "wc", "which"}
+_READERS = names(
+    """[ basename cat cd cmp cut date diff dirname du echo egrep false fgrep find grep head jq ls nl
+    printf pwd readlink realpath sed sleep stat tail test tr true type uname wc which whoami"""
 )
 """What `find` and `sed` can change or run makes a command opaque."""
-_GIT = frozenset(
-    {"blame", "describe", "diff", "log", "ls-files", "rev-list", "rev-parse", "show", "status"}
-)
-_SORTS = frozenset({"-n", "-r", "-rn", "-nr", "-u", "-c"})
-"""Of `sort` and `uniq`, which can write: switches with which they do not."""
+_GIT = names("blame describe diff log ls-files rev-list rev-parse show status")
+_MAY_WRITE = names("sort uniq tree file")
+"""Only with options or operands that count as more than looking."""
 
 
 def only_reads(facts: Facts) -> bool:
@@ -31,15 +30,21 @@ def only_reads(facts: Facts) -> bool:
 def _only_reads(resource: Resource) -> bool:
     if resource.kind != "exec":
         return resource.kind == "read"
-    return not resource.opaque and _reads(resource.argv)
+    return not resource.opaque and reads(resource.argv)
 
 
-def _reads(argv: Sequence[str]) -> bool:
+def reads(argv: Sequence[str]) -> bool:
+    """The same of one command that is understood."""
     match argv:
         case ("git", word, *_):
             return word in _GIT
-        case ("sort" | "uniq", *switches):
-            return _SORTS.issuperset(switches)
+        case (program, *_) if program in _MAY_WRITE:
+            return not may_write(argv)
         case (program, *_):
             return program in _READERS
     return False
+
+
+def may_write(argv: Sequence[str]) -> bool:
+    """Whether a program that looks was told to write, as `sort -o`."""
+    return argv[0] in _MAY_WRITE and bool(besides(argv))

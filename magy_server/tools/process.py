@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 from magy_server.core.errors import MagyError, ToolError
+from magy_server.core.secrets import Secrets, Sieve
 from magy_server.core.tool import ToolContext
 from magy_server.tools import groups
 from magy_server.tools.environment import environment
@@ -47,7 +48,12 @@ class Command:
     """One command line in its own process group. Use: `open`, `release`, then `wait` once."""
 
     def __init__(
-        self, command: str, marked: str, process: asyncio.subprocess.Process, pipe: IO[bytes]
+        self,
+        command: str,
+        marked: str,
+        process: asyncio.subprocess.Process,
+        pipe: IO[bytes],
+        sieve: Sieve,
     ) -> None:
         self.command = command
         self.group = process.pid
@@ -60,10 +66,14 @@ class Command:
         self._marked = marked
         self._process = process
         self._pipe = pipe
+        self._sieve = sieve
 
     @classmethod
-    async def open(cls, command: str, cwd: str, marked: str, env: Mapping[str, str]) -> Command:
-        """Starts the gate. Raises ToolError when that cannot be done."""
+    async def open(
+        cls, command: str, cwd: str, marked: str, env: Mapping[str, str], sieve: Sieve
+    ) -> Command:
+        """Starts the gate; what the command says goes through `sieve`. Raises ToolError when that
+        cannot be done."""
         read_end, write_end = os.pipe()
         pipe = os.fdopen(read_end, "rb", buffering=0)
         try:
@@ -80,7 +90,7 @@ class Command:
             raise
         finally:
             os.close(write_end)
-        return cls(command, marked, process, pipe)
+        return cls(command, marked, process, pipe, sieve)
 
     def release(self) -> None:
         """Opens the gate: the command runs from now on."""
@@ -157,14 +167,17 @@ class Command:
                 except TimeoutError:
                     live(self.output.partial())
                     continue
-                live(self.output.feed(data, final=not data))
+                live(self._keep(data, final=not data))
                 if not data:
                     return
         except asyncio.CancelledError:
-            live(self.output.feed(b"", final=True))
+            live(self._keep(b"", final=True))
             raise
         finally:
             transport.close()
+
+    def _keep(self, data: bytes, *, final: bool) -> str:
+        return self.output.feed(self._sieve.bytes(data, final=final), final=final)
 
 
 def _why_not(error: OSError | ValueError, cwd: str) -> str:
@@ -188,10 +201,19 @@ def ending(code: int | None) -> str:
 
 
 class Processes:
-    """The commands of this server. `hidden` names further variables that hold keys."""
+    """The commands of this server. `hidden` names variables that hold Magy's keys, `more` those
+    that commands get besides the usual ones."""
 
-    def __init__(self, hidden: Iterable[str] = (), base: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        hidden: Iterable[str] = (),
+        base: Mapping[str, str] | None = None,
+        more: Iterable[str] = (),
+    ) -> None:
         self._hidden = frozenset(hidden)
+        self._more = frozenset(more)
+        known = os.environ if base is None else base
+        self._secrets = Secrets(known.get(name, "") for name in self._hidden)
         self._base = base
         self._running: dict[tuple[str, str], tuple[Command, asyncio.Task[None]]] = {}
         self._ended: dict[tuple[str, str], Command] = {}
@@ -203,12 +225,12 @@ class Processes:
             raise ToolError("The server is shutting down; the command was not started.")
         marked = groups.mark(session, call)
         env = self.environment(cwd, session, call)
-        return await Command.open(command, cwd, marked, env)
+        return await Command.open(command, cwd, marked, env, Sieve(self._secrets))
 
     def environment(self, cwd: str, session: str, call: str) -> dict[str, str]:
         """What the processes of a call get: no keys, and the mark they are known by."""
         base = os.environ if self._base is None else self._base
-        return environment(base, cwd, groups.mark(session, call), self._hidden)
+        return environment(base, cwd, groups.mark(session, call), self._hidden, self._more)
 
     def busy(self) -> bool:
         """Whether commands run in the background."""

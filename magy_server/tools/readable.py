@@ -225,7 +225,7 @@ def _markdown(tag: Tag) -> str:
 
 
 def _language(pre: Tag) -> str:
-    """Of a code block, from the classes that sites give it or what is around it."""
+    """The language of a code block, from the classes that sites give it or to what is around it."""
     for tag in (pre, pre.find("code"), pre.parent, pre.parent and pre.parent.parent):
         classes = " ".join(_classes(tag)) if tag is not None else ""
         found = _LANGUAGE.search(classes)

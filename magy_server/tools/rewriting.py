@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Hash
+from magy_server.core.framing import unescaped
 from magy_server.core.tool import FactContext, Result, Selection, ToolContext, tool
 from magy_server.edits.diff import changes
 from magy_server.edits.model import EditError
@@ -69,7 +70,9 @@ def _replacing(selection: Selection, text: str) -> Plan:
     seen = plain(decode(selection.seen, selection.path)[0])
     place = (selection.start, selection.end)
     try:
-        new = Rewrite(seen, place, selection.path.lower().endswith(PROSE)).fitted(text)
+        new = Rewrite(seen, place, selection.path.lower().endswith(PROSE)).fitted(
+            unescaped(text, seen)
+        )
     except EditError as error:
         raise ToolError(error.failures[0].message) from None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.harmless import LINE, glance
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools import shell_facts
 from magy_server.tools.only_reads import only_reads
@@ -51,12 +52,13 @@ def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
         if background:
             processes.check_room(ctx.session)
             return _in_background(processes, ctx, await _opened(processes, ctx, command))
+        limit = Limit(timeout, usual=timeout == usual_timeout)
         if only_reads(ctx.facts):
-            return await _in_foreground(ctx, await _opened(processes, ctx, command), timeout)
-        async with trees.around(ctx.root, ctx.editor) as around:
+            return await _in_foreground(ctx, await _opened(processes, ctx, command), limit)
+        async with trees.around(ctx.root, ctx.editor, ctx.changing) as around:
             running = await _opened(processes, ctx, command)
             try:
-                result = await _in_foreground(ctx, running, timeout)
+                result = await _in_foreground(ctx, running, limit)
             except asyncio.CancelledError:
                 await to_end(_stopped(ctx, running, around))
                 raise
@@ -106,23 +108,32 @@ def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> 
     )
 
 
-async def _in_foreground(ctx: ToolContext, running: Command, timeout: float) -> Result:
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`usual`: nobody asked for another."""
+
+    seconds: float
+    usual: bool
+
+
+async def _in_foreground(ctx: ToolContext, running: Command, limit: Limit) -> Result:
     try:
         running.release()
-        late = await running.wait(timeout, ctx.emit)
-        return await _ended(ctx, running, timeout, late)
+        late = await running.wait(limit.seconds, ctx.emit)
+        return await _ended(ctx, running, limit, late)
     finally:
         running.output.close()
 
 
-async def _ended(ctx: ToolContext, running: Command, timeout: float, late: bool) -> Result:
+async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -> Result:
     output = running.output
     status, advice = ending(running.code), ""
     if late:
-        status = f"timed out after {timeout:g} s; it was ended, with all that it had started"
+        usual = " (the default, tools.bash_timeout)" if limit.usual else ""
+        status = f"timed out after {limit.seconds:g} s{usual}; it was ended with all it had started"
         advice = (
-            "\n[The output is what came until then. For more time give a longer timeout (up to "
-            "600), or background=true.]"
+            "\n[The output is what came until then. For more time call bash with a longer timeout "
+            "(up to 600), or with background=true.]"
         )
     elif running.duration >= 1:  # in whole seconds: the same run gives the same text
         status += f", {running.duration:.0f} s"
@@ -135,6 +146,7 @@ async def _ended(ctx: ToolContext, running: Command, timeout: float, late: bool)
     text = output.summary(ctx.call).rstrip("\n") or "(no output)"
     return Result(
         for_model=f"[{status}]\n{text}{advice}",
+        ok=running.code == 0 and not late,
         output=await asyncio.to_thread(output.stored) if output.chars > SHOWN else None,
     )
 
@@ -193,8 +205,7 @@ def _unknown(processes: Processes, session: str, call: str) -> str:
 def _bash_stop(processes: Processes) -> Tool:
     async def facts(ctx: FactContext, call_id: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
         running = processes.get(ctx.session, call_id)
-        first = running.command.strip().split("\n")[0][:200] if running else call_id
-        title = f"Stop {''.join(c if c.isprintable() else ' ' for c in first)}"
+        title = f"Stop {glance(running.command if running else call_id, LINE)}"
         found = Resource(kind="exec", subject=call_id)
         return Facts(resources=(found,), cwd=ctx.root, kind="execute", title=title), {}
 

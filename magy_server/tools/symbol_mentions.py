@@ -24,7 +24,7 @@ MOST, ALIKE = 10, 3
 PATIENCE = 3.0
 """Seconds for all of them: a person has just pressed return."""
 LINES, CHARACTERS = 400, 40_000
-"""Of one definition."""
+"""The most lines and characters of one definition."""
 _NAMED = re.compile(rf'(?<![\w.@/\\+-])@{SYMBOL}([^\s"@]{{1,200}})')
 _CLOSING = ".,;:!?)]}>'\"`’”»…"
 

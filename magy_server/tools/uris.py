@@ -14,7 +14,7 @@ from magy_server.tools.paths import resource
 LONGEST = 8_000
 """Characters of a URI that are looked at."""
 PARTS = 40
-"""Of a path in it, from the end."""
+"""So many characters of a path are kept, from its end."""
 _HEAD = 3
 """Parts before a path at most: `jar:`, `file:`, a host."""
 _SPLIT = re.compile(r"""[?#&=!|"'{}\s]+""")

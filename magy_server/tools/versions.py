@@ -13,22 +13,16 @@ import secrets
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from magy_server.core.errors import EditRefused, ToolError
 from magy_server.core.values import Kind, Version
 from magy_server.tools import disk, witness
 from magy_server.tools.paths import Place, below, directory, explain
 from magy_server.tools.text import digest
+from magy_server.tools.witness import Told
 
 NOTHING = Version()
 _GONE = (errno.ENOENT, errno.ENOTDIR)
-
-
-@dataclass(frozen=True, slots=True)
-class _There:
-    version: Version = NOTHING
-    data: bytes = b""
 
 
 def look(root: str, path: str, without: Collection[str] | None = None) -> tuple[Version, bytes]:
@@ -129,12 +123,12 @@ def _explain(error: OSError, place: Place) -> str:
     return explain(error, Place(place.root, os.path.dirname(place.path), place.name))
 
 
-def _look(fd: int, name: str, place: Place) -> _There:
+def _look(fd: int, name: str, place: Place) -> Told:
     """Raises FileNotFoundError."""
     found = os.stat(name, dir_fd=fd, follow_symlinks=False)
     if stat.S_ISLNK(found.st_mode):
         target = os.fsencode(os.readlink(name, dir_fd=fd))
-        return _There(Version(hash=digest(target), kind="link"), target)
+        return Told(Version(hash=digest(target), kind="link"), target)
     with disk.opened(fd, name, place) as file:
         found = os.fstat(file.fileno())
         data = file.read(disk.EDIT_LIMIT + 1) or b""
@@ -144,7 +138,7 @@ def _look(fd: int, name: str, place: Place) -> _There:
             "looked into here."
         )
     kind, mode = kind_of(found.st_mode) or "file", stat.S_IMODE(found.st_mode)
-    return _There(Version(hash=digest(data), kind=kind, mode=mode), data)
+    return Told(Version(hash=digest(data), kind=kind, mode=mode), data)
 
 
 def _hollow(fd: int, name: str, place: Place, without: Collection[str] = ()) -> bool:
@@ -178,11 +172,19 @@ def _make_way(fd: int, name: str) -> None:
     os.rmdir(name, dir_fd=fd)
 
 
-def _now(fd: int, name: str, place: Place) -> _There:
+def _now(fd: int, name: str, place: Place) -> Told:
     try:
         return _look(fd, name, place)
     except FileNotFoundError:
-        return _There()
+        return Told()
+
+
+def _checked(fd: int, name: str, place: Place, expected: Version) -> Told:
+    """What is there. Raises EditRefused: it is not what was expected."""
+    found = _now(fd, name, place)
+    if not _same(found.version, expected):
+        raise _refusal(place, expected, found.version)
+    return found
 
 
 def _replace(
@@ -203,15 +205,14 @@ def _replace(
         else:
             disk.create(fd, spare, data, like, now.kind == "executable")
         # what counts is the last look: the spare may have taken its time
-        found = _now(fd, name, place).version
-        if not _same(found, expected):
-            raise _refusal(place, expected, found)
-        os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
+        with witness.turn:
+            was = _checked(fd, name, place, expected)
+            os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
+            witness.tell(place.path, was, Told(now, data))
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(spare, dir_fd=fd)
         raise
-    witness.tell(place.path, now, data)
     os.fsync(fd)
 
 
@@ -219,11 +220,10 @@ def _overwrite(
     fd: int, name: str, place: Place, expected: Version, now: Version, data: bytes
 ) -> None:
     """A file with other names, which shall be the same file afterwards."""
-    found = _now(fd, name, place).version
-    if not _same(found, expected):
-        raise _refusal(place, expected, found)
-    disk.overwrite(fd, name, data, now.kind == "executable")
-    witness.tell(place.path, now, data)
+    with witness.turn:
+        was = _checked(fd, name, place, expected)
+        disk.overwrite(fd, name, data, now.kind == "executable")
+        witness.tell(place.path, was, Told(now, data))
 
 
 def _remove(place: Place, expected: Version) -> None:
@@ -232,14 +232,14 @@ def _remove(place: Place, expected: Version) -> None:
             raise _refusal(place, expected, NOTHING)
         return
     with _folder(place) as (fd, name):
-        found = _now(fd, name, place).version
-        if not _same(found, expected):
-            raise _refusal(place, expected, found)
-        if found.hash is not None:
+        with witness.turn:
+            was = _checked(fd, name, place, expected)
+            if was.version.hash is None:
+                return
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=fd)
-            witness.tell(place.path, NOTHING)
-            os.fsync(fd)
+            witness.tell(place.path, was, witness.NOTHING)
+        os.fsync(fd)
 
 
 def _prune(place: Place) -> None:

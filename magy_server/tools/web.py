@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -15,6 +13,8 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.framing import framed
+from magy_server.core.harmless import glance
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools import reading
 from magy_server.tools.http import Fetched, Resolver, Web, look_up
@@ -141,7 +141,7 @@ def _search_facts(search_url: str) -> Any:
 
 
 def _shown(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text[:QUERY])
+    return glance(text, QUERY)
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -191,11 +191,7 @@ def _page(url: str, read: Reading, offset: int) -> Result:
 
 def _marked(kind: str, text: str, **about: str) -> str:
     """Between marks that nothing in the text or in what is said about it can end."""
-    fields = "".join(
-        f" {n}={_escaped(json.dumps(v, ensure_ascii=False))}" for n, v in about.items() if v
-    )
-    inside = re.sub(r"<(?=/?web_(?:page|search))", "&lt;", text, flags=re.IGNORECASE)
-    return f"<{kind}{fields}>\n{_CAUTION}\n\n{inside}\n</{kind}>"
+    return framed(kind, f"{_CAUTION}\n\n{text}", **about)
 
 
 def _escaped(text: str) -> str:

@@ -15,24 +15,32 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import Editor
-from magy_server.edits.text import plain as to_plain
-from magy_server.tools import witness, worktree_files, worktree_git
+from magy_server.edits.text import plain as plain_text
+from magy_server.tools import whose, witness, worktree_files, worktree_git
 from magy_server.tools.change import busy
 from magy_server.tools.commits import Commits
 from magy_server.tools.git_names import listed
+from magy_server.tools.live import same
 from magy_server.tools.paths import below
 from magy_server.tools.process import Processes
 from magy_server.tools.repository import Repository
-from magy_server.tools.text import decode
-from magy_server.tools.versions import NOTHING
-from magy_server.tools.witness import Watch
+from magy_server.tools.versions import NOTHING, look
+from magy_server.tools.witness import Told, Watch
 from magy_server.tools.worktree_files import ABSENT, ALL, Held, hold, plain, spare, stamps
 from magy_server.tools.worktree_git import Index, Listing
 
@@ -48,8 +56,14 @@ LATE = 20.0
 """Seconds to find out after a command what changed."""
 NAMED = 10
 """Files named to the person."""
+WAIT = 1.0
+"""Seconds for who changes a file to have told so. An editor may take its time to answer."""
+Changing = Callable[[Collection[str]], Awaitable[None]]
+SAYS = 0.1
+"""Seconds in which an editor says that it has saved a file."""
 _BEFORE = 50_000_000
 """Nanoseconds by which the clock of files may be behind."""
+_UNKNOWN = Held(problem="what it held before is not known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +95,28 @@ class _Found:
     odd: int = 0
 
 
+async def _alone(paths: Collection[str]) -> None:
+    """Nobody else changes any."""
+
+
 class Around:
     """One command. `changes` is to be asked once, after it."""
 
     def __init__(
-        self, trees: Worktrees, root: str, folder: str, watch: Watch, editor: Editor | None
+        self,
+        trees: Worktrees,
+        root: str,
+        folder: str,
+        watch: Watch,
+        editor: Editor | None,
+        changing: Changing,
     ) -> None:
+        self._changing = changing
         self._trees = trees
         self._root = root
         self._folder = folder
         self._watch = watch
         self._editor = editor
-        buffers = [editor.buffer(path) for path in editor.open_paths()] if editor else []
-        self._open = {buffer.path: buffer.text for buffer in buffers if buffer}
         self._before: _Before | None = None
         self._problem = ""
 
@@ -120,8 +143,6 @@ class Around:
         except TimeoutError:
             return Outcome(note=_uncovered(_slow(seconds)))
         changes, blobs = _changes(self._root, found.pairs)
-        for change, (_, now) in zip(changes, found.pairs.values(), strict=True):
-            witness.tell(change.path, now.version, now.data)
         return Outcome(tuple(changes), blobs, _note(found, self._before.listing.inner))
 
     async def _found(self, before: _Before) -> _Found:
@@ -132,7 +153,7 @@ class Around:
         after = await before.index.listing()
         found = _Found()
         names = await asyncio.to_thread(self._candidates, before, after)
-        names = {name for name in names if not spare(name)}
+        names = {name for name in names | self._told() if not spare(name)}
         odd = {name for name in names if not plain(name)}
         found.odd = len(odd)
         names = await self._not_checked_out(before, repository, names - odd, found)
@@ -156,9 +177,12 @@ class Around:
         # one that was ignored until now has been there
         since = before.began - _BEFORE
         names |= {n for n, at in stamps(self._root, new).items() if at and at[-1] >= since}
-        # one that another made meanwhile may be gone again
-        told = {os.fsencode(name) for p in self._watch.paths() if (name := below(self._root, p))}
-        return names | {n for n, at in stamps(self._root, told).items() if at is None}
+        return names
+
+    def _told(self) -> set[bytes]:
+        """What others changed, the command may have made as it was before, or removed."""
+        paths = self._watch.changed()
+        return {os.fsencode(name) for path in paths if (name := below(self._root, path))}
 
     async def _not_checked_out(
         self, before: _Before, repository: Repository, names: set[bytes], found: _Found
@@ -184,38 +208,66 @@ class Around:
     async def _compare(
         self, before: _Before, after: Listing, names: list[bytes], found: _Found
     ) -> None:
-        clean = {
-            name: after.differ[name]
-            for name in names
-            if name in after.differ and name not in before.kept
-        }
-        was = {**before.kept, **(await before.index.held(clean) if clean else {})}
-        for name in names:
+        was = await self._first(before, after, names)
+        for name in was:
             await _idle(busy(self._path(name)))
-        now = await asyncio.to_thread(hold, self._root, names, {})
+        with suppress(TimeoutError):  # a change may wait for a person
+            async with asyncio.timeout(WAIT):
+                await self._changing([self._path(name) for name in was])
+        await self._trees.quiet([self._path(name) for name in was], self._editor)
         room = ALL
-        for name in names:
-            pair = was.get(name, ABSENT), now[name]
-            told = self._watch.last(self._path(name))
-            if told is not None:
-                pair = Held(told.version, told.data), pair[1]
-            problem = pair[0].problem or pair[1].problem
-            if not problem and (pair[0].version == pair[1].version or self._saved(name, *pair)):
-                continue
-            room -= len(pair[0].data) + len(pair[1].data)
-            if problem or room < 0:
-                found.problems[name] = problem or f"more than {ALL // 1_000_000} MB in all"
-            else:
-                found.pairs[name] = pair
+        async with self._trees.judging:
+            for name in sorted(was):
+                pair = await asyncio.to_thread(self._pair, name, was[name], room)
+                problem = pair[0].problem or pair[1].problem
+                if not problem and pair[0].version == pair[1].version:
+                    continue
+                self._not_loaded(name, *pair)
+                room -= len(pair[0].data) + len(pair[1].data)
+                if problem or room < 0:
+                    found.problems[name] = problem or f"more than {ALL // 1_000_000} MB in all"
+                else:
+                    found.pairs[name] = pair
 
-    def _saved(self, name: bytes, was: Held, now: Held) -> bool:
-        """Whether a person saved what was not saved before the command. (An editor also loads what
-        a command wrote, but not over unsaved text.)"""
+    async def _first(
+        self, before: _Before, after: Listing, names: list[bytes]
+    ) -> dict[bytes, Held]:
+        """What they were when the command began. What is ignored is left out."""
+        there = await asyncio.to_thread(stamps, self._root, names)
+        clean = {name: after.differ[name] for name in names if name in after.differ}
+        told = [name for name in self._told() if name not in clean]
+        clean |= await before.index.entries(told) if told else {}
+        known = {name: entry for name, entry in clean.items() if name not in before.kept}
+        held = {**before.kept, **(await before.index.held(known) if known else {})}
+        new = {n: ABSENT if n in after.unknown else _UNKNOWN for n in names if n not in held}
+        seen = {n: one for n, one in new.items() if n in after.unknown or there[n] is None}
+        return seen | {n: held[n] for n in names if n in held}
+
+    def _pair(self, name: bytes, was: Held, room: int) -> tuple[Held, Held]:
+        """What the file would be without the command, and what it is; from now on, the difference
+        is known to those who watch another command. Blocks."""
         path = self._path(name)
-        text, buffer = self._open.get(path), self._editor.buffer(path) if self._editor else None
-        if text is None or buffer is None:
-            return False
-        return _text(was.data) != to_plain(text) and _text(now.data) == to_plain(buffer.text)
+        with witness.turn:
+            now = hold(self._root, [name], {}, room)[name]
+            last, heard = Told(now.version, now.data), self._watch.heard(path)
+            claimed = None if now.problem else witness.claim(path, last, self._watch)
+        first = whose.known_first(heard) if was.problem else Told(was.version, was.data)
+        if claimed is None or first is None:
+            return was, now
+        without = whose.without_command(first, heard, last)
+        if without.version != now.version:
+            claimed.was = without
+        return Held(without.version, without.data), now
+
+    def _not_loaded(self, name: bytes, was: Held, now: Held) -> None:
+        """What the editor still shows of before the command has nothing of the person's in it."""
+        path = self._path(name)
+        buffer = self._editor.buffer(path) if self._editor else None
+        if buffer is None or was.problem or now.problem:
+            return
+        text = Told(was.version, was.data).text
+        if text is not None and plain_text(text) == plain_text(buffer.text):
+            same(path, buffer.text)
 
     def _path(self, name: bytes) -> str:
         return os.path.join(self._root, os.fsdecode(name))
@@ -228,12 +280,20 @@ class Worktrees:
         self._commits = Commits(processes)
         self._kept: dict[str, Mapping[bytes, Held]] = {}
         self._slow: dict[str, float] = {}
+        self.judging = asyncio.Lock()
+        """Held while it is found out whose changes are whose: of two commands, one has them."""
 
     @asynccontextmanager
-    async def around(self, root: str, editor: Editor | None = None) -> AsyncIterator[Around]:
-        """For a command that runs inside the block. `root` is the workspace root."""
-        with tempfile.TemporaryDirectory(prefix="magy-tree-") as folder, witness.watching() as told:
-            one = Around(self, root, folder, told, editor)
+    async def around(
+        self, root: str, editor: Editor | None = None, changing: Changing = _alone
+    ) -> AsyncIterator[Around]:
+        """For a command that runs inside the block. `root` is the workspace root. `changing` keeps
+        others from changing files until it is in the log what of them is the command's."""
+        with (
+            tempfile.TemporaryDirectory(prefix="magy-tree-") as folder,
+            witness.watching(root, look, editor) as told,
+        ):
+            one = Around(self, root, folder, told, editor, changing)
             await one.begin()
             yield one
 
@@ -262,6 +322,14 @@ class Worktrees:
     async def head(self, root: str) -> str | None:
         return await self._commits.head(root)
 
+    async def quiet(self, paths: Iterable[str], editor: Editor | None) -> None:
+        """An editor that has just written a file says so a moment later."""
+        opened = set(editor.open_paths() if editor else ())
+        for path in opened.intersection(paths):
+            left = witness.age(path)
+            if left < SAYS:
+                await asyncio.sleep(SAYS - left)
+
     def too_slow(self, root: str) -> str:
         """Leaves it alone for a while."""
         self._slow[root] = time.monotonic() + PAUSE
@@ -273,17 +341,10 @@ def _slow(seconds: float) -> str:
 
 
 async def _idle(lock: asyncio.Lock) -> None:
-    """Until who changes a file has told so. An editor may take its time to answer."""
+    """Until who changes a file has told so."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(1.0 if lock.locked() else None), lock:
+        async with asyncio.timeout(WAIT if lock.locked() else None), lock:
             pass
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return to_plain(decode(data, "")[0])
-    except ToolError:
-        return None
 
 
 def _changes(

@@ -15,18 +15,12 @@ from dataclasses import dataclass, field
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Version
 from magy_server.tools.versions import NOTHING, look
+from magy_server.tools.witness import LARGEST, UNSURE, Stamp, stamped
 
-LARGEST = 2_000_000
-"""Bytes of a file that is covered."""
 ALL = 50_000_000
 """Bytes of all that is kept of a work tree, and of what one command changed."""
-UNSURE = 100_000_000
-"""Nanoseconds after a change in which another one may leave the same times: file systems count in
-ticks of some milliseconds, and the clock of another machine may be a little off."""
 SPARE = re.compile(r"\.magy-[0-9a-f]{16}\.tmp")
 """Files that are about to replace another (`disk`, `versions`)."""
-
-Stamp = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,7 @@ def spare(name: bytes) -> bool:
 
 def stamps(root: str, names: Iterable[bytes]) -> dict[bytes, Stamp | None]:
     """As far as can be seen without reading; None: nothing there."""
-    return {name: _stamp(_path(root, name)) for name in names}
+    return {name: stamped(_path(root, name))[0] for name in names}
 
 
 def hold(
@@ -69,7 +63,7 @@ def hold(
     stamp proves it. Beyond `room` bytes nothing is kept."""
     found: dict[bytes, Held] = {}
     for name in names:
-        held, at = known.get(name), _stamp(_path(root, name))
+        held, at = known.get(name), stamped(_path(root, name))[0]
         if held is None or held.problem or held.stamp != at or not held.sure:
             held = _read(root, name, at, room)
         elif len(held.data) > room:
@@ -111,15 +105,6 @@ def _too_much(at: Stamp | None) -> Held:
 
 def _path(root: str, name: bytes) -> str:
     return os.path.join(root, os.fsdecode(name))
-
-
-def _stamp(path: str) -> Stamp | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    times = (found.st_mtime_ns, found.st_ctime_ns)
-    return (found.st_dev, found.st_ino, found.st_mode, found.st_size, *times)
 
 
 def _behind_link(root: str, name: bytes) -> bool:

@@ -22,7 +22,8 @@ from magy_server.tools.git_program import Captured, answer
 from magy_server.tools.repository import Repository, disarm
 from magy_server.tools.text import digest
 from magy_server.tools.versions import kind_of
-from magy_server.tools.worktree_files import ALL, LARGEST, Held
+from magy_server.tools.witness import LARGEST
+from magy_server.tools.worktree_files import ALL, Held
 
 T = TypeVar("T")
 AT_ONCE = 100
@@ -100,6 +101,19 @@ class Index:
             name: _proved(entry, blobs.get(entry.oid), sizes.get(name), name in foreign)
             for name, entry in entries.items()
         }
+
+    async def entries(self, names: Sequence[bytes]) -> dict[bytes, Indexed]:
+        """Those of these files that are in it. Raises ToolError."""
+        found: dict[bytes, Indexed] = {}
+        for few in chunks(names):
+            out = await self.repository.git.get(
+                "ls-files", "-z", "--stage", "--", *map(literal, few), env=self._env
+            )
+            for about, name in (one.split(b"\t", 1) for one in out.split(b"\0")[:-1]):
+                mode, oid, stage = about.decode().split(" ")
+                one = stage == "0" and name in few
+                found[name] = Indexed(kind_of(int(mode, 8)) if one else None, oid)
+        return found
 
     async def _sizes(self, names: Sequence[bytes]) -> dict[bytes, int]:
         """How large the files were when git last saw that they did not differ."""

@@ -92,7 +92,7 @@ class Stage:
         top = Path(__file__).parents[2]
         places = {"MAGY_STATE_DIR": self.state, "MAGY_CONFIG_DIR": self.state, "PYTHONPATH": top}
         return {name: str(place) for name, place in places.items()} | {
-            "MAGY_MODEL": "chat/test", "CHAOS_TRIAL": self.tag, ALSO: WARM,
+            "MAGY_MODEL": "chat/test", "MAGY_CHAOS_TRIAL": self.tag, ALSO: WARM,
         }  # fmt: skip
 
     def settings(self, url: str) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Stage:
         found = []
         for process in psutil.process_iter():
             try:
-                mine = process.environ().get("CHAOS_TRIAL") == self.tag
+                mine = process.environ().get("MAGY_CHAOS_TRIAL") == self.tag
                 dead = process.status() == psutil.STATUS_ZOMBIE
             except (psutil.Error, OSError):
                 continue

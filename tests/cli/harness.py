@@ -131,9 +131,9 @@ class Terminal:
     def screen(self, *, colours: bool = False) -> str:
         return self.control("capture-pane", "-p", *(["-e"] if colours else []), "-t", "magy")
 
-    def see(self, *texts: str) -> str:
+    def see(self, *texts: str, seconds: float = 25) -> str:
         """Waits until all of these are on the screen."""
-        end = time.monotonic() + 25
+        end = time.monotonic() + seconds
         screen = ""
         while time.monotonic() < end:
             screen = self.screen()

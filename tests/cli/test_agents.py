@@ -206,10 +206,10 @@ def test_the_whole_task_of_a_child_is_seen_before_it_is_spawned(magy: Magy) -> N
         one.press("n", "Enter")
         one.see("Told:", "[0]")
         one.run("run", "long")
-        screen = one.see("? Spawn explore: Long", "more lines of it", "[d] all")
+        screen = one.see("? Spawn explore: Long", "more lines of it", "[v] all")
         assert "│ step 0\n" in screen and "step 59" not in screen
-        one.press("d")
-        screen = one.see("│ step 59", "[d] all")
+        one.press("v")
+        screen = one.see("│ step 59", "[v] all")
         assert (screen.count("many"), screen.count("words")) == (40, 40), "to its end, wrapped"
         one.press("n", "Enter")
         one.see("Told:", "[0]")
@@ -227,10 +227,10 @@ def test_a_long_diff_of_a_child_is_folded_too(magy: Magy, session: str) -> None:
         one.run("run", "spawn")
         one.see("? Spawn general: Long", "    │ long\n", "[n] no")
         one.press("y")
-        screen = one.see("child of build (spawn) asks: ", "more lines of the diff", "[d] all")
+        screen = one.see("child of build (spawn) asks: ", "more lines of the diff", "[v] all")
         assert "line 59" not in screen
-        one.press("d")
-        one.see("+line 59", "[d] all")
+        one.press("v")
+        one.see("+line 59", "[v] all")
         one.press("y")
         assert "✓ Wait for Long" in one.see("Over.", "[0]")
 

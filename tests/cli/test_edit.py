@@ -120,6 +120,10 @@ def test_the_whole_text_of_a_file(here: Here) -> None:
     assert here("edit", "--format", "whole", "app.py", input="x = 1").returncode == 0
     assert (here.root / "app.py").read_text() == "x = 1"
     assert "The edit is empty" in refused(here, "", "--format", "whole", "app.py")
+    (here.root / "app.py").write_text(CHANGED)
+    said = refused(here, "def greet():\n    # ... rest\n", "--format", "whole", "app.py")
+    assert "leaves something out" in said
+    assert (here.root / "app.py").read_text() == CHANGED
 
 
 def test_several_files_and_operations(magy: Magy) -> None:

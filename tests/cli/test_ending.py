@@ -40,21 +40,50 @@ def test_every_stop_has_words_and_an_exit_code(stop: Stop) -> None:
     assert (code == 0) is (stop == "end_turn")
 
 
+def test_tokens_that_nobody_counted_are_unknown_and_not_none() -> None:
+    none = plain(ending.last_line(totals(reply(unreported=1)), "s", UNICODE))
+    assert "1 request · tokens unknown · " in none
+    some = plain(ending.last_line(totals(reply(input=1200), reply(unreported=1)), "s", UNICODE))
+    assert "1,200 tokens and 1 request of unknown size" in some
+
+
 def reviewed(*sessions: str, pending: int = 1, proposed: bool = False) -> Summary:
     return Summary("/w", "/w/a", "modified", "1", pending, 0, 1, 1, sessions, proposed)
 
 
 def test_what_waits_for_a_decision_is_said() -> None:
     files = [reviewed("s1", pending=2), reviewed("s2", "s1"), reviewed("s2", pending=9)]
-    assert plain(ending.waiting(files, "s1")) == (
+    assert plain(ending.waiting(files, "s1", changed=True)) == (
         "3 hunks under review: a commit (or an editor) accepts them, magy sessions undo s1 takes "
         "the turn back\n"
     )
-    one = plain(ending.waiting([reviewed("s1")], "s1"))
+    one = plain(ending.waiting([reviewed("s1")], "s1", changed=True))
     assert one.startswith("1 hunk under review: a commit (or an editor) accepts it, ")
-    only = ending.waiting([reviewed("s1", proposed=True)], "s1")
+    only = ending.waiting([reviewed("s1", proposed=True)], "s1", changed=False)
     assert plain(only) == "1 hunk only proposed: accept in an editor\n"
-    assert ending.waiting(files, "s3") == []
+    assert ending.waiting(files, "s3", changed=True) == []
+
+
+def test_after_a_turn_without_changes_undoing_it_is_not_offered_for_those_of_before() -> None:
+    said = plain(ending.waiting([reviewed("s1")], "s1", changed=False))
+    assert said == (
+        "1 earlier hunk under review: a commit (or an editor) accepts it, magy sessions undo s1 "
+        "--list names the turns to take back\n"
+    )
+
+
+def test_on_a_narrow_terminal_the_last_lines_break_between_words() -> None:
+    found = totals(reply(input=1200), Ended(turn="t", stop="stray_call", message=""))
+    assert plain(ending.last_line(found, "s1", UNICODE, 70)) == (
+        "stopped: a tool call came as text, and was not made · 1 request\n"
+        "  1,200 tokens, 0 % of the prompt cached · cost unknown\n"
+        "go on: magy run --resume s1\n"
+    )
+    waits = plain(ending.waiting([reviewed("s1")], "s1", changed=True, width=70))
+    assert waits == (
+        "1 hunk under review: a commit (or an editor) accepts it, magy sessions\n"
+        "undo s1 takes the turn back\n"
+    )
 
 
 def test_who_could_not_be_asked_is_no_success() -> None:

@@ -190,6 +190,7 @@ def test_without_a_model_it_says_what_to_set(magy: Magy) -> None:
         ("error: auth times=9\n", 1, "✗ "),
         ("text: x\nstop: refusal\n", 1, "the model refused"),
         ("text: x\nstop: max_tokens\n", 4, "stopped: the reply became too long"),
+        ("text: x\nstop: stray_call\n", 6, "The model wrote a tool call as text."),
         ('call: read_file {"path": "app.py"}\n---\n' * 9 + "text: x\n", 4, "stopped: a loop"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -25,6 +26,21 @@ def test_help_and_completion_load_nothing(words: str) -> None:
     unwanted = SDKS | ENGINE_ROOM | FRAMEWORKS | {"rich"}
     makes_completion = words == "completion bash"
     assert not loaded & (unwanted - FRAMEWORKS if makes_completion else unwanted | {"shtab"})
+
+
+def test_magy_help_and_magy_alone_in_a_terminal_say_what_one_can_do() -> None:
+    """Alone without a terminal it is the server of an editor."""
+    command = [sys.executable, "-m", "magy_server"]
+    helped = subprocess.run(
+        [*command, "help"], capture_output=True, text=True, timeout=50, check=True
+    )
+    assert 'magy run "' in helped.stdout and "magy doctor" in helped.stdout
+    ours, theirs = os.openpty()
+    alone = subprocess.run(
+        command, stdin=theirs, capture_output=True, text=True, timeout=50, check=True
+    )
+    os.close(ours), os.close(theirs)
+    assert alone.stdout == helped.stdout
 
 
 def test_help_tells_the_exit_codes() -> None:

@@ -36,7 +36,7 @@ def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
     magy.script(EDIT)
     with terminal(magy) as one:
         one.run("run", "edit")
-        screen = one.see("[y] once  [a] always in this session  [p] always in this project  [n] no")
+        screen = one.see("[n] no  [y] once  [s] for this session  [p] for this project  [?] help")
         assert "I change **what it says**." in screen
         assert "? Edit app.py" in screen
         assert "+    return 'bye'" in screen
@@ -44,9 +44,9 @@ def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
         coloured = one.screen(colours=True)
         assert "\x1b[32m    +    return 'bye'" in coloured
         assert "\x1b[31m    -    return 'hello'" in coloured
-        one.press("?")
+        one.press("x", "Enter", "Up", "?")
         one.see("refuse; the agent is told why")
-        one.press("x", "Enter", "Up", "y")
+        one.press("y")
         screen = one.see("allowed", "✓ Edit app.py  +1 -1", "The edit:", "[0]")
         assert "done · 2 requests · " in screen
         assert "[y] once" not in screen, "the passing line was wiped"
@@ -79,13 +79,13 @@ def test_always_is_asked_once(magy: Magy) -> None:
     magy.script(EDIT)
     with terminal(magy) as one:
         one.run("run", "twice")
-        one.see("always would allow: edit", "[a] always")
-        one.press("a")
+        one.see("always would allow: edit", "[s] for this session")
+        one.press("s")
         screen = one.see("[0]")
         assert screen.count("asked because") == 1
         assert "Both done." in screen
         one.run("run", "twice")
-        one.see("[p] always")
+        one.see("[p] for this project")
         one.press("p")
         one.see("allowed for this project", "[0]")
         one.run("run", "twice")
@@ -213,7 +213,7 @@ def test_a_session_that_was_killed_at_a_question_asks_it_again(magy: Magy) -> No
         (session,) = magy.sessions()
         assert session["state"] == "requires_action"
         one.run("sessions", "resume", session["sessionId"][:8])
-        one.see("? Edit app.py", "[y] once")
+        one.see("! Resumed", "? Edit app.py", "[y] once")
         one.press("y")
         one.see("The edit:", "[0]")
         assert (magy.root / "app.py").read_text().endswith("'bye'\n")
@@ -301,11 +301,11 @@ def test_a_long_diff_is_folded_and_the_keys_fit(magy: Magy) -> None:
     magy.script(LONG)
     with terminal(magy, size="40x24") as one:
         one.run("run", "long")
-        screen = one.see("[y] [a] [p] [d] [n] [?]")
+        screen = one.see("[n] [y] [s] [p] [v] [?]")
         assert "  +60 -0" in screen
         assert "line 59" not in screen
-        one.press("d")
-        one.see("line 59", "  +60 -0", "[y] [a] [p] [d] [n] [?]")
+        one.press("v")
+        one.see("line 59", "  +60 -0", "[n] [y] [s] [p] [v] [?]")
         one.press("y")
         screen = one.see("Written.", "[0]")
         assert "\ngo on: magy run --resume " in screen
@@ -314,4 +314,22 @@ def test_a_long_diff_is_folded_and_the_keys_fit(magy: Magy) -> None:
 def test_magy_alone_says_what_to_type(magy: Magy) -> None:
     with terminal(magy) as one:
         one.run()
-        one.see("magy run", "magy lsp", "[2]")
+        one.see("magy run", "magy lsp", "[0]")
+
+
+def test_an_error_is_wrapped_between_words(magy: Magy) -> None:
+    with terminal(magy, size="40x24") as one:
+        one.run("run", "hello", "--model", "nobody/nothing")
+        screen = one.see("magy: There is no provider", "[2]")
+    said = screen[screen.index("magy: ") : screen.index("[2]")].rstrip("\n").split("\n")
+    assert len(said) > 2 and all(line.startswith("      ") for line in said[1:])
+    assert "openrouter," in " ".join(said).split() and "moonshot," in " ".join(said).split()
+
+
+@pytest.mark.parametrize("words", ["demo", "doctor"])
+def test_ctrl_c_ends_every_command_without_a_traceback(magy: Magy, words: str) -> None:
+    with terminal(magy) as one:
+        one.run(words)
+        one.see({"demo": "Ada asks", "doctor": "Looking at"}[words])
+        one.press("C-c")
+        assert "Traceback" not in one.see("[130]")

@@ -171,3 +171,26 @@ def test_git_is_left_as_it_is(magy: Magy, tmp_path: Path) -> None:
         assert now == about
     assert (magy.root / "app.py").read_text() == START
     assert not (magy.root / "new" / "file.py").exists()
+
+
+FAMILY = """
+prompt: the parent
+call: spawn_agent {"prompt": "the child", "agent": "explore"}
+---
+text: It is at work.
+---
+text: It is done.
+
+prompt: the child
+text: Looked.
+"""
+
+
+def test_a_turn_that_no_prompt_began_is_listed_as_such(magy: Magy) -> None:
+    magy.script(FAMILY)
+    done = magy("run", "the parent", "--bypass").stdout
+    found = re.search(r"--resume (\w+)", done)
+    assert found
+    one, two = magy("sessions", "undo", found[1], "--list").stdout.splitlines()
+    assert one.endswith("  the parent")
+    assert two.endswith("  (no prompt: the agent went on by itself)")

@@ -104,7 +104,7 @@ def test_a_whole_turn(snapshot: SnapshotAssertion) -> None:
         *logged(call("3.2", "bash", command="pytest"), judged("3.2", "Run pytest", "execute")),
         output_of("3.2", "collecting\n"),
         *logged(finished("3.2", "[exit code 1, 4 s]\n" + "\n".join(f"line {i}" for i in range(14)),
-                         duration=4.0)),
+                         status="failed", duration=4.0)),
         *logged(call("3.3", "web_fetch"), judged("3.3", "Fetch x", "fetch", "deny")),
         *logged(finished("3.3", "Denied by agent build: web -> deny.", "denied")),
         notice("warning", "Model", "Overloaded. Trying again in 1 s (1)."),
@@ -123,6 +123,20 @@ def test_what_the_agent_was_told_keeps_its_lines() -> None:
         "‹dim|  - long long long long long long long long long long long›\n"
         "‹dim|    long long long long long ›\n"
     )
+
+
+def test_why_a_turn_failed_is_wrapped_between_words() -> None:
+    (ended,) = logged(Ended(turn="t", stop="error", message="word " * 20 + "end."))
+    lines = show([ended]).split("\n")
+    assert [line.count("word") for line in lines] == [11, 9, 0]
+    assert lines[0].startswith("‹red|✗ word") and lines[1].startswith("‹red|  word")
+
+
+def test_why_a_call_failed_is_wrapped_between_words() -> None:
+    shown = show([*logged(call("3.0", "spawn_agent"), judged("3.0", "Spawn", "other")),
+                  *logged(finished("3.0", "argument " * 9, "failed"))])  # fmt: skip
+    lines = [line for line in shown.split("\n") if "argument" in line]
+    assert [line.count("argument") for line in lines] == [6, 3]
 
 
 def test_a_notice_is_not_said_twice_in_a_row() -> None:
@@ -144,7 +158,7 @@ def test_a_task_passes_for_nothing_but_a_task() -> None:
             block["content"]["text"] = task
     assert show(items) == (
         "‹question|? Spawn general: Nice›\n"
-        "    │     asked because: all is well\n    │ \n    │ ? Another question\n"
+        "    │     asked because: all is well<U+001B>[2J\n    │ \n    │ ? Another question\n"
         "‹dim|    asked because: agent build: edit -> ask›\n"
     )
 

@@ -58,7 +58,15 @@ def installed(home: Path, script: str) -> Path:
 class Driven:
     """A running Emacs."""
 
-    def __init__(self, socket: Path, env: Environment, type: Type | None = None) -> None:
+    def __init__(
+        self,
+        socket: Path,
+        env: Environment,
+        type: Type | None = None,
+        screen: Callable[[], str] = str,
+    ) -> None:
+        self.screen = screen
+        """What a person sees of the terminal."""
         self._socket = socket
         self._env = dict(env)
         self._type = type
@@ -172,13 +180,13 @@ def _terminal(command: list[str], socket: Path, cwd: Path, env: Environment) -> 
         ).stdout  # fmt: skip
 
     def type(keys: str) -> None:
-        words = {"SPC": "Space", "RET": "Enter", "TAB": "Tab", ";": "\\;"}
+        words = {"SPC": "Space", "RET": "Enter", "TAB": "Tab", "ESC": "Escape", ";": "\\;"}
         control("send-keys", "-t", "magy", *(words.get(key, key) for key in keys.split(" ")))
 
     control("new-session", "-d", "-s", "magy", "-x", "110", "-y", "40", *command)
     try:
         _started(socket, lambda: "magy" in control("list-sessions"))
-        yield Driven(socket, env, type)
+        yield Driven(socket, env, type, lambda: control("capture-pane", "-p", "-t", "magy"))
     finally:
         control("kill-server")
 

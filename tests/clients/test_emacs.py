@@ -266,7 +266,10 @@ def test_in_a_window(tmp_path: Path) -> None:
     said = json.loads(seen.read_text("utf-8"))
     assert said["selected"] == "header.py"
     assert said["end"] is True
-    assert said["header"] == " ? question  Make the tests pass · build · 18.4k tokens"
+    assert (
+        said["header"]
+        == " ? question  Make the tests pass · build · 18.4k tokens · turn 18.4k tokens"
+    )
     assert "[Magy asks 1]" in said["line"]
 
 

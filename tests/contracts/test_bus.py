@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from magy_server.bus import sockets
 from magy_server.bus.link import MAX_WAITING
 from magy_server.bus.local import LocalBus
 from magy_server.core.errors import InvalidConfig, MagyError
@@ -241,6 +242,53 @@ async def test_nonsense_closes_just_that_connection(
     bus.publish("news", {"n": 1})
     assert await child[1].line() == ["news", {"n": 1}]
     assert got == [{"n": 1}]
+
+
+STRANGER = 65_534
+
+
+async def test_the_kernel_says_who_is_at_the_other_end(short_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as calling:
+        listening.bind(str(short_path / "s"))
+        listening.listen()
+        calling.connect(str(short_path / "s"))
+        accepted, _ = listening.accept()
+        with accepted:
+            assert sockets.user_behind(accepted) == sockets.user_behind(calling) == os.geteuid()
+    assert sockets.user_behind(calling) is None  # and who is not known is not let in
+
+
+async def test_another_user_gets_no_word_even_where_the_directory_is_open(
+    bus: LocalBus, short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only root can be somebody else for a moment; for others the server has changed."""
+    place = short_path / f"{bus.id}.sock"
+    short_path.chmod(0o755)
+    place.chmod(0o666)
+    got: list[Message] = []
+    bus.subscribe("news", got.append)
+    me = os.geteuid()
+    with socket.socket(socket.AF_UNIX) as calling:
+        if me == 0:
+            os.seteuid(STRANGER)
+        else:
+            monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+        try:
+            calling.connect(str(place))
+        finally:
+            if me == 0:
+                os.seteuid(0)
+        with suppress(BrokenPipeError):
+            for frame in (b'["hello","x",[]]', b'["publish","news",{"n":1}]'):
+                calling.sendall(struct.pack(">I", len(frame)) + frame)
+        calling.setblocking(False)
+        reader, writer = await asyncio.open_unix_connection(sock=calling.dup())
+        said = b""
+        with suppress(ConnectionResetError):
+            async with asyncio.timeout(20):
+                said = await reader.read()
+        writer.close()
+    assert (said, got, bus.peers, len(bus._links)) == (b"", [], 0, 0)
 
 
 async def test_a_frame_of_a_newer_kind_is_skipped(bus: LocalBus, short_path: Path) -> None:

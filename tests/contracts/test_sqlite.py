@@ -50,7 +50,7 @@ async def test_only_the_owner_can_read_it(state: Path) -> None:
         await store.append([Batch(S, 0, [said("x")])])
         await store.lease(S)
         files = {path for path in state.rglob("*") if path.is_file()}
-        assert len(files) == 4  # the database, its -wal and -shm, one lock
+        assert len(files) == 5  # the database, its -wal, -shm and -used, one lock
         assert {mode(path) for path in files} == {0o600}
         assert mode(state) == mode(state / "locks") == 0o700
 

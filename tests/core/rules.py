@@ -6,6 +6,7 @@ import posixpath
 
 from magy_server.core.events import Effect, Facts, Resource
 from magy_server.core.shell import parse
+from magy_server.core.shell_programs import text_at
 
 ROOT = "/proj"
 EFFECTS: dict[str, Effect] = {
@@ -24,9 +25,18 @@ def file(kind: Effect, path: str) -> Resource:
 def command(line: str) -> Facts:
     found: list[Resource] = []
     for part in parse(line, "/home/someone"):
-        found.append(Resource(kind="exec", subject=part.text, argv=part.argv, opaque=part.opaque))
+        found.append(
+            Resource(
+                kind="exec",
+                subject=part.text,
+                argv=part.argv,
+                opaque=part.opaque,
+                globbed=part.globbed,
+            )
+        )
         if not part.opaque:
-            found += [file("read", word) for word in part.argv[1:] if not word.startswith("-")]
+            words = [word for at, word in enumerate(part.argv) if at not in (0, text_at(part.argv))]
+            found += [file("read", word) for word in words if not word.startswith("-")]
         found += [file(r.mode, r.target) for r in part.redirects if r.target]
     return Facts(resources=tuple(found))
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from magy_server.core import shell
 from magy_server.core.shell import LONGEST, MOST, Part, Redirect, parse, quote
+from magy_server.core.shell_globs import may_be
 
 HOME = "/home/someone"
 
@@ -71,6 +73,11 @@ PLAIN = [
     ("cat <<-E\n\tplain\n\tE", ["cat <<< $'plain\\n'"]),
     ("cat <<< 'a b'", ["cat <<< 'a b'"]),
     ("command -v git", ["command -v git"]),
+    ("git config user.name 'A B'", ["git config user.name 'A B'"]),
+    ("git config --get alias.x", ["git config --get alias.x"]),
+    ("sort -o a b", ["sort -o a b", "sort -o"]),
+    ("timeout 5 grep -rn x .", ["timeout 5 grep -rn x .", "grep -rn x .", "grep -r"]),
+    ("git log -p", ["git log -p", "git diff"]),
     ("echo 'if' if", ["echo 'if' 'if'"]),
 ]  # fmt: skip
 
@@ -113,7 +120,9 @@ def test_the_files_a_shell_opens() -> None:
         Redirect("write", "all"),
         Redirect("write", "forced"),
     )
-    assert parse("make <> both")[0].redirects == (Redirect("write", "both"),)
+    both = (Redirect("read", "both"), Redirect("write", "both"))
+    assert parse("make <> both")[0].redirects == both
+    assert parse("echo $(make <> both)")[1].redirects == both
 
 
 def test_a_target_that_is_not_known_is_still_a_redirection() -> None:
@@ -191,6 +200,7 @@ OPAQUE = [
     "a )", "if a; then b", "cat > /dev/tcp/host/80", "cat < /dev/udp/host/80", "{fd}> x",
     "{ id; } > x", "(id) < x", "> x", "a > ", "echo \u202eid", "echo a\u200bb", "echo\u00a0id",
     "git\rstatus", "echo a\x00b", "echo \x1b[2J", "ls \u2028 id", "echo \ud800", "echo \u3164",
+    "echo \u180b",
     "ls *'*'", "ls *\\]", "ls ~/*.py", "a;;b", "x=$(id)", "ls $(", "ls ${", "echo \"$\\\n(id)\"",
     "echo $\\\n(id)", "echo $\\\nx",
 ]  # fmt: skip
@@ -201,6 +211,115 @@ def test_what_is_not_fully_understood_is_opaque_with_a_reason(command: str) -> N
     opaque = [part for part in parse(command, HOME) if part.opaque]
     assert opaque
     assert all(part.why and part.text and part.text.isprintable() for part in opaque)
+
+
+RUNNERS = [
+    "git config alias.x '!id'", "git config core.pager id", "git config set diff.external id",
+    "git config --global core.sshCommand id", "git config -e", "cmake -E env id", "run-parts x",
+    "make --eval=x", "make SHELL=id", "go test -exec id", "npm test --script-shell=id",
+    "jobs -x id", "prlimit --nofile=9 id", "choom -n 0 id", "linux32 id", "i386 id", "x86_64 id",
+    "setarch -R id", "numactl -N 0 id", "fakeroot id", "npx id", "npx -y id", "npm exec id",
+    "npm x id", "npm exe id", "npm --prefix x exec id", "npm init id", "npm create id", "uvx id",
+    "pipx run id", "bunx id", "bun x id", "pnpm dlx id", "pnpm exec id", "yarn dlx id",
+    "chronic id",
+    "yarn exec id", "uclampset -m 0 id", "ionice id", "chrt -b 0 id", "taskset 1 id", "flock f id",
+    "script -c id", "unshare id", "nsenter id", "runuser -u x id", "setpriv id", "stdbuf -o0 id",
+    "chroot / id", "ifne id", "pee id", "mispipe a b", "zrun cat x", "sem id", "systemd-run id",
+    "dbus-run-session id", "proot id", "bwrap id", "faketime 1 id", "gdb --args id", "perf stat id",
+    "hyperfine id", "gprofng collect app id", "/lib64/ld-linux-x86-64.so.2 /bin/id",
+    "dotnet exec x",
+    "ld.so /bin/id", "qemu-x86_64 /bin/id", "git-rebase -x id", "git merge-index id -a", "uv x id",
+    "git for-each-repo --config=x id", "git hook run x", "git init --template=x", "uv tool run id",
+    "nm --plugin x.so a", "ar --plugin x.so r a", "gcc -wrapper id x.c", "gcc -fplugin=x.so a.c",
+    "install -s --strip-program=id a b", "sdiff --diff-program=id a b", "python -m timeit 1",
+    "python -m pdb x.py", "deno run https://x.org/a.ts", "conda run id", "nix run x",
+    "ip netns exec x",
+    "hg --config alias.x=!id x", "svn diff --diff-cmd id", "scriptlive x", "watch -n1 id", "m4 x",
+    "sqlite3 x", "psql -c 1", "dc -e 1", "bc x", "updatedb", "coproc id", "enable -f x.so x",
+    "exec -a x id", "command -p id", "rustup run stable id", "arch -x86_64 id", "git-shell -c id",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", RUNNERS)
+def test_what_runs_others_is_opaque(command: str) -> None:
+    assert any(part.opaque for part in parse(command, HOME))
+
+
+GLOBS_THAT_MAY_BE_MORE = [
+    "sed -n s,x,*,p in.txt", "sed -n * f", "sed -n p *", "sed *", "nice -n * ls", "nice * ls",
+    "timeout -s * 5 ls", "timeout * ls", "timeout 5 l*", "time *", "command *", "uv * x",
+    "git pus?",
+    "git * x", "git log *.py", "git log --author src/*", "git stash p*", "git submodule f*",
+    "find *",
+    "find . *", "find . -ex*", "find . -d?lete", "grep * x", "grep -A src/* x", "sort *",
+    "sort *.txt",
+    "sort -k src/* f", "rg * x", "rg x *", "jq * x", "jq . *", "tree *", "file *", "printf *",
+    "printf p* x", "test * x", "[ -? x ]", "jobs *", "make *", "make SH*", "npm * x", "npm ex?c x",
+    "cargo *", "python *", "python t* x", "node *", "zip *", "split *", "cd *", "docker r* x",
+    "wait *", "uniq *", "install *", "kubectl d* x", "pnpm d?x id", "nice ls && nohup *", "l? x",
+]  # fmt: skip
+GLOBS_OF_FILES = [
+    "ls *", "cat *.md", "head -n 5 *", "wc -l *.py", "du -s *", "stat *", "grep x *.py",
+    "grep x src/*",
+    "grep -n x -- *", "sort src/*.txt", "sort -- *", "sed -n p src/*.py", "sed -n 1p -- *.py",
+    "jq . ./*",
+    "git add src/*.py", "git add -- *.py", "git log --oneline -- *.py", "git stash push src/*",
+    "find . -name *.py", "find src* -name x", "printf '%s\\n' *", "test -e *.py", "file ./*",
+    "python x.py *.txt", "mytool *", "rm *.tmp", "timeout 5 cat *", "nice ls *", "tail -f *.log",
+    "rg x src/*.c", "echo *", "type *", "[ -f a* ]", "basename *", "cp src/*.py dst",
+    "python -m p t/*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", GLOBS_THAT_MAY_BE_MORE)
+def test_a_pattern_that_may_become_more_than_a_file_is_opaque(command: str) -> None:
+    assert any(part.opaque for part in parse(command, HOME))
+
+
+@pytest.mark.parametrize("command", GLOBS_OF_FILES)
+def test_a_pattern_where_any_file_does_no_harm_is_plain(command: str) -> None:
+    assert not [part for part in parse(command, HOME) if part.opaque]
+
+
+def test_what_a_variable_is_set_for_is_listed() -> None:
+    parts = parse("LC_ALL=C cat cl??.pem < .env")
+    assert [(part.opaque, part.argv, part.globbed) for part in parts] == [
+        (True, (), ()), (False, ("cat", "cl??.pem"), (1,)),
+    ]  # fmt: skip
+    assert parts[1].redirects == (Redirect("read", ".env"),)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "expected"),
+    [
+        ("cl??.pem", "clé.pem", True), ("cl?.pem", "clé.pem", True), ("cl???.pem", "clé.pem",
+        False),
+        ("pus?", "push", True), ("pus?", "pushed", False), ("*", "", True), ("?*", "", False),
+        ("a*b*c", "axxbyyc", True), ("a*b*c", "axxbyy", False), ("[!a]b", "xb", True),
+        ("[]x]b", "]b", True), ("a[bc]", "a", False), ("a[b", "a[b", True), ("a", "ab", False),
+        ("*a" * 60 + "b", "a" * 250, False), ("日?", "日本", True),
+    ],
+)  # fmt: skip
+def test_a_pattern_matches_in_every_language(pattern: str, name: str, expected: bool) -> None:
+    assert may_be(pattern, name) is expected
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(
+    st.text(st.sampled_from([*"ab*?[]-é"]), min_size=1, max_size=6),
+    st.lists(st.text(st.sampled_from([*"ab-é"]), min_size=1, max_size=5), min_size=1, max_size=6),
+)
+def test_bash_expands_to_nothing_that_does_not_match(pattern: str, names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            Path(folder, name).touch()
+        for language in ("C", "C.UTF-8"):
+            run = subprocess.run(
+                ["bash", "--norc", "-c", f"printf '%s\\0' ./{pattern}"], cwd=folder, check=True,
+                capture_output=True, env={"LC_ALL": language},
+            )  # fmt: skip
+            for found in run.stdout.decode().split("\0")[:-1]:
+                assert found == f"./{pattern}" or may_be(f"./{pattern}", found), (pattern, found)
 
 
 @pytest.mark.parametrize(
@@ -238,6 +357,24 @@ def test_depth_and_number_are_bounded(piece: str) -> None:
     parts = parse(piece * 6000)
     assert 1 <= len(parts) <= MOST + 1
     assert any(part.opaque for part in parts)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git log " + "a* " * 10_000, "ls " + "* " * 16_000, "find " + "* " * 16_000,
+        "timeout 5 " * 8 + "ls " + "a* " * 10_000, "sed -n '" + "/a/p;" * 6_000 + "'",
+        "sed -n '" + "/[a/p;" * 5_000 + "'", "sed -n '" + "{p;" * 9_000 + "'",
+        "sed '" + " " * 30_000 + "'", "sed -n '" + "1 " * 15_000 + "'", "make " + "a=b" * 10_000,
+        "sed 's/" + "\\a" * 15_000 + "'", "jq '" + "env " * 8_000 + "'",
+        "git config " + "a." * 15_000,
+        "A=1 " * 8_000 + "ls", "grep " + "-e x " * 6_000, "sort " + "-k 1 " * 6_000,
+    ],
+)  # fmt: skip
+def test_long_lines_are_read_in_time(line: str) -> None:
+    since = time.process_time()
+    parse(line, HOME)
+    assert time.process_time() - since < 4
 
 
 def test_length_is_bounded() -> None:

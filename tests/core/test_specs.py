@@ -194,11 +194,11 @@ def test_keys_that_yaml_would_take_for_values_are_texts() -> None:
         ("permissions:\n  - bash", 4, "allow, ask or deny"),
         ("permissions:\n  - [bash, ask]", 4, "allow, ask or deny"),
         ("permissions:\n  read:\n    *.env: deny", 5, "Put quotes around patterns"),
-        ("permissions: &a [*a]", 3, "not a list"),
+        ("permissions: &a [*a]", 3, "begins an alias"),
         ("mode: [", 3, "not valid YAML"),
         ("hidden: 2001-99-99", 3, "put it in quotes"),
         ("- a", 3, "not valid YAML"),
-        ("x" * 5 + ": " + "[" * 500, 1, "not valid YAML"),
+        ("x" * 5 + ": " + "[" * 500, 3, "nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(front: str, line: int, words: str) -> None:

@@ -49,7 +49,9 @@ class Model:
 
     @property
     def requests(self) -> int:
-        return len(self.log.read_text().splitlines()) if self.log.exists() else 0
+        """For a reply; it is also asked how large the window is."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return sum(json.loads(line)["method"] == "POST" for line in lines)
 
     def close(self) -> None:
         self.process.terminate()

@@ -16,7 +16,7 @@ from tests.lsp.client import Client
 
 TOPICS = [
     "installation", "sqlite", "state", "database", "processes", "configuration", "agents",
-    "programs", "models", "editors", "terminal",
+    "programs", "models", "keys", "editors", "terminal",
 ]  # fmt: skip
 
 
@@ -50,13 +50,37 @@ async def test_a_fresh_machine_lacks_only_a_model_and_nothing_is_made(machine: M
     assert not machine.state.exists()
 
 
+async def test_it_says_who_could_read_the_keys(machine: Machine) -> None:
+    """Its own process is closed to commands; root's is not, nor is what started it."""
+    machine.script()
+    machine.settings(
+        '[[provider]]\nname = "corp"\nkind = "openai-chat"\napi_key_env = "CORP"\n'
+        'base_url = "http://127.0.0.1:1/v1"\n'
+    )
+    ordinary = Path(__file__).parents[1] / "e2e" / "ordinary.py"
+    machine.wrap = (sys.executable, str(ordinary))
+    seen = await machine.doctor(CORP="k-12345678")
+    first, *above = seen.of("keys")
+    if os.geteuid() == 0:
+        assert first.startswith("Magy runs as root: ") and "not root" in first
+    elif sys.platform == "linux":
+        assert first.startswith("Commands of agents can read neither ")
+    assert above == []
+    machine.wrap = ("sh", "-c", '"$@"; exit $?', "sh")  # it holds the key, and starts Magy
+    again = await machine.doctor(CORP="k-12345678")
+    *_, said = again.of("keys", "note")
+    assert "(sh) shows CORP" in said and "Give them to Magy alone" in said
+    assert "k-1234" not in seen.output + again.output
+
+
 # --- text ----------------------------------------------------------------------------------------
 
 
 async def test_the_text_is_for_80_columns_and_plain_when_it_is_piped(machine: Machine) -> None:
     seen = await machine.text()
     assert seen.code == 1
-    assert max(len(line) for line in seen.output.splitlines()) <= 80
+    long = [line for line in seen.output.splitlines() if len(line) > 80]
+    assert all(len(line.split()) <= 2 for line in long), "only a name may be longer"
     assert "\x1b" not in seen.output
     assert "✗ No model is configured.\n    → Set one of" in seen.output
     assert seen.output.splitlines()[-1].startswith("1 problem, 4 warnings")
@@ -322,6 +346,16 @@ async def test_a_wrong_key_is_named_and_never_shown(machine: Machine) -> None:
     assert "Keys are set in ANTHROPIC_API_KEY. -> " in seen.of("models", "ok")
     assert "very-secret" not in seen.output
     assert seen.code == 1
+
+
+async def test_a_key_that_is_not_set_is_not_said_to_be_wrong(machine: Machine) -> None:
+    async with AnthropicServer(models=Fault("401", "x-api-key header is required")) as server:
+        machine.settings(anthropic(server.base_url))
+        seen = await machine.doctor()
+    said = seen.of("models", "problem") + seen.of("models", "warning")
+    (said_of_it,) = [line for line in said if line.startswith("anthropic")]
+    assert "anthropic wants a key, and ANTHROPIC_API_KEY is not set" in said_of_it
+    assert "Set ANTHROPIC_API_KEY where Magy is started" in said_of_it
 
 
 async def test_a_good_key_and_a_model_that_is_not_there(machine: Machine) -> None:

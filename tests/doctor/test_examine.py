@@ -68,3 +68,11 @@ def test_nothing_that_is_shown_steers_the_terminal() -> None:
     show([Finding("models", "problem", odd, odd)], out)
     assert out.getvalue().count("ab c<U+202E>d<U+0007>\n") == 2
     assert out.getvalue().replace("\n", "").isprintable()
+
+
+def test_a_name_is_never_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = io.StringIO()
+    said = f"the provider answered HTTP 401 (invalid x-api-key) and {'long-path/' * 5}"
+    show([Finding("models", "problem", said, said)], out)
+    assert out.getvalue().count("x-api-key") == out.getvalue().count("long-path/" * 5) == 2

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from magy_server.core.framing import named
 from tests.loopback import text
 from tests.lsp.client import GONE, RpcError, uri_of
 
@@ -69,7 +70,7 @@ async def test_names_with_blanks_are_quoted_and_understood(root: Path, state: Pa
         assert again["prefix"] == '@"docs/a' and again["items"] == [item]
         model.reply(text("Yes."))
         await one.turn("Read @pla".removesuffix(answer["prefix"]) + item["text"])
-        assert "[The user mentions the file docs/a plan.md (" in said(model.asked[0].body)
+        assert '[The user mentions the file "docs/a plan.md" (' in said(model.asked[0].body)
 
 
 async def test_with_nothing_typed_what_is_open_comes_first(root: Path, state: Path) -> None:
@@ -116,7 +117,7 @@ async def test_names_that_would_mean_something_else_are_quoted(root: Path, state
         await one.turn('@"init" @"clear" @"sym:parse" @"wait." @"really?" @(odd).py')
         given = said(model.asked[0].body)
         for name in odd:
-            assert f"[The user mentions the file {name} (" in given
+            assert f"[The user mentions the file {named(name)} (" in given
 
 
 async def test_new_files_are_found_soon_and_old_ones_go(root: Path, state: Path) -> None:

@@ -175,8 +175,11 @@ async def test_a_repeated_request_is_known_after_a_restart(root: Path, state: Pa
     async with person(root, state) as one:
         assert await edit(one, "apply", text=text) == done
         assert file.read_text() == "one\nmore\n"
-        assert (await edit(one, "apply", text=text, requestKey="k2"))["applied"] is True
-        assert file.read_text() == "one\nmore\nmore\n"
+        again = await edit(one, "apply", text=text, requestKey="k2")
+        assert again["applied"] is False, "what is there already is not added once more"
+        other = patch("*** Update File: a.txt", "@@", " more", "+and more")
+        assert (await edit(one, "apply", text=other, requestKey="k3"))["applied"] is True
+        assert file.read_text() == "one\nmore\nand more\n"
 
 
 @pytest.mark.parametrize(

@@ -358,7 +358,8 @@ async def test_no_comment_hides_what_comes_after_it(root: Path, state: Path) -> 
         assert "! ⏎  ⏎ (delete-directory x)\\u202e ⏎ (ignore 1)" in title
         assert title.endswith("(last)") and len(title) < 500
         shown = [u for u in one.updates("tool_call_update") if u.get("content")]
-        assert shown[-1]["content"][0]["content"]["text"] == code, "all of it, below"
+        whole = code.replace("\u202e", "<U+202E>")
+        assert shown[-1]["content"][0]["content"]["text"] == whole, "all of it, below"
 
 
 @pytest.mark.req("E116")

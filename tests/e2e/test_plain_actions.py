@@ -290,7 +290,7 @@ async def test_fix_a_problem_and_review_it(root: Path, state: Path, path: Path) 
         await editor.progress("end")
         (question,) = editor.questions
         assert "app.py" in question["message"]
-        assert question["actions"][0] == {"title": "Allow once"}
+        assert question["actions"][0] == {"title": "Refuse"}
         assert one.editor.text(path) == TEXT.replace("{nam}", "{name}")
         (shown,) = await editor.asked_for("window/showDocument")
         text = await editor.text(shown["uri"])

@@ -23,6 +23,8 @@ from tests.loopback import (
     ResponsesServer,
     call,
     hang,
+    pause,
+    raw,
     summaries,
     text,
     thinking,
@@ -286,4 +288,65 @@ async def test_a_local_server_works_by_its_base_url_alone(root: Path, state: Pat
             await one.new()
             assert (await one.turn("What does it do?"))["stopReason"] == "end_turn"
             assert one.said() == "It greets."
+            [_, last] = one.updates("usage_update")
+            assert last["_meta"]["magy"]["usage"]["unreportedRequests"] == 1, "unknown, not 0"
             assert ["2 of 2 lines" in output for output in one.outputs()] == [True, True]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_half_a_character_in_what_streams_ends_nothing(
+    wire: Wire, root: Path, state: Path
+) -> None:
+    """In a text, between two pieces and in the arguments of a call; what is whole when
+    its pieces are put together stays whole."""
+    (root / "a\ufffd.txt").write_text("found\n")
+    async with at_work(wire, root, state) as (one, server):
+        pieces = ("A \ud83d", "\ude00 and \ud83d", " half \udc00", ".")
+        escaped = '{"path": "a\\ud83d.txt"}'
+        thought = thinking("Half.")
+        server.reply(thought, text("".join(pieces), pieces=pieces), call("read_file", escaped))
+        server.reply(thought, call("read_file", {"path": "a\udfff.txt"}))
+        server.reply(text("Done \ud800"))
+        assert (await one.turn("Go"))["stopReason"] == "end_turn"
+        assert one.said() == "A \U0001f600 and \ufffd half \ufffd.\nDone \ufffd"
+        assert one.outputs() == ["a\ufffd.txt: 1 of 1 lines"] * 2
+        chunks = [update["content"]["text"] for update in one.updates("agent_message_chunk")]
+        assert "".join(chunks).startswith("A \U0001f600 and")
+
+
+@pytest.mark.req("G031")
+async def test_how_far_a_slow_model_has_read_is_shown(root: Path, state: Path) -> None:
+    progress = {"total": 6400, "cache": 0, "processed": 1600, "time_ms": 40_000}
+    async with ChatServer() as server:
+        chunk = json.dumps({"choices": [], "prompt_progress": progress})
+        server.reply(raw(f"data: {chunk}\n\n"), pause(1.0), text("It greets."))
+        async with local(server, root, state) as one:
+            assert (await one.turn("What does it do?"))["stopReason"] == "end_turn"
+            said = [update["text"] for update in one.updates("_magy_progress")]
+            assert said[0] == (
+                "the model reads the prompt: 1,600 of 6,400 tokens, 40 a second, "
+                "about 2 min 0 s left"
+            )
+
+
+async def test_a_prompt_that_cannot_fit_is_not_sent(root: Path, state: Path) -> None:
+    """The server says how large its window is; nobody configured it."""
+    async with ChatServer() as server:
+        server.places["/v1/models"] = {"data": [{"id": "qwen", "meta": {"n_ctx": 2048}}]}
+        server.reply(text("never"))
+        async with local(server, root, state) as one:
+            ended = await one.turn("What does it do?")
+            assert ended["stopReason"] == "error"
+            said = ended["_meta"]["magy"]["message"]
+            assert "the model's window is 2,048, so it was not sent" in said
+            assert "start its server with a larger context" in said
+            assert server.asked == []
+
+
+@asynccontextmanager
+async def local(server: ChatServer, root: Path, state: Path) -> AsyncIterator[Person]:
+    provider = {"name": "mine", "kind": "openai-chat", "base_url": server.base_url}
+    settings = {"provider": [provider], "model": {"default": "mine/qwen"}}
+    async with person(root, state, settings=settings) as one:
+        await one.new()
+        yield one

@@ -131,7 +131,10 @@ async def test_part_of_a_hunk(root: Path, state: Path, path: Path) -> None:
         with pytest.raises(RpcError) as stale:
             await decide(one, path, "reject", "k1", lines=lines, revision="older")
         assert (stale.value.code, stale.value.reason) == (-32801, "stale")
-        await decide(one, path, "reject", "k1", lines=lines, revision=file["revision"])
+        first = await decide(one, path, "reject", "k1", lines=lines, revision=file["revision"])
+        assert "3!\nline 4\n5!\n" in one.editor.text(path)
+        again = await decide(one, path, "reject", "k1", lines=lines, revision=file["revision"])
+        assert again["decisionId"] == first["decisionId"]
         assert "3!\nline 4\n5!\n" in one.editor.text(path)
 
 
@@ -349,3 +352,42 @@ async def test_a_rejected_new_file_goes(root: Path, state: Path) -> None:
         assert file["status"] == "created"
         await decide(one, path, "reject", "k1", all=True)
         assert not path.exists()
+
+
+# --- what is rejected is not there ----------------------------------------------------------------
+
+WHOLE = "call: write_file " + json.dumps({"path": "app.py", "content": f"{TEXT}x\n"}) + "\n"
+AGAIN = "".join(
+    f"prompt: {ask}\n{call}---\ntext: Done.\n"
+    for ask, call in (
+        ("again as a whole", WHOLE),
+        ("again as an edit", edits(("line 3\n", "LINE 3\n"))),
+        ("a whole", WHOLE),
+        ("an edit", edits(("line 3\n", "LINE 3\n"))),
+    )
+)
+
+
+async def test_an_edit_that_was_rejected_can_be_made_again(
+    root: Path, state: Path, path: Path
+) -> None:
+    async with person(root, state, AGAIN) as one:
+        one.editor.open(path)
+        await worked(one, "an edit")
+        await decide(one, path, "reject", "k1", all=True)
+        assert one.editor.text(path) == TEXT
+        await worked(one, "again as an edit", "p2")
+        assert one.editor.text(path) == TEXT.replace("line 3\n", "LINE 3\n"), one.outputs()
+        assert len(ids(await get(one, path))) == 1
+
+
+async def test_a_text_that_was_rejected_is_not_said_to_be_there(
+    root: Path, state: Path, path: Path
+) -> None:
+    async with person(root, state, AGAIN) as one:
+        one.editor.open(path)
+        await worked(one, "a whole")
+        await decide(one, path, "reject", "k1", all=True)
+        await worked(one, "again as a whole", "p2")
+        assert one.editor.text(path) == TEXT
+        assert "-x\n" in one.outputs()[-1] and "already" not in one.outputs()[-1]

@@ -382,6 +382,20 @@ async def test_a_fence_around_the_text_is_taken_off(
         assert not [d for d in one.client.notifications("magy/rewrite/draft") if "`" in d["text"]]
 
 
+async def test_words_of_the_prompt_in_a_file_come_back_as_they_were(
+    root: Path, state: Path
+) -> None:
+    """The model is shown `&lt;note>` and writes that again."""
+    path = root / "a.xml"
+    path.write_text("<all>\n<note>\n  old\n</note>\n</all>\n")
+    script = call("&lt;note>\n  new &lt;b>\n&lt;/note>\n")
+    async with person(root, state, script) as one:
+        where = place(path, "<note>\n  old\n</note>\n", path.read_text())
+        await rewrite(one, path, **where)
+        assert (await end(one))["state"] == "applied"
+    assert path.read_text() == "<all>\n<note>\n  new &lt;b>\n</note>\n</all>\n"
+
+
 async def test_a_model_that_chatters_in_the_text_is_told_and_tries_again(
     root: Path, state: Path, app: Path
 ) -> None:

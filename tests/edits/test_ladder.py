@@ -375,7 +375,8 @@ def test_a_text_that_leaves_something_out_is_refused() -> None:
 def test_words_that_stand_for_code(line: str) -> None:
     assert omission(["a", "b"], ["x", f"    {line}"], []) == line
     assert omission(["a", line], ["x", line], []) is None
-    assert omission(["a", "b"], ["x", line], [line]) is None
+    assert omission(["a", "b"], ["a", "b", line], [line]) is None
+    assert omission(["a", "b"], ["x", line], [line]) == line  # which the hunk did not quote
 
 
 @pytest.mark.parametrize(
@@ -421,3 +422,36 @@ def test_a_like_block_is_left_alone_when_the_quoted_one_has_changed() -> None:
     raw = "begin(1)\n  step(2)\nfinish(3)\n\nif x:\n    begin(1)\n      step(9)\n    finish(3)\n"
     old = "    begin(1)\n      step(2)\n    finish(3)\n"
     assert code(raw, old, old.replace("step(2)", "step(4)")) == "not_found"
+
+
+GLUED = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n"
+
+
+@pytest.mark.parametrize("sign", ["|", "→", "\t", ":", " │", "| ", ": ", " | ", " → "])
+@pytest.mark.parametrize("lines", [(3, 3), (2, 3), (2, 5)])
+def test_numbers_that_are_glued_to_old_only(sign: str, lines: tuple[int, int]) -> None:
+    first, last = lines
+    block = GLUED.split("\n")[first - 1 : last]
+    old = "\n".join(f"{first + n}{sign}{line}" for n, line in enumerate(block))
+    new = "\n".join(block).replace("        return 1", "        x = 1\n        return x")
+    assert after(GLUED, old, new) == GLUED.replace("return 1", "x = 1\n        return x")
+
+
+@pytest.mark.parametrize("old", ["3|return 1", "3: return 1", "2|def f(self):\n3|    return 1"])
+def test_indentation_that_went_with_the_numbers(old: str) -> None:
+    head = "    def f(self):\n" if "def" in old else ""
+    new = f"{head}        x = 1\n        return x"
+    assert after(GLUED, old, new) == GLUED.replace("return 1", "x = 1\n        return x")
+
+
+def test_numbers_that_are_shown_otherwise() -> None:
+    want = GLUED.replace("return 1", "return 9")
+    new = "    def f(self):\n        return 9\n"
+    assert after(GLUED, "2     def f(self):\n3         return 1\n", new) == want
+    assert after(GLUED, "2-    def f(self):\n3:        return 1\n", new) == want
+    empty = "3|        return 1\n\n5|    def g(self):\n"
+    assert after(GLUED, empty, "        return 9\n\n    def g(self):\n") == want
+
+
+def test_a_number_in_new_is_what_it_says() -> None:
+    assert after("one\n\ntwo\n", "2|\n3|two\n", "2\n\ntwo\n") == "one\n2\n\ntwo\n"

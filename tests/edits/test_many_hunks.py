@@ -127,6 +127,36 @@ def test_thousands_of_hunks_in_a_long_file(count: int, made: Callable[[str], str
     assert done(BIG, *wanted) == "\n".join(after) + "\n"
 
 
+@pytest.mark.parametrize("spoil", ["slip", "indentation", "stale"])
+def test_thousands_of_hunks_that_are_not_exact_are_all_found(spoil: str) -> None:
+    """Some were once said not to be there, as each took a look at all that came before it."""
+    wanted = []
+    for n in range(2, len(MANY) - 8, 10):
+        block = MANY[n : n + 5]
+        if spoil == "slip":
+            block[0] = block[0].replace("compute", "cmopute")
+        elif spoil == "stale":
+            block[4] = block[4].replace("alpha, beta", "gamma")
+        else:
+            block = [line.strip() for line in block]
+        new = [*block[:2], f"{block[2]}  # seen", *block[3:]]
+        wanted.append(Hunk("\n".join(block) + "\n", "\n".join(new) + "\n", True))
+    found = resolve(BIG, wanted)
+    assert not found.failures, found.failures[0].message
+    assert apply(BIG, found.changes).count("  # seen\n") == len(wanted) == 1_999
+
+
+def test_pieces_of_lines_that_earlier_hunks_wrote() -> None:
+    raw = "".join(f"value_{n} = one(alpha)\n" for n in range(20))
+    first = [
+        Hunk(f"value_{n} = one(alpha)\n", f"value_{n} = two(beta)\nmore_{n}()\n", True)
+        for n in range(20)
+    ]
+    second = [Hunk(f"= two(beta)\nmore_{n}(", f"= two(b)\nless_{n}(") for n in range(20)]
+    after = done(raw, *first, *second)
+    assert after == "".join(f"value_{n} = two(b)\nless_{n}()\n" for n in range(20))
+
+
 def test_places_next_to_each_other_share_what_is_learned_of_the_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,6 +19,7 @@ from tests.edits.perturbed.case import Case
 from tests.edits.perturbed.concurrent import CONCURRENT
 from tests.edits.perturbed.generate import CLASSES, NoHistory, generate
 from tests.edits.perturbed.judge import Answer, exact_only, judge, shares, verdict
+from tests.edits.perturbed.placeholders import SAYING
 
 TOP = Path(__file__).parents[2]
 OLDEST = 15
@@ -66,7 +67,7 @@ def cases(seed: int = 1) -> Sequence[Case]:
 
 
 def test_spoilt_edits_are_seen_through_or_refused() -> None:
-    """At least 95 % right of what should apply, at most 1 % wrong of all, none applied that must
+    """At least 99 % right of what should apply, at most 0.05 % wrong of all, none applied that must
     be refused; concurrent edits merge, or are refused as often as git refuses them."""
     report = judge(cases())
     assert report.all.n > 250
@@ -75,17 +76,35 @@ def test_spoilt_edits_are_seen_through_or_refused() -> None:
 
 def test_every_class_is_there() -> None:
     found = {case.kind for case in cases()}
-    assert {*CLASSES, *CONCURRENT} - found <= {"tabs_as_spaces"}  # this repository has no tabs
+    # this repository has no tabs, and few braces that close others
+    assert {*CLASSES, *CONCURRENT} - found <= {"tabs_as_spaces", "closers_only"}
 
 
 def test_labels_agree_with_replacing_what_is_there_once() -> None:
     """An edit that is exact and unique in the text comes to just what the label says, line ends
-    aside; and nothing that must be refused is exact and unique."""
+    aside; and nothing that must be refused is exact and unique, but what leaves something out.
+    Nor is a part of a line all of it."""
     for case in cases():
-        if case.kind != "crlf_file" and case.seen is None:
+        if case.kind in (*SAYING, "cut_last_line", "cut_first_line"):
+            continue
+        if (
+            case.kind not in ("crlf_file", "closers_only")
+            and case.seen is None
+            and not case.anchors
+        ):
             assert verdict(case, exact_only(case)) != "wrong", case
         if case.kind in ("exact", "user_insert_elsewhere"):
             assert exact_only(case).text == case.expected
+
+
+def test_blanks_in_empty_lines_count_where_nothing_changes() -> None:
+    text, wanted = "a\n \nb\n \nc\n", "a\n \nB\n \nC\nd\n"
+    case = Case("other_steps", "", "", "", text, "", "", True, wanted)
+    assert verdict(case, Answer(wanted.replace("B\n \n", "B\n\n"))) == "right"
+    assert verdict(case, Answer(wanted.replace("a\n \n", "a\n\n"))) == "wrong"
+    assert verdict(case, Answer(wanted.replace("C", " C"))) == "wrong"
+    exact = Case("exact", "", "", "", text, "", "", True, wanted)
+    assert verdict(exact, Answer(wanted.replace("B\n \n", "B\n\n"))) == "wrong"
 
 
 def test_a_seed_says_it_all() -> None:
@@ -114,7 +133,7 @@ def test_the_command_prints_a_table_and_writes_what_failed(tmp_path: Path) -> No
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "exact                          2      2      0        0" in done.stdout
-    assert "MISSED: right in 2 of 4 that should apply, under 95%" in done.stdout
+    assert "MISSED: right in 2 of 4 that should apply, under 99%" in done.stdout
     assert [case["kind"] for case in json.loads(failed.read_text())] == ["line_number_prefix"] * 2
 
 

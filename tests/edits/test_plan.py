@@ -199,3 +199,44 @@ def test_a_whole_text_is_refused_whole() -> None:
     message = refusal(resolved)
     assert message.count("what was changed since:") == 2
     assert "+    tax = net * 0.20" in message and "+    return name.lower()" in message
+
+
+# --- what was made, and rejected since ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wanted", [TAX, NAME])
+def test_an_edit_whose_result_was_rejected_is_made_again(wanted: Hunk) -> None:
+    made = text(SEEN, plan(SEEN, [wanted]))
+    assert plan(made, [wanted], made).failures[0].code == "already_applied"
+    again = plan(SEEN, [wanted], made)
+    assert text(SEEN, again) == made
+
+
+def test_an_insertion_that_was_rejected_is_made_again_beside_what_was_typed() -> None:
+    line = "    return name.title()\n"
+    wanted = Hunk(line, f"    name = name.strip().casefold()\n{line}", lines=True)
+    made = text(SEEN, plan(SEEN, [wanted]))
+    live = "typed = 1\n" + SEEN
+    assert text(live, plan(live, [wanted], made)) == "typed = 1\n" + made
+
+
+def test_an_edit_that_the_user_wrote_over_is_not_made_again() -> None:
+    wanted = Hunk("    tax = net * 0.19\n", "    tax = net * item.rate\n", lines=True)
+    made = text(SEEN, plan(SEEN, [wanted]))
+    live = made.replace("net * item.rate", "net * 0.21")
+    resolved = plan(live, [wanted], made)
+    assert not resolved.placed
+    assert [one.code for one in resolved.failures] == ["not_found"]
+
+
+def test_the_same_edit_twice_in_a_call_is_made_once_more() -> None:
+    made = text(SEEN, plan(SEEN, [TAX]))
+    resolved = plan(SEEN, [TAX, TAX], made)
+    assert [one.hunk for one in resolved.placed] == [0]
+    assert [one.code for one in resolved.failures] == ["already_applied"]
+
+
+def test_a_whole_text_that_says_what_was_seen_does_not_say_what_is_there() -> None:
+    made = SEEN.replace("0.19", "item.rate")
+    assert not plan_text(made, made, made).failures
+    assert "-    tax = net * item.rate" in refusal(plan_text(SEEN, made, made))

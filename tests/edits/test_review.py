@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -251,6 +252,19 @@ def test_a_stroke_over_own_lines_and_a_hunk_loses_neither() -> None:
     assert review.base == ["ONE\n", "two\n", "THREE\n", "four\n", "five\n"]
 
 
+@pytest.mark.parametrize("lines", [6, 40, 600])
+def test_what_was_typed_all_around_a_hunk_is_not_drawn_into_it(lines: int) -> None:
+    base = [f"the line number {n}\n" for n in range(lines)]
+    review = carry(Review(base), [*base[:3], "what an agent wrote\n", *base[4:]], 0)
+    typed = ["key\n", *(line.replace("line", "li-ne") for line in review.text), "key\n"]
+    typed[4:4] = ["key\n"]
+    typed[5] = "what an agent wrote, and more\n"
+    review = carry(review, typed)
+    (hunk,) = hunks("f", review)
+    assert (hunk.old, hunk.new) == ((base[3],), ("what an agent wrote, and more\n",))
+    assert "the li-ne number 2\n" in review.base and "the li-ne number 4\n" in review.base
+
+
 def test_own_lines_deleted_with_a_hunk_are_gone_for_good() -> None:
     review = carry(Review(BASE), ["one\n", "new\n", *BASE[1:]], 0)
     review = carry(review, ["three\n", "four\n", "five\n"])
@@ -370,3 +384,14 @@ def test_what_touches_a_proposal_is_no_conflict() -> None:
     (spot,) = place(review, live)
     assert (spot.start, spot.end, spot.conflict) == (2, 3, False)
     assert accepted(live, [spot]) == ["one\n", "mine\n", "TWO\n", "also\n", *BASE[2:]]
+
+
+def test_what_a_person_typed_into_a_part_outlives_an_agent_that_writes_over_it() -> None:
+    """Rejected, the agent's second change takes back only what agents wrote."""
+    first = ["one\n", "two\n", "three\n"]
+    review = carry(Review(first), ["one\n", "two A\n", "three\n"], 0)
+    review = carry(review, ["one\n", "two A typed\n", "three\n"])
+    review = carry(review, ["one\n", "two A typed B\n", "three\n"], 1)
+    back = reject(review, all_of(review), spare=True)
+    assert "two A typed\n" in back.text and "two A typed B\n" not in back.text
+    assert back.text[0] == "one\n" and back.text[-1] == "three\n"

@@ -8,10 +8,12 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from magy_server.bus.local import LocalBus
+from magy_server.core.errors import Conflict
 from magy_server.core.events import (
     Admitted,
     Call,
@@ -26,6 +28,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.specs import Agents
+from magy_server.core.state import State
 from magy_server.engine.review_file import Outcome, Which, Wish
 from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
@@ -41,6 +44,10 @@ from tests.tools.conftest import FakeEditor
 class Clock:
     def now(self) -> float:
         return time.time()
+
+
+def _as_is(write: Write, now: State) -> Write:
+    return write
 
 
 def digest(data: bytes) -> str:
@@ -65,9 +72,17 @@ class Agent:
         """What a call changed enters the log, as `Performer` writes it."""
         call = await self._begin(command)
         finished = Finished(call=call, status="completed", for_model="done", changes=changes)
-        others = await self.reviews.batches(self.session.state, finished, blobs)
-        await self.session.append(lambda now: Write([finished], blobs, others))
-        self.reviews.said(others)
+        await self._ended(finished, blobs)
+
+    async def _ended(self, finished: Finished, blobs: Mapping[str, bytes]) -> None:
+        while True:
+            others = await self.reviews.batches(self.session.state, finished, blobs)
+            write = Write([finished], blobs, others)
+            try:
+                await self.session.append(partial(_as_is, write))
+            except Conflict:  # somebody wrote about one of the files just now
+                continue
+            return self.reviews.said(others)
 
     async def called(self, name: str, text: str) -> tuple[str, Finished, Mapping[str, bytes]]:
         """A call that has written, and whose end is not in the log yet."""

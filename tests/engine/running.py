@@ -51,6 +51,9 @@ class Models:
     def facts(self, full: str) -> ModelFacts:
         return ModelFacts()
 
+    async def measured(self, full: str) -> ModelFacts:
+        return self.facts(full)
+
     async def default(self) -> str:
         return "p1/x"
 

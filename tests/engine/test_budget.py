@@ -212,7 +212,7 @@ async def test_what_could_not_be_put_on_record_hangs_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reply of one comes, and the disk is full; its turn stays open, the other goes on."""
-    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=16_000)) as here:
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=20_000)) as here:
         await here.new()
         await here.prompt("s", "start")
         await here.rested("s")

@@ -174,3 +174,27 @@ def test_what_is_stored_says_who() -> None:
         now_of(held), Wish("accept", Which(all=True)), choose(now_of(held), Which(all=True))
     )
     assert stored(yes.held, encode).event.origins == ()
+
+
+def test_what_is_typed_between_undo_and_redo_of_a_reject_is_in_no_hunk() -> None:
+    """Wherever the person types: in a line that they had changed, or beside the lines that are put
+    back."""
+    held = review_of(["one\n", "two\n", "three\n"], [(0, 1, 1, ["TWO by an agent\n"])])
+    held = kept(typed(held, side(["one\n", "TWO by an agent KEY\n", "three\n"])))
+    every = Which(all=True)
+    gone = decide(now_of(held), Wish("reject", every), choose(now_of(held), every)).held
+    gone = kept(replaced(gone, made(gone.text, encode)))
+    assert gone.text.lines == ["one\n", "two\n", "TWO by an agent KEY\n", "three\n"]
+
+    between = ["one\n", "two\n", "KEY 2\n", "TWO by an agent KEY\n", "three\n"]
+    back = undone(now_of(kept(typed(gone, side(between)))), held, gone)
+    assert not isinstance(back, str)
+    assert back.held.text.lines == ["one\n", "KEY 2\n", "TWO by an agent KEY\n", "three\n"]
+    assert back.held.base.lines == ["one\n", "KEY 2\n", "two\n", "three\n"]
+
+    more = kept(typed(held, side(["one\n", "TWO by an agent KEY, KEY 3\n", "three\n"])))
+    again = undone(now_of(more), gone, held)
+    assert not isinstance(again, str)
+    wanted = ["one\n", "two\n", "TWO by an agent KEY, KEY 3\n", "three\n"]
+    assert (again.held.text.lines, again.held.base.lines) == (wanted, wanted)
+    assert not again.held.pending

@@ -409,6 +409,9 @@ class Busy:
     async def models(self) -> list[str]:
         return ["x"]
 
+    async def window(self, model: str) -> int:
+        return 0
+
     def warm(self) -> None:
         """There is nothing to warm."""
 

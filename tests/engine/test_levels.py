@@ -70,7 +70,8 @@ def session(random: Random) -> Session:
     granted = tuple(
         Grant(id=f"{key} {pattern}", key=key, pattern=pattern, scope="session")
         for key in random.choices([*KEYS], k=random.randint(0, 2))
-        for pattern in random.choices(KEYS[key][2])
+        # Of a command a grant is the whole: beginnings cover only what `remembering` lists.
+        for pattern in random.choices(KEYS[key][1 if key == "bash" else 2])
     )
     return Session(ruleset(random), spawned, granted, bypass=random.random() < 0.2)
 

@@ -57,7 +57,7 @@ def test_settings_are_read_from_a_regular_file_of_some_size(tmp_path: Path) -> N
     with pytest.raises(InvalidConfig, match="cannot be read"):
         read(file)
     file.write_text("#" * (LARGEST + 1))
-    with pytest.raises(InvalidConfig, match="larger than 1 MB"):
+    with pytest.raises(InvalidConfig, match="larger than 256 KB"):
         read(file)
     file.unlink()
     os.mkfifo(file)

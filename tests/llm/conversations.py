@@ -11,7 +11,15 @@ import pytest
 
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Call, Replied, Text
-from magy_server.core.ports import Delta, Message, ModelRequest, Provider, ToolOutput, ToolSchema
+from magy_server.core.ports import (
+    Delta,
+    Message,
+    ModelRequest,
+    Provider,
+    Reading,
+    ToolOutput,
+    ToolSchema,
+)
 
 READ_FILE = ToolSchema("read_file", "Read a text file.", {"type": "object", "properties": {}})
 
@@ -45,12 +53,18 @@ async def ask(provider: Provider, request: ModelRequest) -> tuple[list[Delta], R
     *deltas, replied = [item async for item in _closing(provider, request)]
     assert isinstance(replied, Replied)
     assert replied.request == request.id
-    streamed = [delta for delta in deltas if isinstance(delta, Delta)]
-    assert len(streamed) == len(deltas), "Replied comes once, at the end"
-    return streamed, replied
+    assert not any(isinstance(delta, Replied) for delta in deltas), "it comes once, at the end"
+    return [delta for delta in deltas if isinstance(delta, Delta)], replied
 
 
-async def _closing(provider: Provider, request: ModelRequest) -> AsyncIterator[Delta | Replied]:
+async def readings(provider: Provider, request: ModelRequest) -> list[Reading]:
+    """What the server says of how far it has read."""
+    return [item async for item in _closing(provider, request) if isinstance(item, Reading)]
+
+
+async def _closing(
+    provider: Provider, request: ModelRequest
+) -> AsyncIterator[Delta | Reading | Replied]:
     stream = provider.stream(request)
     async with aclosing(stream):  # type: ignore[type-var]
         async for item in stream:

@@ -184,6 +184,9 @@ class Watched:
     async def models(self) -> list[str]:
         return await self._provider.models()
 
+    async def window(self, model: str) -> int:
+        return 0
+
     def warm(self) -> None:
         self._provider.warm()
 
@@ -202,6 +205,9 @@ class Offered:
 
     def facts(self, full: str) -> ModelFacts:
         return ModelFacts()
+
+    async def measured(self, full: str) -> ModelFacts:
+        return self.facts(full)
 
     async def default(self) -> str:
         return next(iter(self._watched))

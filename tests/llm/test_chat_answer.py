@@ -253,8 +253,8 @@ USAGES = [
     ([STOP | {"usage": COUNTED | {"prompt_cache_hit_tokens": 25}}],
      Usage(input=5, output=9, cache_read=25)),
     ([STOP | {"usage": COUNTED | {"total_tokens": 139}}], Usage(input=30, output=109)),
-    ([STOP | {"usage": {"prompt_tokens": None, "completion_tokens": "9"}}], Usage()),
-    ([STOP], Usage()),
+    ([STOP | {"usage": {"prompt_tokens": None, "completion_tokens": "9"}}], Usage(unreported=1)),
+    ([STOP], Usage(unreported=1)),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import Provider
 from magy_server.llm.anthropic import AnthropicProvider
+from magy_server.llm.faults import connection_failure
 from magy_server.llm.openai import ChatProvider, ResponsesProvider
 from tests.loopback import ChatServer, Fault, ModelServer, text
 from tests.loopback.http import Exchange, HttpServer, Request
@@ -32,6 +34,11 @@ async def test_without_a_key_nothing_is_sent(make: Callable[..., Provider]) -> N
         assert "OPENAI_API_KEY" in failed.message
     with pytest.raises(ProviderError, match="OPENAI_API_KEY"):
         await make("").models()
+
+
+def test_a_host_that_nobody_knows_is_said_without_a_number() -> None:
+    unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    assert "(Name or service not known)" in connection_failure("m at u", unknown).message
 
 
 @pytest.mark.parametrize("make", [AnthropicProvider, ResponsesProvider, ChatProvider])

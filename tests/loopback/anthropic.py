@@ -129,7 +129,7 @@ class AnthropicServer(ModelServer):
 
 def _event(type: str, **fields: Any) -> bytes:
     data = json.dumps({"type": type, **fields}, ensure_ascii=False)
-    return f"event: {type}\ndata: {data}\n\n".encode()
+    return f"event: {type}\ndata: {data}\n\n".encode("utf-8", "backslashreplace")
 
 
 def _message(body: Any, id: str, usage: dict[str, int]) -> dict[str, Any]:

@@ -165,7 +165,9 @@ class _Stream:
             **({"usage": None} if self._counts else {}),
             **fields,
         }
-        return f"data: {json.dumps(given, ensure_ascii=False)}\n\n".encode()
+        return f"data: {json.dumps(given, ensure_ascii=False)}\n\n".encode(
+            "utf-8", "backslashreplace"
+        )
 
     @property
     def _counts(self) -> bool:

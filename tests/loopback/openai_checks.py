@@ -58,7 +58,8 @@ def _request_fields(wire: str) -> frozenset[str]:
         "chat": chat.CompletionCreateParamsBase,
         "responses": responses.ResponseCreateParamsBase,
     }[wire]
-    return frozenset(get_type_hints(base)) | {"stream"}
+    # llama.cpp's own parameter: a server on loopback may be one.
+    return frozenset(get_type_hints(base)) | {"stream", "return_progress"}
 
 
 def _common(body: Mapping[str, Any], wire: str) -> Iterator[str]:

@@ -125,7 +125,9 @@ class _Stream:
 
     def event(self, type: str, **fields: Any) -> bytes:
         event = {"type": type, "sequence_number": next(self._sequence), **fields}
-        return f"event: {type}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+        return f"event: {type}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode(
+            "utf-8", "backslashreplace"
+        )
 
     def begin(self) -> Iterator[bytes]:
         for name in ("created", "in_progress"):

@@ -63,6 +63,8 @@ class ModelServer(HttpServer):
         super().__init__(port, tls=tls)
         self._heard = heard
         self.models = models
+        self.places: dict[str, Any] = {}
+        """What else is answered as JSON, by path."""
         self._strict = strict
         self._batch = batch
         self._cut = cut
@@ -146,6 +148,10 @@ class ModelServer(HttpServer):
     async def respond(self, request: Request, exchange: Exchange) -> None:
         if self._heard is not None:
             self._heard(request)
+        if request.path in self.places:
+            body = json.dumps(self.places[request.path]).encode()
+            await exchange.send(200, body, "application/json")
+            return
         where = request.path.removeprefix(self.prefix)
         if not {"authorization", "x-api-key"} & set(request.headers):
             answer: Answer | Mapping[str, Any] = Fault("401", "the API key is missing")

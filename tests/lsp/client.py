@@ -453,7 +453,7 @@ class SimulatedEditor:
 
     def _save(self, params: dict[str, Any]) -> dict[str, bool]:
         uri = params["uri"]
-        if uri not in self.texts:
+        if self.versions.get(uri) != params["version"]:
             return {"saved": False}
         path = path_of(uri)
         Path(path).write_bytes(self.texts[uri].encode())

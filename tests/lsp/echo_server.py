@@ -189,7 +189,8 @@ class Toy:
         return list(self.editor.open_paths())
 
     async def on_save(self, params: dict[str, Any]) -> Any:
-        return await self.editor.save(params["path"])
+        found = self.editor.buffer(params["path"])
+        return found is not None and await self.editor.save(found) is not None
 
     async def on_edit(self, params: dict[str, Any]) -> Any:
         """Changes are [start, end, text]; `version` pretends to an older buffer; `answer`: seconds

@@ -197,9 +197,11 @@ class Liar(SimulatedEditor):
 
     def _save(self, params: dict[str, Any]) -> dict[str, bool]:
         uri = params["uri"]
-        if self._formats and uri in self.texts and FORMATTED not in self.texts[uri]:
+        same = self.versions.get(uri) == params["version"]
+        if same and self._formats and FORMATTED not in self.texts[uri]:
             end = len(self.texts[uri])
             self._replace(uri, [(end, end, FORMATTED)])
+            params = {**params, "version": self.versions[uri]}
         return super()._save(params)
 
 

@@ -93,6 +93,8 @@ async def test_another_process_is_told_how_the_children_are(root: Path, state: P
         assert there["questions"] == 1
         listed = await other.request("interaction/list", sessionId=SESSION)
         assert timeless(listed["interactions"]) == timeless([question])
+        (change,) = question["content"]
+        assert "+++ b/app.py" in change["patch"]["text"], "all that would change is told, too"
         await other.client.request("magy/interaction/respond", {
             "sessionId": id, "interactionId": question["interactionId"],
             "outcome": "allow"})  # fmt: skip
@@ -132,9 +134,10 @@ async def test_a_plain_client_is_asked_in_a_window_that_names_them(root: Path, s
         )
         assert spawned["parentSessionId"] == made["sessionId"]
         await plain.client.wait_until(lambda: windows, why="a question in a window")
-        who, what, rule = windows[0].split("\n")
+        who, what, rule, covers = windows[0].split("\n")
         assert who == "build (Change it), child of build asks:"
         assert "app.py" in what and rule.startswith("(")
+        assert covers == f"“Allow for this session” covers: edit `{root / 'app.py'}`"
 
 
 async def command(one: Any, name: str, /, **argument: Any) -> Any:

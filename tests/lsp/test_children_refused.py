@@ -74,7 +74,7 @@ async def test_a_key_is_one_message_of_a_session(root: Path, state: Path) -> Non
         child = await one.spawn("one", "quick")
         for wrong in ({"prompt": other}, {"agent": "plan"}):
             said = await one.refused("spawn", **{**spawning(requestKey="one"), **wrong})
-            assert "another task or agent" in said
+            assert "another task, agent or model" in said
         await one.spawn("one", "quick")
         ways: list[dict[str, Any]] = [
             {"prompt": TASK}, {"prompt": other}, {"data": {"n": 1}}, {"data": {"n": 2}},

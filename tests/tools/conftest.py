@@ -7,7 +7,7 @@ were computed on. What it can be told to do wrong is what real editors were seen
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from magy_server.core.errors import EditRefused, EditUnverified, NotFound, ToolError
 from magy_server.core.events import Evidence, Facts
 from magy_server.core.knowledge import Question
-from magy_server.core.ports import Buffer, Editor
+from magy_server.core.ports import Buffer, Editor, Seen
 from magy_server.core.tool import Proposal, Result, Tool
 from magy_server.edits.model import TextChange
 from tests.guard import SESSION
@@ -45,13 +45,27 @@ class FakeEditor:
         self.on_save: Callable[[str], str] | None = None
         """A formatter that runs on saving."""
 
+        self.ends: dict[str, str] = {}
+        """Line ends that it hides, by path."""
+        self.followers: list[Callable[[Seen], None]] = []
+
     def open(self, path: Path, text: str | None = None) -> None:
         text = path.read_bytes().decode() if text is None else text
         self.buffers[str(path)] = Buffer(str(path), path.as_uri(), 1, text)
+        self.tell(str(path), opened=True)
 
     def type(self, path: str, text: str) -> None:
         old = self.buffers[path]
         self.buffers[path] = replace(old, version=old.version + 1, text=text)
+        self.tell(path)
+
+    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+        self.followers.append(see)
+        return lambda: self.followers.remove(see)
+
+    def tell(self, path: str, **what: bool) -> None:
+        for see in tuple(self.followers):
+            see(Seen(path, self.buffers[path].text, **what))
 
     def buffer(self, path: str) -> Buffer | None:
         return self.buffers.get(path)
@@ -97,16 +111,19 @@ class FakeEditor:
             raise answer
         return answer(question) if callable(answer) else answer
 
-    async def save(self, path: str) -> bool:
-        if not self.can_save:
-            return False
-        text = self.buffers[path].text
+    async def save(self, buffer: Buffer) -> Buffer | None:
+        path = buffer.path
+        if not self.can_save or self.buffers[path] != buffer:
+            return None
+        text = buffer.text
         if self.on_save:
             text = self.on_save(text)
             self.type(path, text)
-        Path(path).write_bytes(text.encode(self.encoding))
+        data = text.replace("\n", self.ends.get(path, "\n")).encode(self.encoding)
+        Path(path).write_bytes(data)
         self.saves.append(path)
-        return True
+        self.tell(path, saved=True)
+        return self.buffers[path]
 
 
 @dataclass
@@ -144,6 +161,9 @@ class Context:
 
     def emit(self, text: str) -> None:
         self.emitted.append(text)
+
+    async def changing(self, paths: Collection[str]) -> None:
+        pass
 
     async def started(
         self, evidence: Evidence = NOTHING, blobs: Mapping[str, bytes] | None = None

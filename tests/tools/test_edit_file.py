@@ -8,13 +8,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
+from magy_server.edits.cut import completes
 from magy_server.edits.diff import changes, unified
 from magy_server.edits.text import plain, split
-from magy_server.tools.change import ATTEMPTS
+from magy_server.tools.change import ROUNDS
 from magy_server.tools.editing import edit_file, write_file
 from magy_server.tools.files import read_file
 from magy_server.tools.text import digest
@@ -83,6 +84,7 @@ def test_bytes_outside_the_replaced_text_never_change(
     start = min(span[0], len(shown) - 1)
     old = shown[start : start + span[1]]
     file = workspace.file("a.txt", mark + raw.encode())
+    assume(not completes(shown, (start, start + len(old)), old, new))
     possible = shown.count(old) == 1 and shown.find(old, start + 1) < 0 and old != new
 
     async def edit() -> None:
@@ -338,6 +340,17 @@ async def test_write_keeps_how_a_file_is_kept(workspace: Workspace, encoding: st
     assert result.for_model.startswith("Overwrote a.txt (3 lines)")
 
 
+async def test_write_of_a_text_that_leaves_something_out_changes_nothing(
+    workspace: Workspace,
+) -> None:
+    file = workspace.file("a.js", "a();\nb();\nc();\n")
+    with pytest.raises(ToolError, match="send an edit that has only the lines which change"):
+        await workspace.run(write_file, path="a.js", content="a(1);\n// ... rest of the code ...\n")
+    assert file.read_text() == "a();\nb();\nc();\n"
+    result = await workspace.run(write_file, path="new.js", content="a(1);\n// ... the rest\n")
+    assert result.for_model.startswith("Created new.js")
+
+
 async def test_write_of_the_same_text_changes_nothing(workspace: Workspace) -> None:
     file = workspace.file("a.txt", "same\r\n")
     inode = file.stat().st_ino
@@ -546,9 +559,9 @@ async def test_a_user_who_never_stops_typing_ends_the_tries(
         editor.before_apply = type_again
 
     editor.before_apply = type_again
-    with pytest.raises(ToolError, match="another version now"):
+    with pytest.raises(ToolError, match="each of the 20 times"):
         await workspace.run(edit_file, path="a.py", old_text="x", new_text="y")
-    assert len(workspace.last.evidence) == ATTEMPTS
+    assert len(workspace.last.evidence) == ROUNDS
 
 
 async def test_an_editor_that_refuses_is_believed(workspace: Workspace, editor: FakeEditor) -> None:

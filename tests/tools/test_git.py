@@ -331,7 +331,7 @@ async def test_variables_of_the_server_do_not_reach_git(
     other.git("init", "-q")
     seen = tmp_path / "seen"
     person.hook("pre-commit", f"env > {seen}")
-    for name in ("ANTHROPIC_API_KEY", "CORP_GATEWAY", "GITHUB_TOKEN", "HARMLESS"):
+    for name in ("ANTHROPIC_API_KEY", "CORP_GATEWAY", "GITHUB_TOKEN", "UNKNOWN", "NODE_ENV"):
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("GIT_DIR", str(other.root / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other.root))
@@ -343,7 +343,7 @@ async def test_variables_of_the_server_do_not_reach_git(
     assert "modified: a.py" in await person.say("status")
     await person.say("commit", message="With a hook", paths=["a.py"])
     env = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
-    assert [name for name, value in env.items() if value == "hunter2"] == ["HARMLESS"]
+    assert [name for name, value in env.items() if value == "hunter2"] == ["NODE_ENV"]
     assert env["MAGY_CALL"] == f"{SESSION}:1.0" and env["LC_CTYPE"] == "C.UTF-8"
     assert "LC_ALL" not in env and "GIT_TRACE" not in env and not (tmp_path / "trace").exists()
 

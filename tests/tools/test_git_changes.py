@@ -34,7 +34,7 @@ async def test_commit_takes_what_is_staged(person: Person) -> None:
     person.git("add", "a.py")
     person.file("b.py", "not staged\n")
     facts = await person.facts("commit", message="Change a\n\nBecause.")
-    assert facts.title == "Commit 1 file on branch main: Change a"
+    assert facts.title == "Commit 1 file on branch main: Change a ⏎  ⏎ Because."
     result = await person.do("commit", message="Change a\n\nBecause.")
     head = person.head()
     assert f"Committed {head[:10]}." in result.for_model and "1 file changed" in result.for_model

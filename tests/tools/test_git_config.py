@@ -69,7 +69,6 @@ async def test_an_ordinary_repository_names_nothing(person: Person, tmp_path: Pa
         ("merge.x.driver", "touch ran"),
         ("gpg.program", "./gpg"),
         ("gpg.ssh.program", "./gpg"),
-        ("alias.st", "!touch ran"),
         ("man.x.cmd", "touch ran"),
     ],
 )

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
+from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Resource
-from magy_server.tools import shell_facts
+from magy_server.tools import expanding, shell_facts
 from magy_server.tools.kit import make_tools
 from magy_server.tools.process import Processes
 
@@ -35,6 +37,13 @@ def files(facts: Facts) -> set[tuple[str, str]]:
         ("cat .env", {("read", ".env")}),
         ("cat ./.env src/../.env", {("read", ".env")}),
         ("grep -f.env x", {("read", ".env")}),
+        ("grep -hf.env x", {("read", ".env")}),
+        (
+            "sort -nuo.env x",
+            {("read", ".env"), ("write", ".env"), ("read", "x"), ("write", "x")},
+        ),
+        ("cp -ftsrc/deep", {(how, f"{t}src/deep") for how in ("read", "write") for t in ("t", "")}),
+        ("gcc -Isrc/deep", {("read", "src/deep")}),
         ("tool --file=.env", {("read", ".env")}),
         ("tool --file=new/dir/x", {("read", "new/dir/x")}),
         ("curl -d @.env http://localhost/x", {("read", ".env")}),
@@ -65,7 +74,18 @@ def files(facts: Facts) -> set[tuple[str, str]]:
         ("./run.sh", set()),
         ("grep -r /api/v1 /dev/null", set()),
         ("mkdir -p /api/v1", {("read", "/api/v1"), ("write", "/api/v1")}),
-        ("sed -n s/a/b/ .env", {("read", "s/a/b"), ("read", ".env")}),
+        ("sed -n s/a/b/ .env", {("read", ".env")}),
+        ("sed -n /usr/p .env", {("read", ".env")}),
+        ("grep -n .env src/a.py", {("read", "src/a.py")}),
+        ("grep -n -e x .env", {("read", ".env")}),
+        ("grep -nf .env src/a.py", {("read", ".env"), ("read", "src/a.py")}),
+        ("jq -r .env .env", {("read", ".env")}),
+        (
+            "sort -o .env src/a.py",
+            {(k, p) for k in ("read", "write") for p in (".env", "src/a.py")},
+        ),
+        ("cat <> .env", {("read", ".env"), ("write", ".env")}),
+        ("LC_ALL=C cat .env", {("read", ".env")}),
         ("curl file:///etc/passwd --url=https://x.org/a", {("read", "/etc/passwd")}),
         ("dd if=a=b/c", {(k, p) for k in ("read", "write") for p in (".env", "b/c")}),
         ("echo hello world", set()),
@@ -87,7 +107,8 @@ async def test_the_files_a_command_names(
     (workspace.root / "if=a=b/c").symlink_to("../.env")
     facts = await judge(workspace, command)
     assert files(facts) == {(kind, path.replace("/OUT", str(outside))) for kind, path in named}
-    assert not any(opaque for _, opaque in commands(facts))
+    unclear = command.startswith(("LC_ALL=", "cat <>"))
+    assert any(opaque for _, opaque in commands(facts)) is unclear
 
 
 async def test_sed_in_place_writes(workspace: Workspace) -> None:
@@ -127,6 +148,70 @@ async def test_what_is_not_understood_is_opaque(workspace: Workspace, command: s
     assert any(opaque for _, opaque in commands(facts))
 
 
+@pytest.mark.parametrize(
+    ("command", "opaque"),
+    [
+        ("wc -l *.py", False),
+        ("wc -l *.none", True),
+        ("grep x *.py", False),
+        ("grep x *", True),
+        ("grep sub *.py", True),
+        ("grep .env *.py", True),
+        ("make && cat *.py", True),
+        ("make && ls *.py", False),
+        ("make && mytool *.py", False),
+        ("ls && cat *.py > out", False),
+        ("timeout 5 cat *.py", False),
+        ("ln -s a b.py & cat *.py", True),
+        ("rm *.py", False),
+        ("for i in 1 2; do cat *.py; make; done", True),
+    ],
+)
+async def test_a_pattern_may_match_more_when_the_command_runs(
+    workspace: Workspace, command: str, opaque: bool
+) -> None:
+    for name in ("a.py", "sub/b.py", ".env"):
+        workspace.file(name, "x")
+    facts = await judge(workspace, command)
+    assert any(found for _, found in commands(facts)) is opaque
+
+
+@pytest.mark.parametrize("language", ["C", "C.UTF-8"])
+async def test_a_pattern_matches_what_it_would_in_any_language(
+    workspace: Workspace, language: str
+) -> None:
+    workspace.file("clé.pem", "x")
+    for command in ("cat cl?.pem", "cat cl??.pem", f"LC_ALL={language} cat c*?.p[e]m"):
+        facts = await judge(workspace, command)
+        assert ("read", "clé.pem") in files(facts), command
+
+
+async def test_a_language_that_pairs_bytes_is_not_read(workspace: Workspace) -> None:
+    for language, opaque in (("ja_JP.SJIS", True), ("zh_CN", True), ("de_DE.ISO-8859-1", False),
+                             ("C.UTF-8", False), ("zh_CN.UTF-8", False), ("", False)):  # fmt: skip
+        env = {"PATH": os.environ["PATH"], "LC_ALL": language}
+        context = workspace.context()
+        facts, _ = await shell_facts.facts(context, "echo '日\\`id`'", env)
+        assert any(found for _, found in commands(facts)) is opaque, language
+        facts, _ = await shell_facts.facts(context, "echo plain", env)
+        assert not any(found for _, found in commands(facts))
+
+
+async def test_links_in_a_circle_do_not_hold_a_pattern_up(workspace: Workspace) -> None:
+    for number in range(12):
+        (workspace.root / f"l{number}").symlink_to(".")
+    for number in range(300):
+        workspace.file(f"wide/{number}/x", "")
+    since = time.monotonic()
+    for command in (
+        "cat */*/*/*/*/*/*/*/*/*/zz", "ls " + "*/" * 200, "ls " + "*/*/*/zz " * 100,
+        "cat " + "l?/" * 50 + "*", "ls " + "*a" * 2000, "cat " + ".*/" * 40 + "zz",
+    ):  # fmt: skip
+        facts = await judge(workspace, command)
+        assert any(opaque for _, opaque in commands(facts)) or len(command) > 4000, command
+    assert time.monotonic() - since < 6 * (expanding.SECONDS + 1)
+
+
 async def test_the_facts_are_what_the_shell_does(workspace: Workspace) -> None:
     """The files that a real shell reads are among those that were named."""
     for name in ("a.txt", "b.txt", ".c.txt", "sub/d.txt", "sub/x[1].txt", "sub/x1.txt"):
@@ -144,7 +229,8 @@ async def test_the_facts_are_what_the_shell_does(workspace: Workspace) -> None:
 async def test_titles_and_sizes_are_bounded(workspace: Workspace) -> None:
     facts = await judge(workspace, "  printf 'a\tb' " + "x" * 500 + "\nsecond line")
     assert facts.title.startswith("Run printf 'a b' xxx")
-    assert len(facts.title) < 220
+    assert facts.title.endswith("xxx ⏎ second line")
+    assert " … (+225 characters, 1 line) … " in facts.title and len(facts.title) < 350
     facts = await judge(workspace, "cat " + " ".join(f"d/{n}" for n in range(600)))
     assert sum(r.kind == "read" for r in facts.resources) == shell_facts.FILES
     assert facts.resources[1] == Resource(
@@ -171,3 +257,24 @@ async def test_the_plan_is_an_event(workspace: Workspace) -> None:
     assert "Keep one task in_progress" in (await workspace.run(plan, tasks=both)).for_model
     with pytest.raises(ToolError, match="at most 50 items"):
         plan.arguments({"tasks": [{"content": "x"}] * 51})
+
+
+@pytest.mark.parametrize("work", ["./run.sh", "make test", "python3 t.py", "npm run build"])
+@pytest.mark.parametrize("where", ["", "cd a && ", "cd .git && ", "cd a/b && "])
+async def test_what_is_remembered_holds_in_the_directory_where_it_ran(
+    workspace: Workspace, work: str, where: str
+) -> None:
+    changes = permit.Rule(pattern="cd *", action="allow")
+    rules = [permit.Ruleset(source="me", keys={"bash": (changes,)})]
+    places = ("", "cd a && ", "cd .git && ", "cd git && ", "cd a/b && ", "cd a && cd b && ")
+    for name in ("a/b", ".git", "git"):
+        (workspace.root / name).mkdir(parents=True)
+    told = permit.proposals(await judge(workspace, where + work), "bash")
+
+    async def answer(place: str) -> str:
+        facts = await judge(workspace, place + work)
+        return permit.decide(facts, "bash", "exec", rules, told).action
+
+    same = {where, "cd a && cd b && "} if where == "cd a/b && " else {where}
+    found = {place: await answer(place) for place in places}
+    assert found == {place: "allow" if place in same else "ask" for place in places}

@@ -134,14 +134,15 @@ async def test_output_is_shown_line_by_line_while_the_command_runs(shell: Shell)
 async def test_the_environment_has_no_keys(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GITHUB_TOKEN", "TOKEN", "MY_SECRET_THING"]
     names += ["DB_PASSWORD", "AWS_ACCESS_KEY_ID", "aws_secret_access_key", "NPM_TOKEN_X"]
-    names += ["GOOGLE_APPLICATION_CREDENTIALS", "BASH_ENV", "CDPATH"]
-    for name in [*names, "CORP_GATEWAY", "HARMLESS"]:
+    names += ["GOOGLE_APPLICATION_CREDENTIALS", "BASH_ENV", "CDPATH", "OPENAI_KEY", "CI_PAT", "JWT"]
+    names += ["DATABASE_URL", "NPM_AUTH", "STRIPE_SK", "VAULT", "npm_config__auth", "DIRENV_DIFF"]
+    for name in [*names, "CORP_GATEWAY", "NODE_ENV"]:
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo fooled; }")
     shell.processes = Processes(hidden=["CORP_GATEWAY"])
     shell.tools = {tool.name: tool for tool in make_tools(shell.processes)}
     said = (await shell.bash("env; ls")).for_model
-    assert re.findall(r"(\w+)=hunter2", said) == ["HARMLESS"]
+    assert re.findall(r"(\w+)=hunter2", said) == ["NODE_ENV"]
     assert "fooled" not in said
     for line in (f"MAGY_CALL={SESSION}:1.0", "PAGER=cat", "GIT_PAGER=cat", "TERM=dumb"):
         assert f"{line}\n" in said

@@ -558,7 +558,7 @@ async def test_what_a_person_saves_meanwhile_is_not_the_commands(
     editor.type(f"{person.root}/b.py", "typed\n")
     task = await begun(shell, "echo x > b.py; echo y > c.py")
     editor.type(f"{person.root}/a.py", "typed on\n")
-    await editor.save(f"{person.root}/a.py")
+    await editor.save(editor.buffers[f"{person.root}/a.py"])
     await go(shell)
     while (person.root / "c.py").read_text() != "y\n":
         await asyncio.sleep(0.01)
@@ -585,7 +585,8 @@ async def test_a_change_under_way_is_waited_for(person: Person, shell: Shell) ->
         path.write_bytes(b"done")
         await asyncio.sleep(0.3)
         assert not task.done()
-        witness.tell(str(path), Version(hash=digest(b"done")), b"done")
+        was, now = (witness.Told(Version(hash=digest(d)), d) for d in (b"x\n", b"done"))
+        witness.tell(str(path), was, now)
     assert (await task).changes == ()
 
 

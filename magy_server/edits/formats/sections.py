@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from magy_server.edits.model import Hunk
+
 _FULL = re.compile(r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*@@ ?(.*)\Z")
 _PARTIAL = re.compile(r"@@\s*-?(\d{1,9})\b[^@A-Za-z_]*(?:@@(.*))?\Z")
 _NOTHING = re.compile(r"[-+.,?…\s]*\Z")
@@ -37,3 +39,11 @@ def section(line: str) -> Section:
 def _heading(text: str) -> str:
     text = text.rstrip().removesuffix("@@").rstrip().removeprefix(" ")
     return "" if _NOTHING.match(text) else text
+
+
+def above(context: Hunk | None) -> tuple[str, ...]:
+    """Of a hunk that has context lines only: the anchors that it is for the next one."""
+    if context is None:
+        return ()
+    lines = [line for line in context.old.split("\n") if line.strip()]
+    return (*context.anchors, *lines[-3:])

@@ -21,7 +21,7 @@ from magy_server.edits.formats.names import (
     same_file,
     stamped,
 )
-from magy_server.edits.formats.sections import Section, is_section, section
+from magy_server.edits.formats.sections import Section, above, is_section, section
 from magy_server.edits.formats.stream import (
     Fence,
     LineReader,
@@ -42,7 +42,7 @@ _META = re.compile(
 _ENDS = re.compile(
     r"diff --|index [0-9a-f]{4,}\.\.|Index: \S|={20,}\Z|Only in \S|(?:old|new) mode \d{6}\Z"
     r"|(?:deleted|new) file mode \d{6}\Z|(?:rename|copy) (?:from|to) |similarity index \d+%"
-    r"|Binary files .* differ\Z|GIT binary patch\Z"
+    r"|Binary files .* differ\Z|GIT binary patch\Z|\*\*\* End Patch\s*\Z"
 )
 """What stands between the hunks of two files."""
 
@@ -63,6 +63,8 @@ class _File:
     mode: bool = False
     hunks: int = 0
     content: str = ""
+    above: Hunk | None = None
+    """A hunk of context only, which tells where the next one is."""
 
     def fits(self, left: str | None, right: str | None) -> bool:
         """Whether git's headers before them were of these names, which still have prefixes."""
@@ -203,6 +205,9 @@ class UnifiedReader(LineReader):
             body.fill(left)
         if not body.sides:
             raise self.refuse(f"the hunk is empty. {VALID}", line=body.line)
+        if body.sides.old == body.sides.new and None not in (file.old, file.new):
+            file.above = _lowered(body, file.above)
+            return
         file.hunks += 1
         if file.old is None:
             if body.sides.old:
@@ -218,7 +223,8 @@ class UnifiedReader(LineReader):
                 "the file is said to be deleted (`+++ /dev/null`), but this hunk keeps or adds "
                 "lines. Begin every line with `-`, or name the file.", line=body.line,
             )  # fmt: skip
-        hunk = _lowered(body)
+        hunk = _lowered(body, file.above)
+        file.above = None
         if file.new is None and file.hunks == 1:
             self.found.add(FileEdit(file.path, "delete", (hunk,)))
         elif file.new is None:
@@ -312,6 +318,9 @@ class UnifiedReader(LineReader):
         file, self._file = self._file, None
         if file is None:
             return
+        if file.above and not file.hunks and not file.to:
+            file.hunks += 1
+            self.found.hunk(file.path, file.above, to=file.to, other=file.other)
         if file.old is None and file.new is None:
             raise self.refuse("both names are /dev/null.", line=file.line)
         if file.old is None:
@@ -329,9 +338,11 @@ class UnifiedReader(LineReader):
             raise self.refuse(f"the diff of {file.path} changes nothing. {VALID}", line=file.line)
 
 
-def _lowered(body: _Body) -> Hunk:
+def _lowered(body: _Body, before: Hunk | None) -> Hunk:
     at, old = body.at or Section(), body.sides.old
-    line, anchors = at.line, (at.heading,) if at.heading and at.line is None else ()
+    line, anchors = at.line, above(before) if at.line is None else ()
+    if at.heading and line is None:
+        anchors = (*anchors, at.heading)
     if not old and line is not None:
         # an insertion stands and falls with its number: it must be a diff made by a program
         exact = at.old == 0 and body.new_left == 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from magy_server.edits.formats.sections import is_section, section
+from magy_server.edits.formats.sections import above, is_section, section
 from magy_server.edits.formats.stream import (
     Fence,
     LineReader,
@@ -33,6 +33,8 @@ _HEADER = re.compile(r"\*\*\*\s*(Add|Update|Delete) File:\s*(.*?)\s*\Z", re.IGNO
 _MOVE = re.compile(r"\*\*\*\s*Move to:\s*(.*?)\s*\Z", re.IGNORECASE)
 _BEGIN = re.compile(r"\*\*\*\s*Begin Patch\s*\Z", re.IGNORECASE)
 _END = re.compile(r"\*\*\*\s*End Patch\s*\Z", re.IGNORECASE)
+_STRAY = re.compile(r"\*{3,}\s*(?:End(?: Patch)?)?[\s*]*\Z", re.IGNORECASE)
+"""What is left of an end line."""
 _END_OF_FILE = re.compile(r"\*\*\*\s*End of File\s*\Z", re.IGNORECASE)
 
 
@@ -44,6 +46,8 @@ class _File:
     to: str | None = None
     hunks: int = 0
     content: list[str] = field(default_factory=list)
+    above: Hunk | None = None
+    """A hunk of context only, which tells where the next one is."""
     marked: bool | None = None
     """Whether the lines of an added file begin with `+`; None before the first."""
     blank: int = 0
@@ -87,7 +91,11 @@ class V4AReader(LineReader):
             self._one(self.number, line)
 
     def _padded_end(self, line: str) -> bool:
-        return line[:1] == " " and self._body is not None and _END.match(line.strip()) is not None
+        if self._body is None:
+            return False
+        if line[:1] == " ":
+            return _END.match(line.strip()) is not None
+        return _STRAY.match(line) is not None and not _END.match(line)
 
     def _closing(self, line: str) -> bool:
         """Whether the fence or the here-document around the patch ends here."""
@@ -232,24 +240,29 @@ class V4AReader(LineReader):
             raise self.refuse(
                 f"this `@@` has no lines after it. {WHOLE}", line=body.line,
             )  # fmt: skip
-        file.hunks += 1
         old = body.sides.old
-        bare = not old and not body.anchors
+        anchors = (*above(file.above), *body.anchors)
+        bare = not old and not anchors
         hint = body.hint if old else None
-        self.found.hunk(
-            file.path,
-            Hunk(
-                old, body.sides.new, lines=True, anchors=tuple(body.anchors), line=hint,
-                at_end=body.at_end or bare, source=body.line,
-            ),
-            to=file.to,
+        hunk = Hunk(
+            old, body.sides.new, lines=True, anchors=anchors, line=hint,
+            at_end=body.at_end or bare, source=body.line,
         )  # fmt: skip
+        if old == hunk.new:
+            file.above = hunk
+            return
+        file.above = None
+        file.hunks += 1
+        self.found.hunk(file.path, hunk, to=file.to)
 
     def _end_file(self) -> None:
         self._end_hunk()
         file, self._file = self._file, None
         if file is None:
             return
+        if file.above and not file.hunks and not file.to:
+            file.hunks += 1
+            self.found.hunk(file.path, file.above, to=file.to)
         if file.op == "add":
             self.found.add(FileEdit(file.path, "create", content="".join(file.content)))
         elif file.op == "update" and not file.hunks and file.to:

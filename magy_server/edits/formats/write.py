@@ -58,7 +58,8 @@ def _hunks(before: str, after: str) -> Iterator[Hunk]:
     for line in old:
         starts.append(starts[-1] + len(line))
     found = blocks(old, new)
-    for group, a, b in _joined(found, [_spread(before, starts, block) for block in found]):
+    closed = before if before.endswith("\n") else f"{before}\n"  # as who looks for it takes it
+    for group, a, b in _joined(found, [_spread(closed, starts, block) for block in found]):
         c, d = group[0][2] - (group[0][0] - a), group[-1][3] + (b - group[-1][1])
         yield Hunk("".join(old[a:b]), "".join(new[c:d]), lines=True, line=a + 1)
 

@@ -285,6 +285,18 @@
       (should (eq :json-false (plist-get (magy-test-answer 2) :saved)))
       (should (buffer-modified-p)))))
 
+(ert-deftest magy-what-was-typed-since-is-not-saved ()
+  (magy-test-with
+      (magy-test-scenario 'magy/session/cancel
+                          [[(:result (:cancelled t))
+                            (:request "magy/editor/save"
+                             :params (:uri "$sessionId" :version 0))]])
+    (with-current-buffer (magy-test-visit "a.txt" "one\n")
+      (goto-char (point-max))
+      (insert "two\n")
+      (should (eq :json-false (plist-get (magy-test-apply) :saved)))
+      (should (buffer-modified-p)))))
+
 (ert-deftest magy-documents-are-opened-again-after-a-restart ()
   (magy-test-with (magy-test-scenario 'magy/session/cancel [[(:exit 1)]])
     (with-current-buffer (magy-test-visit "a.txt" "one\n")

@@ -14,7 +14,8 @@
 
 (defconst magy-test-question
   '(:interactionId "ask-1" :kind "permission" :toolCallId "3.0" :title "Run pytest"
-    :rule "build: bash is ask" :agent "build" :remember [(:key "bash" :pattern "pytest *")])
+    :rule "build: bash is ask" :agent "build" :remember [(:key "bash" :pattern "pytest *")]
+    :covers ["bash `pytest *`"])
   "A question.")
 
 (defun magy-test-question-turn ()
@@ -222,11 +223,11 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
           (magy-test-see "? Run pytest")))
       (magy-test-see "because of build: bash is ask")
       (magy-test-see "(asked by build)")
-      (magy-test-see "[y] allow once  [s] for this session  [p] for this project  [n] refuse")
-      (magy-test-see "allow: bash pytest *")
+      (magy-test-see "[n] refuse  [y] allow once  [s] for this session  [p] for this project")
+      (magy-test-see "a lasting answer would allow: bash `pytest *`")
       (should (= 1 (length (magy-permission--all))))
       (should (equal " [Magy asks 1]" (substring-no-properties (magy-modeline))))
-      (should (string-match-p ": asks: Run pytest, 0 tokens\nmouse-1" (magy-modeline--help)))
+      (should (string-match-p ": asks: Run pytest, nothing used yet\nmouse-1" (magy-modeline--help)))
       (should (memq 'magy-modeline--construct global-mode-string))
       (should (equal (cdar told) "Run pytest"))
       (should (compare-window-configurations configuration

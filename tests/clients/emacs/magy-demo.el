@@ -90,7 +90,8 @@ def parse_header(line: str) -> list[str]:
    (magy-test-event 10 :sessionUpdate "_magy_interaction"
                     :open '(:interactionId "ask-1" :kind "permission" :toolCallId "3.4"
                             :title "Run pytest -q" :rule "agent build: bash * is ask"
-                            :remember [(:key "bash" :pattern "pytest *")]))
+                            :remember [(:key "bash" :pattern "pytest *")]
+                            :covers ["bash `pytest *`"]))
    (magy-test-event 11 :sessionUpdate "state_update" :state "requires_action")))
 
 (let* ((root (file-name-as-directory (file-truename (make-temp-file "header-parser-" t))))

@@ -18,6 +18,22 @@
                     40)
     (with-current-buffer name (buffer-string))))
 
+(defun magy-test-doctor-check (name)
+  "Return what the doctor finds about NAME in Emacs itself."
+  (cl-find name (magy-doctor--emacs) :test #'equal
+           :key (lambda (check) (plist-get check :name))))
+
+(ert-deftest magy-doctor-sees-the-keys-however-they-are-bound ()
+  (dolist (binding (list 'magy-command-map magy-command-map))
+    (let ((magy-command-prefix nil) (before (lookup-key global-map (kbd "C-c m"))))
+      (unwind-protect
+          (progn
+            (global-set-key (kbd "C-c m") nil)
+            (should (equal "info" (plist-get (magy-test-doctor-check "keys") :status)))
+            (global-set-key (kbd "C-c m") binding)
+            (should (equal "ok" (plist-get (magy-test-doctor-check "keys") :status))))
+        (global-set-key (kbd "C-c m") (and (not (numberp before)) before))))))
+
 (ert-deftest magy-doctor-shows-what-emacs-and-the-server-find ()
   :tags '(E050)
   (magy-test-with

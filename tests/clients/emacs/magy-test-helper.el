@@ -97,8 +97,14 @@
   (list :notify "magy/session/update"
         :params (list :sessionId "$sessionId"
                       :update (if seq
-                                  (append update (list :_meta (list :magy (list :seq seq))))
+                                  (append update (list :_meta (list :magy (magy-test-meta
+                                                                           seq update))))
                                 update))))
+
+(defun magy-test-meta (seq update)
+  "Return what the server says beside UPDATE, entry SEQ."
+  (let ((used (plist-get update :used)))
+    (append (list :seq seq) (when used (list :usage (list :totalTokens used))))))
 
 (defun magy-test-chunk (id text)
   "Return the step that streams TEXT as part of message ID."

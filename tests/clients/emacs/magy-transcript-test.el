@@ -193,7 +193,8 @@
 
 (defconst magy-test-question
   '(:interactionId "ask-1" :kind "permission" :toolCallId "1.0" :title "Run pytest"
-    :rule "build: bash is ask" :remember [(:key "bash" :pattern "pytest *")])
+    :rule "build: bash is ask" :remember [(:key "bash" :pattern "pytest *")]
+    :covers ["bash `pytest *`"])
   "A question.")
 
 (defun magy-test-asking (&rest turns)
@@ -418,12 +419,17 @@
         '(:notify "magy/session/update"
           :params (:sessionId "$sessionId"
                    :update (:sessionUpdate "state_update" :state "idle" :stopReason "error"
-                            :_meta (:magy (:seq 5 :stop "error" :message "No key.")))))))
+                            :_meta (:magy (:seq 5 :stop "error" :message "No key.")))))
+        '(:notify "magy/session/update"
+          :params (:sessionId "$sessionId"
+                   :update (:sessionUpdate "state_update" :state "idle" :stopReason "stray_call"
+                            :_meta (:magy (:seq 6 :stop "stray_call" :message "Not made.")))))))
     (magy-test-start "go")
-    (magy-test-see "— error: No key.")
+    (magy-test-see "— A tool call came as text: Not made.")
     (should (equal (magy-test-text)
                    (concat "\nPlan 1/2\n✓ look\n· act\n\n"
-                           "— Resumed: It goes on.\n\n— error: No key.\n\n")))
+                           "— Resumed: It goes on.\n\n— error: No key.\n\n"
+                           "— A tool call came as text: Not made.\n\n")))
     (with-current-buffer (magy-transcript-buffer (magy-test-project))
       (should (string-match-p "\n· 1  later\n"
                               (buffer-substring (magy-transcript-end) (point-max)))))

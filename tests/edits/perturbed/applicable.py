@@ -80,6 +80,8 @@ def outdent_uniform(site: Site, rng: random.Random) -> Case | None:
     if not margin or not all(line.startswith(margin) for line in filled):
         return None
     old, new = ([line[len(margin) :] for line in part] for part in (shown.old, shown.new))
+    if all(line.startswith(margin) for line in new if line):
+        return None  # it may have the indentation of the file
     return make("outdent_uniform", shown, rng, old=old, new=new)
 
 

@@ -37,6 +37,10 @@ class Case:
     lines: bool
     expected: str | None
     seen: str | None = None
+    line: int | None = None
+    anchors: tuple[str, ...] = ()
+    unclear: bool = False
+    """To refuse it is as right as to make the change that is expected."""
 
 
 @dataclass(frozen=True)

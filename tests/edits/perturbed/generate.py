@@ -9,12 +9,36 @@ from pathlib import Path
 from tests.edits.perturbed.applicable import APPLICABLE, Perturb
 from tests.edits.perturbed.case import Case
 from tests.edits.perturbed.concurrent import CONCURRENT
+from tests.edits.perturbed.cut import cut_first_line, cut_last_line
 from tests.edits.perturbed.history import Site, sites
+from tests.edits.perturbed.numbered import numbers_in_old, numbers_then_trimmed
+from tests.edits.perturbed.placeholders import SAYING, placeholder_of_the_file
+from tests.edits.perturbed.placing import NOWHERE, PLACED
 from tests.edits.perturbed.refusable import refusable
 
-CLASSES = (
-    *APPLICABLE, "ambiguous", "foreign_block", "stale_target_line", "similar_sibling_trap",
-)  # fmt: skip
+SEEN_THROUGH: Mapping[str, Perturb] = {
+    **APPLICABLE,
+    **{
+        perturb.__name__: perturb
+        for perturb in (
+            numbers_in_old,
+            numbers_then_trimmed,
+            placeholder_of_the_file,
+            cut_last_line,
+            cut_first_line,
+        )
+    },
+    **PLACED,
+}
+REFUSED = (
+    "ambiguous",
+    "foreign_block",
+    "stale_target_line",
+    "similar_sibling_trap",
+    *SAYING,
+    *NOWHERE,
+)
+CLASSES = (*SEEN_THROUGH, *REFUSED)
 
 
 class NoHistory(Exception):
@@ -36,7 +60,13 @@ def generate(
         names = ", ".join(map(str, repos))
         raise NoHistory(f"no changed text file in the history of {names} (is it a whole clone?)")
     together = [site for pool in pools for site in pool]
-    known: Mapping[str, Perturb] = {**APPLICABLE, **refusable(together), **CONCURRENT}
+    known: Mapping[str, Perturb] = {
+        **SEEN_THROUGH,
+        **refusable(together),
+        **SAYING,
+        **NOWHERE,
+        **CONCURRENT,
+    }
     for kind in kinds or known:
         yield from _of_class(kind, known[kind], pools, seed, a_class)
 

@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 from tests.edits.perturbed.case import Case
 from tests.edits.perturbed.concurrent import CONCURRENT
-from tests.edits.perturbed.generate import CLASSES
+from tests.edits.perturbed.generate import CLASSES, REFUSED, SEEN_THROUGH
 
-RIGHT, WRONG = 0.95, 0.01
+RIGHT, WRONG = 0.99, 0.0005
 """At least so much of what should apply is right; at most so much of all is wrong."""
+MOVED = ("outdent_uniform", "numbers_then_trimmed", "other_steps")
+"""What is indented otherwise than the file, empty lines too."""
 MUST_MERGE = ("seen_stale_context", "seen_edit_elsewhere")
 MUST_REFUSE = ("seen_same_line", "seen_block_gone")
 
@@ -40,7 +42,9 @@ def magy(case: Case) -> Answer:
     from magy_server.edits.plan import plan
     from magy_server.edits.text import plain
 
-    hunk = Hunk(plain(case.old), plain(case.new), lines=case.lines)
+    hunk = Hunk(
+        plain(case.old), plain(case.new), lines=case.lines, line=case.line, anchors=case.anchors
+    )
     resolved = plan(case.text, [hunk], case.seen)
     if resolved.failures:
         said = "\n".join(f"{found.code}: {found.message}" for found in resolved.failures)
@@ -90,11 +94,11 @@ class Report:
 
     @property
     def applicable(self) -> Score:
-        return self.total(CLASSES[:-4])
+        return self.total(SEEN_THROUGH)
 
     @property
     def refusable(self) -> Score:
-        return self.total(CLASSES[-4:])
+        return self.total(REFUSED)
 
     @property
     def all(self) -> Score:
@@ -158,9 +162,33 @@ def judge(cases: Iterable[Case], engine: Engine = magy) -> Report:
 
 
 def verdict(case: Case, answer: Answer) -> Verdict:
-    if answer.text == case.expected:
+    if answer.text == case.expected or (case.unclear and answer.text is None):
+        return "right"
+    if case.text != case.expected and case.kind in MOVED and _but_for_blanks(case, answer):
         return "right"
     return "refused" if answer.text is None else "wrong"
+
+
+def _but_for_blanks(case: Case, answer: Answer) -> bool:
+    """Whether the text is the one expected, but for blanks in empty lines within what changes: how
+    many the model meant there, its other indentation does not tell."""
+    if case.expected is None or answer.text is None:
+        return False
+    before, wanted, got = (text.split("\n") for text in (case.text, case.expected, answer.text))
+    first = _alike(before, wanted)
+    behind = _alike(before[::-1], wanted[::-1])
+    slid = max(0, first + behind - min(len(before), len(wanted)))  # new lines like those beside
+    first, last = first - slid, len(wanted) - behind + slid
+    return len(wanted) == len(got) and all(
+        a == b or (first <= n < last and not a.strip() and not b.strip())
+        for n, (a, b) in enumerate(zip(wanted, got, strict=True))
+    )
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines they begin with are the same."""
+    differing = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differing, min(len(one), len(other)))
 
 
 def git_refuses(case: Case) -> bool:

@@ -1,0 +1,27 @@
+"""What Magy says of its own work, in its log, without the keys that it knows."""
+
+from __future__ import annotations
+
+import logging
+
+from magy_server.core.secrets import Secrets
+
+
+class DiscreetFormatter(logging.Formatter):
+    """Another formatter's lines, tracebacks included."""
+
+    def __init__(self, inner: logging.Formatter, secrets: Secrets) -> None:
+        super().__init__()
+        self._inner = inner
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._secrets.clean(self._inner.format(record))
+
+
+def log_without(secrets: Secrets) -> None:
+    """From now on, wherever it is logged to."""
+    if secrets:
+        for handler in logging.getLogger().handlers:
+            inner = handler.formatter or logging.Formatter()
+            handler.setFormatter(DiscreetFormatter(inner, secrets))

@@ -1,0 +1,120 @@
+"""Permission in an editor without Magy code (G001): a message with buttons.
+
+It shows all of what would run, or both its ends and a button that shows the rest. The first button,
+which some editors take for RET, refuses; what is dismissed stays open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from urllib.parse import quote
+
+from magy_server.core.errors import MagyError
+from magy_server.core.harmless import LINE, glance
+from magy_server.core.markdown import fenced
+from magy_server.lsp import wire
+from magy_server.lsp.places import uri_of
+from magy_server.lsp.transcripts import write
+
+REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
+ALL = "Show all of it"
+COVERS = 600
+"""Characters of what an answer for the session covers."""
+LONGEST = 8_000
+"""Characters of a message that takes the place of a document."""
+
+Scope = Literal["once", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    allow: bool
+    scope: Scope = "once"
+
+
+class Window(Protocol):
+    async def choose(self, message: str, actions: Sequence[str]) -> str | None: ...
+
+    def show(self, message: str) -> None: ...
+
+
+class PlainQuestions:
+    """`reveal` has the editor show a document by its URI, if it can; `folder` is where those of
+    questions are written."""
+
+    def __init__(
+        self, window: Window, reveal: Callable[[str], Awaitable[bool]], folder: Path
+    ) -> None:
+        self._window = window
+        self._reveal = reveal
+        self._folder = folder
+
+    async def ask(self, question: wire.Interaction, who: str) -> Answer | None:
+        """`who` asks, where that is not plain. None: it was dismissed."""
+        message, cut = _message(question, who)
+        actions = [REFUSE, ONCE]
+        if question.covers:
+            actions.append(SESSION)
+        if cut:
+            actions.append(ALL)
+        while (choice := await self._window.choose(message, actions)) == ALL:
+            await self._show(question)
+        match choice:
+            case "Refuse":
+                return Answer(allow=False)
+            case "Allow once":
+                return Answer(allow=True)
+            case "Allow for this session":
+                return Answer(allow=True, scope="session")
+        return None
+
+    async def _show(self, question: wire.Interaction) -> None:
+        text = _whole(question)
+        name = quote(f"{question.session_id}/{question.tool_call_id}", safe="")[-200:].lstrip(".%")
+        try:
+            path = await asyncio.to_thread(write, self._folder, f"{name}.md", text)
+        except MagyError as error:
+            return self._window.show(f"{text[:LONGEST]}\n\n[{error.message}]")
+        if not await self._reveal(uri_of(str(path))):
+            cut = len(text) > LONGEST
+            rest = f"\n\n[Cut here; all of it: {path}]" if cut else ""
+            self._window.show(f"{text[:LONGEST]}{rest}")
+        return None
+
+
+def _message(question: wire.Interaction, who: str) -> tuple[str, bool]:
+    """And whether that is not all of it."""
+    lines = [f"{who} asks:"] if who else []
+    lines.append(question.title)
+    cut = False
+    for part in question.content:
+        text = _text(part)
+        shown = glance(text, LINE)
+        if part["type"] == "content" and shown not in question.title:
+            lines.append(shown)
+        cut = cut or part["type"] == "diff" or len(text.strip()) > LINE
+    lines.append(f"({question.rule})")
+    if question.covers:
+        covers = ", ".join(question.covers)
+        cut = cut or len(covers) > COVERS
+        lines.append(f"“{SESSION}” covers: {glance(covers, COVERS)}")
+    return "\n".join(lines), cut
+
+
+def _whole(question: wire.Interaction) -> str:
+    parts = [
+        fenced(_text(part), "diff" if part["type"] == "diff" else "") for part in question.content
+    ]
+    covers = "\n".join(f"- {one}" for one in question.covers)
+    parts += [f"“{SESSION}” covers:\n\n{covers}"] if covers else []
+    return "\n\n".join([question.title, *parts, ""])
+
+
+def _text(part: Mapping[str, Any]) -> str:
+    """The text of one part of a question's content."""
+    found = part["patch"] if part["type"] == "diff" else part["content"]
+    return str(found["text"])

@@ -1,0 +1,71 @@
+"""Whether the database is still the file that was opened.
+
+SQLite goes on writing into a file that was removed, or whose side files were: all of that is lost
+when the last process closes it, and nobody is told.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from magy_server.core.errors import StoreCorrupt, StoreUnavailable
+
+Identity = tuple[int, int]
+
+
+class DatabaseFile:
+    """`path`, and its `-wal` and `-shm` files; and `-used`, which notes that sessions were kept."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._mark = f"{path}-used"
+        self._known: dict[str, Identity] = {}
+        self._size = 0
+        self._marked = False
+
+    def begin(self, new: bool) -> None:
+        """Before it is opened. A `new` file is one that was not there. Raises OSError, and
+        StoreCorrupt for one that was emptied."""
+        if new:
+            with suppress(FileNotFoundError):
+                os.unlink(self._mark)
+        elif os.path.getsize(self.path) == 0 and os.path.exists(self._mark):
+            raise StoreCorrupt(
+                f"{self.path} is empty, but sessions were kept in it before. Put a copy of it "
+                "back; to start anew, remove the file together with its -wal and -shm files."
+            )
+
+    def written(self) -> None:
+        """Sessions are kept in it from now on. A note that cannot be made is made later."""
+        if not self._marked:
+            with suppress(OSError):
+                os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                self._marked = True
+
+    def check(self) -> None:
+        """Raises StoreUnavailable when it is not what was opened."""
+        for name in (self.path, f"{self.path}-wal", f"{self.path}-shm"):
+            try:
+                found = os.stat(name)
+            except FileNotFoundError:
+                if name in self._known:
+                    raise self._gone(name, "was removed") from None
+                continue
+            except OSError as error:
+                raise self._gone(name, f"cannot be reached ({error.strerror})") from error
+            if self._known.setdefault(name, (found.st_dev, found.st_ino)) != (
+                found.st_dev,
+                found.st_ino,
+            ):
+                raise self._gone(name, "was replaced by another file")
+            if name == self.path:
+                if found.st_size < self._size:
+                    raise self._gone(name, "was emptied or cut")
+                self._size = found.st_size
+
+    def _gone(self, name: str, what: str) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"{name} {what} while Magy was using it. Nothing more is written, as it would be lost. "
+            "Put the file back, together with its -wal and -shm files, or restart Magy."
+        )

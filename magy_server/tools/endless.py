@@ -1,0 +1,92 @@
+"""Files that git and ripgrep read by themselves and that never end: a pipe where a `.gitignore` is
+looked for is waited for, a device or a file of gigabytes fills the memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator
+
+_IN_TREE = (".gitignore", ".ignore", ".rgignore", ".gitattributes", ".gitmodules")
+_IN_GIT = (
+    "HEAD", "config", "config.worktree", "index", "packed-refs", "commondir", "gitdir", "shallow",
+    "info/exclude", "info/attributes", "info/sparse-checkout", "info/grafts", "logs/HEAD",
+    "objects/info/alternates", "MERGE_HEAD", "FETCH_HEAD", "ORIG_HEAD",
+)  # fmt: skip
+LARGEST = 32 << 20
+"""Bytes of one that people write."""
+FOLDERS = 500
+SECONDS = 0.2
+"""What is looked through of a tree; behind that, the time limits of the programs hold."""
+
+
+def endless(folder: str) -> str | None:
+    """The path of such a file around, in or below `folder`. Blocks, but not on what it finds."""
+    return next((path for path in _read(folder) if _never_ends(path)), None)
+
+
+def why(path: str) -> str:
+    """For whoever asked for what cannot be read because of `path`."""
+    return f"{path} is a pipe, a device or without end, and would be read for ever. Tell the user."
+
+
+def _read(folder: str) -> Iterator[str]:
+    for above in _and_above(folder):
+        yield from (os.path.join(above, name) for name in _IN_TREE)
+        store = os.path.join(above, ".git")
+        yield store
+        if os.path.isdir(store):
+            yield from (os.path.join(store, name) for name in _IN_GIT)
+            yield from _branch(store)
+    yield from _below(folder)
+
+
+def _and_above(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        up = os.path.dirname(folder)
+        if up == folder:
+            return
+        folder = up
+
+
+def _branch(store: str) -> Iterator[str]:
+    """The file of the branch that HEAD names."""
+    head = os.path.join(store, "HEAD")
+    if not _never_ends(head) and os.path.isfile(head):
+        with open(head, "rb") as file:
+            said = os.fsdecode(file.read(4096))
+        name = said.removeprefix("ref:").strip()
+        if said.startswith("ref:") and name and "\0" not in name:
+            yield os.path.join(store, name)
+
+
+def _below(folder: str) -> Iterator[str]:
+    until = time.monotonic() + SECONDS
+    todo = deque([folder])
+    for _ in range(FOLDERS):
+        if not todo or time.monotonic() > until:
+            return
+        try:
+            with os.scandir(todo.popleft()) as entries:
+                for entry in entries:
+                    if entry.name in _IN_TREE:
+                        yield entry.path
+                    elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+        except OSError:
+            continue
+
+
+def _never_ends(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    if stat.S_ISREG(found.st_mode):
+        return found.st_size > LARGEST and os.path.basename(path) not in ("index", "packed-refs")
+    if stat.S_ISCHR(found.st_mode):
+        return found.st_rdev != os.stat(os.devnull).st_rdev
+    return stat.S_ISFIFO(found.st_mode) or stat.S_ISBLK(found.st_mode)

@@ -1,0 +1,154 @@
+"""A question in a terminal shows all that would run, and only a key that was typed for it answers
+it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import time
+from contextlib import suppress
+
+import pytest
+
+from magy_server.cli.keyboard import Keyboard
+from tests.cli.harness import Magy, Terminal, terminal
+
+pytestmark = pytest.mark.needs("tmux", "bash")
+
+TWO = "ls -la\nrm -rf precious"
+LONG = "\n".join(["echo begin", *(f"echo {n} {'x' * 30}" for n in range(60)), "rm -rf precious"])
+
+
+def calling(*commands: str) -> str:
+    calls = "".join(f"call: bash {json.dumps({'command': one})}\n" for one in commands)
+    return f"prompt: go\n{calls}---\ntext: Over.\n"
+
+
+def unwrapped(screen: str) -> str:
+    return screen.replace("\n", "")
+
+
+@pytest.mark.req("G022")
+def test_all_that_runs_stands_above_the_keys(magy: Magy) -> None:
+    magy.script(calling(TWO))
+    with terminal(magy) as one:
+        one.run("run", "go")
+        screen = one.see("[n] no  [y] once")
+        assert "? Run ls -la ⏎ rm -rf precious\n    │ ls -la\n    │ rm -rf precious\n" in screen
+        one.press("n", "Enter")
+        one.see("✗ Run ls -la ⏎ rm -rf precious", "[0]")
+
+
+def test_of_a_long_command_both_ends_and_the_rest_by_a_key(magy: Magy) -> None:
+    magy.script(calling(LONG))
+    with terminal(magy, size="90x30") as one:
+        one.run("run", "go")
+        screen = one.see("[v] all of it")
+        title = unwrapped(screen)
+        assert "? Run echo begin ⏎ echo 0 xxx" in title and "⏎ rm -rf precious" in title
+        assert " … (+2,056 characters, " in title and " lines) … " in title
+        one.press("v")
+        screen = one.see("│ echo 59 ", "    │ rm -rf precious", "[v] all of it")
+        one.press("n", "Enter")
+        one.see("[0]")
+
+
+def test_nothing_hides_in_a_command(magy: Magy) -> None:
+    magy.script(calling("ls \x1b]0;; rm -rf precious;\x07 \u202e\u200b\x1b[2K\x1b[1A"))
+    with terminal(magy) as one:
+        one.run("run", "go")
+        screen = unwrapped(one.see("[n] no  [y] once"))
+        shown = (
+            "Run ls <U+001B>]0;; rm -rf precious;<U+0007> <U+202E><U+200B><U+001B>[2K<U+001B>[1A"
+        )
+        assert f"? {shown}" in screen
+        one.press("n", "Enter")
+        one.see("[0]")
+
+
+def test_one_question_at_a_time_and_keys_typed_ahead_answer_none(magy: Magy) -> None:
+    """Both calls of a reply are asked about; what stands above the keys is what they answer."""
+    magy.script(calling("touch first", "touch second"))
+    with terminal(magy) as one:
+        one.run("run", "go")
+        screen = one.see("? Run touch first", "[n] no")
+        assert "touch second" not in screen
+        one.press("y", "y", "y", "y")
+        screen = settled(one)
+        if "? Run touch second" not in screen:  # they came together, and counted for nothing
+            one.press("y")
+            screen = one.see("? Run touch second", "[n] no")
+        assert screen.index("? Run touch first") < screen.index("allowed")
+        assert screen.index("allowed") < screen.index("? Run touch second")
+        assert not (magy.root / "second").exists()
+        one.press("n", "Enter")
+        one.see("Over.", "[0]")
+        assert not (magy.root / "second").exists()
+
+
+def settled(one: Terminal) -> str:
+    """The screen, when a key that came after all others has been answered."""
+    end = time.monotonic() + 20
+    while "Ctrl-C  stop the whole turn" not in (screen := one.screen()):
+        assert time.monotonic() < end, screen
+        one.press("?")  # one that comes too soon counts for nothing, either
+        with suppress(pytest.fail.Exception):
+            one.see("Ctrl-C  stop the whole turn", seconds=1)
+    return screen
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("Enter",), ("Escape",), ("Space",), ("C-d",), ("C-g",), ("BSpace",), ("M-y",), ("M-s",),
+        ("F1",), ("Up",), ("-H", "1b", "4f", "70"), ("-H", "1b", "5b", "31", "3b", "32", "53"),
+        ("-H", *(f"{byte:02x}" for byte in b"\x1b[200~y\x1b[201~")),
+    ],
+)  # fmt: skip
+def test_no_other_key_allows(magy: Magy, keys: tuple[str, ...]) -> None:
+    magy.script(calling("touch made"))
+    with terminal(magy) as one:
+        one.run("run", "go")
+        one.see("? Run touch made", "[n] no")
+        one.press(*keys)
+        assert "allowed" not in settled(one)
+        one.press("n", "Enter")
+        one.see("Over.", "[0]")
+    assert not (magy.root / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys", "alone"),
+    [
+        (b"y", "y", True), (b"Y", "y", True), (b"yes please", "yes please", False),
+        (b"\x1b[200~y\x1b[201~", "", False), (b"\x1b[200~y", "", False), (b"\x1bOp", "", False),
+        (b"\x1b[A\x1b[By", "y", True), (b"\x1by", "", False), (b"\x1b", "", False),
+    ],
+)  # fmt: skip
+async def test_what_counts_as_one_key(typed: bytes, keys: str, alone: bool) -> None:
+    """What is pasted is many; a sequence is none of the letters in it."""
+    person, terminal = pty.openpty()
+    woken = asyncio.Event()
+    with Keyboard(terminal, owned=True) as keyboard:
+        keyboard.wake = woken.set
+        keyboard.listen("key")
+        os.write(person, typed)
+        await asyncio.wait_for(woken.wait(), 10)
+        assert "".join(iter(keyboard.key, "")) == keys
+        assert keyboard.alone is alone
+    os.close(person)
+
+
+async def test_what_was_typed_before_anybody_listened_is_forgotten() -> None:
+    person, terminal = pty.openpty()
+    woken = asyncio.Event()
+    with Keyboard(terminal, owned=True) as keyboard:
+        keyboard.wake = woken.set
+        os.write(person, b"y\ny")
+        keyboard.listen("key")
+        os.write(person, b"n")
+        await asyncio.wait_for(woken.wait(), 10)
+        assert "".join(iter(keyboard.key, "")) == "n"
+    os.close(person)
