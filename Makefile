@@ -55,8 +55,8 @@ docs: setup ## renew the generated pages
 screenshots: setup ## take the pictures of the Emacs guide again
 	$(python) scripts/screenshots.py
 
-requirements: setup ## which requirement ids have passing tests
-	$(python) scripts/requirements.py
+requirements: setup ## what the tests show of docs/requirements.md, and what no test shows
+	$(python) -m scripts.requirements
 
 clean: ## remove what was built, caches and .venv
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
