@@ -97,7 +97,7 @@ def _refused(
     what, mend = _parted(error)
     if fault == "auth" and one.api_key_env and keyed:
         what = f"{one.name} does not accept the key in {one.api_key_env}: {what}"
-        mend = f"Put a key of {one.name} that is right and not expired into {one.api_key_env}."
+        mend = f"Set {one.api_key_env} to a valid {one.name} key."
         return Finding("models", "problem", what, mend)
     if idle and not used:
         return None  # something else lives at the port where a model server might
@@ -111,15 +111,15 @@ def _refused(
 
 def _listed(one: ProviderSettings, names: list[str], model: str) -> Finding:
     own_name = model.partition("/")[2]
+    count = f"{len(names)} model{'s' * (len(names) != 1)}"
     if own_name and names and own_name not in names:
-        what = f"{one.name} answers, but does not list {own_name} among its {len(names)} models."
+        what = f"{one.name} answers and lists {count}, but does not list {own_name}."
         some = ", ".join(sorted(names)[:5])
         mend = f"Set `model.default` to one that it has, such as {some}, if requests fail."
         return Finding("models", "warning", what, mend)
     if not names:
         mend = "Load a model there, for example with `ollama pull`."
         return Finding("models", "warning", f"{one.name} answers, but has no model.", mend)
-    count = f"{len(names)} model{'s' * (len(names) != 1)}"
     return Finding("models", "ok", f"{one.name} answers, with {count}.")
 
 

@@ -342,7 +342,7 @@ async def test_a_wrong_key_is_named_and_never_shown(machine: Machine) -> None:
         seen = await machine.doctor(ANTHROPIC_API_KEY="sk-very-secret")
     (said,) = seen.of("models", "problem")
     assert "does not accept the key in ANTHROPIC_API_KEY" in said
-    assert "that is right and not expired" in said
+    assert "Set ANTHROPIC_API_KEY to a valid anthropic key" in said
     assert "Keys are set in ANTHROPIC_API_KEY. -> " in seen.of("models", "ok")
     assert "very-secret" not in seen.output
     assert seen.code == 1
