@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from magy_server.core.surroundings import block, definition, window
+from magy_server.core.surroundings import ABOVE, FAR, LONG, block, definition, window
 
 PYTHON = """\
 import os
@@ -199,21 +199,29 @@ GENERATED = 400_000
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_generated_line_costs_what_its_length_says(piece: str) -> None:
+    """Only its beginning is looked at, so that what follows changes nothing."""
     for end in ("", "x", "!", "{"):
         line = piece * (GENERATED // len(piece)) + end
         for text in (line, f"const a{line}", f"public{line}", f"}}{line}", f"f{line}"):
-            definition(["def f():", f"  {text}"], 1)
-            block([text, text], 0)
+            short = text[: LONG - 2]
+            inside = definition(["def f():", f"  {text}"], 1)
+            assert inside == definition(["def f():", f"  {short}"], 1)
+            assert block([text, text], 0) == block([short, short], 0)
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_generated_lines_that_stand_in_each_other(piece: str) -> None:
-    """Each of them may be the head of all below it."""
+    """Each of them may be the head of all below it. What is found is near, and has the line in
+    it."""
     deep = [" " * n + piece * (8_000 // len(piece)) + "x" for n in range(2_500)]
-    definition(deep, len(deep) - 1)
     closed = [line for n in range(1_900, 0, -1) for line in (" " * n + "def f():", " " * n + "}")]
-    definition([*closed, *deep], len(closed))
-    definition([*deep, *closed], len(deep) + len(closed) - 1)
+    for lines, at in (
+        (deep, len(deep) - 1),
+        ([*closed, *deep], len(closed)),
+        ([*deep, *closed], len(deep) + len(closed) - 1),
+    ):
+        first, end = definition(lines, at) or (at, at + 1)
+        assert at - FAR - 2 * ABOVE <= first <= at < end <= at + FAR + ABOVE
 
 
 def test_far_from_the_beginning_of_a_file() -> None:

@@ -162,8 +162,10 @@ async def test_a_cancelled_prompt_request_leaves_no_prompt_that_nobody_runs(
         one.client.cancel(id)
         await asyncio.gather(answer, return_exceptions=True)
         attached = await one.request("session/subscribe", **{"from": {"tail": 20}})
-        if attached["summary"]["waiting"] or attached["headSeq"] > 1:
-            await one.end()
+        taken = attached["summary"]["waiting"] or attached["headSeq"] > 1
+        if taken:
+            assert (await one.end())["stopReason"] == "end_turn"
+        assert one.said() == ("hi" if taken else "")
 
 
 async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path) -> None:

@@ -4,19 +4,19 @@ parent once all the same, and what waits for them ends."""
 from __future__ import annotations
 
 import asyncio
-import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from magy_server.core.events import Ended, Finished
+from magy_server.core.events import Ended, Entry, Finished
 from magy_server.store.sqlite import SqliteStore
 
 from .home import Home, delivered, home, mailed
 
-APPENDS = 30
-"""Of an undisturbed run, at most; `test_an_undisturbed_run` holds it to that."""
+Point = tuple[str, str, int]
 SCRIPT = """
 prompt: delegate
 call: wait_agent {"job_ids": ["s/2.0", "s/2.1"], "until": "any"}
@@ -30,24 +30,49 @@ prompt: message
 text: I see.
 """
 CHILDREN = ("s/2.0", "s/2.1")
+OF_A_CHILD = ("opened", "briefed", "replied", "ended")
+OF_THE_PARENT = (
+    ("opened", 1), ("prompted", 1), ("briefed", 1), ("replied", 1), ("judged", 1), ("started", 1),
+    ("finished", 1), ("replied", 2), ("ended", 1),
+)  # fmt: skip
+POINTS: list[Point] = [
+    *((f"session/{id}", kind, 1) for id in CHILDREN for kind in OF_A_CHILD),
+    *(("session/s", kind, number) for kind, number in OF_THE_PARENT),
+]
+"""What a process stops after: the n-th event of a kind in a stream. Every run has all of these."""
+SECOND_TURN: set[Point] = {
+    ("session/s", "admitted", 2),
+    ("session/s", "replied", 3),
+    ("session/s", "ended", 2),
+}
+"""What follows if the other child reports only after the turn that waited for one."""
 
 
 class Stopping:
-    """The n-th append is done, and neither it nor any after it returns: a process that is killed
-    then is no different to the log."""
+    """The append with the event at `point` is done, and neither it nor any other returns: a process
+    that is killed then is no different to the log."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, point: Point | None) -> None:
         self.stopped = asyncio.Event()
         self.armed = True
-        self.count = 0
-        numbers, append = itertools.count(1), SqliteStore.append
+        self.appends: list[list[Point]] = []
+        kinds: Counter[tuple[str, str]] = Counter()
+        append = SqliteStore.append
+
+        def points(entries: Sequence[Entry]) -> Iterator[Point]:
+            for entry in entries:
+                kinds[key := (entry.stream, entry.event.type)] += 1
+                yield *key, kinds[key]
 
         async def stopping(store: SqliteStore, *args: Any, **kwargs: Any) -> Any:
-            self.count = next(numbers) if self.armed else 0
-            done = await append(store, *args, **kwargs) if self.count <= number else None
-            if self.count < number:
-                return done
-            self.stopped.set()
+            if not (self.armed and self.stopped.is_set()):
+                done = await append(store, *args, **kwargs)
+                if not self.armed:
+                    return done
+                self.appends.append(list(points(done)))
+                if point not in self.appends[-1] and not self.stopped.is_set():
+                    return done
+                self.stopped.set()
             return await asyncio.get_running_loop().create_future()
 
         monkeypatch.setattr(SqliteStore, "append", stopping)
@@ -82,20 +107,22 @@ async def each_once(here: Home) -> None:
 
 
 async def test_an_undisturbed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopping = Stopping(monkeypatch, 1_000)
+    stopping = Stopping(monkeypatch, None)
     async with home(tmp_path, SCRIPT) as here:
         await begin(here)
         await settle(here)
         await each_once(here)
-    assert stopping.count <= APPENDS
+    seen = {point for points in stopping.appends for point in points}
+    assert set(POINTS) <= seen
+    assert all(set(points) & (set(POINTS) | SECOND_TURN) for points in stopping.appends)
 
 
 @pytest.mark.req("A170", "G027")
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: "-".join(map(str, point)))
 async def test_stopped_and_begun_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    stopping = Stopping(monkeypatch, number)
+    stopping = Stopping(monkeypatch, point)
     async with home(tmp_path, SCRIPT) as here:
 
         async def all() -> None:
@@ -105,6 +132,7 @@ async def test_stopped_and_begun_anew(
         whole = asyncio.create_task(all())
         stop = asyncio.create_task(stopping.stopped.wait())
         await asyncio.wait({whole, stop}, return_when=asyncio.FIRST_COMPLETED)
+        assert stopping.stopped.is_set() and not whole.done()
         for task in (whole, stop):
             task.cancel()
         await asyncio.gather(whole, stop, return_exceptions=True)
