@@ -15,6 +15,7 @@ from typing import Any
 
 from magy_server import config, discretion, privacy, spawning
 from magy_server.bus.local import LocalBus
+from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
@@ -212,11 +213,16 @@ def _expand(editor: Editor | None) -> Expand:
     """What a prompt mentions."""
 
     async def expand(
-        root: str, content: Sequence[Content], rules: Sequence[Ruleset]
+        root: str,
+        content: Sequence[Content],
+        rules: Sequence[Ruleset],
+        actions: Mapping[str, ActionSpec],
     ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
         asked = any(isinstance(part, Text) and part.text.lstrip()[:1] == "@" for part in content)
         skills = await asyncio.to_thread(read_skills, resource("skills")) if asked else {}
-        return await mentioned(root, content, skills=skills, editor=editor, rules=rules)
+        return await mentioned(
+            root, content, skills=skills, actions=actions, editor=editor, rules=rules
+        )
 
     return expand
 

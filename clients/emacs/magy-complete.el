@@ -6,8 +6,9 @@
 
 ;;; Commentary:
 
-;; What follows an @ is completed: files, symbols, skills, commands.  The
-;; server knows them, and is asked without waiting: the function in
+;; What follows an @ is completed: files, symbols, skills, agents, commands;
+;; and at the beginning of a prompt what follows a /: actions.  The server
+;; knows them, and is asked without waiting: the function in
 ;; `completion-at-point-functions' returns what has arrived, and when
 ;; that is nothing yet, completion is tried again as soon as it has.
 
@@ -35,6 +36,13 @@
 (defvar-local magy-complete--asked nil
   "The question that is open, a `magy-complete' without items.")
 
+;; After @spawn comes the name of an agent.
+(defconst magy-complete--typed
+  (concat "\\`[[:space:]]*\\(?:/[a-z0-9_-]*\\|@spawn[ \t]+[^[:space:]]*\\)\\'"
+          "\\|\\(?:\\`\\|[^[:alnum:]_.@/\\+-]\\)"
+          "@\\(?:\"[^\"\n]*\\|[^[:space:]\"]*\\)\\'")
+  "What a prompt ends in where it is completed.")
+
 (defun magy-complete-setup (project &optional start)
   "Complete prompts to PROJECT in this buffer, which begin where START says.
 START is a function; without it they begin after the minibuffer's prompt."
@@ -43,12 +51,10 @@ START is a function; without it they begin after the minibuffer's prompt."
   (add-hook 'completion-at-point-functions #'magy-complete-at-point nil t))
 
 (defun magy-complete--before ()
-  "Return the text of the prompt before point if it ends in a mention, else nil."
+  "Return the text of the prompt before point if it is completed there, else nil."
   (let ((before (buffer-substring-no-properties (min (point) (funcall magy-complete--start))
                                                 (point))))
-    (and (string-match-p (concat "\\(?:\\`\\|[^[:alnum:]_.@/\\+-]\\)"
-                                 "@\\(?:\"[^\"\n]*\\|[^[:space:]\"]*\\)\\'")
-                         before)
+    (and (string-match-p magy-complete--typed before)
          before)))
 
 (defun magy-complete-at-point ()
@@ -215,6 +221,7 @@ mention, and the answer left nothing out."
   (lambda (text)
     (pcase (plist-get (magy-complete--item known text) :kind)
       ("file" 'file) ("directory" 'folder) ("symbol" 'function) ("skill" 'module)
+      ("action" 'event) ("agent" 'class)
       (_ 'keyword))))
 
 (provide 'magy-complete)

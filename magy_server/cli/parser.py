@@ -126,7 +126,10 @@ def _run(commands: Commands) -> None:
         ),
         epilog="exit codes:\n" + "\n".join(f"  {code:<4} {what}" for code, what in EXIT_CODES),
     )
-    run.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from standard input")
+    run.add_argument(
+        "prompt", nargs="?", metavar="PROMPT",
+        help="the task; - reads it from standard input; left out, it is asked for on the terminal",
+    )  # fmt: skip
     which = run.add_mutually_exclusive_group()
     which.add_argument("-r", "--resume", metavar="ID", help="go on with this session")
     which.add_argument(

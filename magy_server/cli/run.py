@@ -19,18 +19,22 @@ from magy_server.cli.printers import Lines, Printer, Records, Silence, record
 from magy_server.cli.prompt import prompt_of
 from magy_server.cli.prose import filled
 from magy_server.cli.terminal import Output, Screen, standard_output
+from magy_server.cli.typed_prompt import typed
 from magy_server.cli.view import View
 from magy_server.cli.watch import Watch
+from magy_server.core.children import Spawn
 from magy_server.core.errors import InvalidRequest, MagyError
-from magy_server.core.events import Content
+from magy_server.core.events import Content, Text
 from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
 from magy_server.engine.engine import Engine, stream_of
+from magy_server.engine.glance import task_id
 from magy_server.engine.review_file import Summary
 from magy_server.engine.session import Session
 from magy_server.engine.trust import Trust
 from magy_server.tools.groups import end_group, mark
+from magy_server.tools.openings import spawned
 
 CLOSING = 5.0
 """Seconds that a turn has to end when its output cannot be written any more."""
@@ -138,7 +142,7 @@ def complain(sentence: str) -> None:
 def run(options: argparse.Namespace, app: Composition) -> int:
     """The exit code. Raises MagyError, and KeyboardInterrupt while standard input is read."""
     shown = Shown.on(options)
-    content = prompt_of(options.prompt)
+    content = prompt_of(typed(options, app) if options.prompt is None else options.prompt)
     return asyncio.run(_interruptible(options, app, shown, content))
 
 
@@ -168,9 +172,26 @@ async def _run(
         _say_ignored(trust, root)
         session_id = await _session(options, engine, trust, info, root, cwd)
         named.append(session_id)
-        turn = Turn(engine, interrupts, shown, session_id)
-        async with Bypass(engine, session_id, options.bypass):
-            return await turn.prompt(content)
+        task = spawned(content[0].text) if isinstance(content[0], Text) else None
+        child = await _spawn(engine, session_id, *task, content[1:]) if task else None
+        turn = Turn(engine, interrupts, shown, child or session_id)
+        async with Bypass(engine, child or session_id, options.bypass):
+            return await (turn.watch(0, task_id(child)) if child else turn.prompt(content))
+
+
+async def _spawn(
+    engine: Engine, parent: str, agent: str, task: str, attached: Sequence[Content]
+) -> str:
+    """A child of the session; its id. Raises MagyError."""
+    if engine.world.children is None:
+        raise MagyError("Magy was put together without child agents.", reason="not_started")
+    asked = Spawn(
+        key=f"t-{secrets.token_hex(6)}",
+        agent=agent,
+        prompt=(Text(text=task), *attached),
+        by="magy run",
+    )
+    return (await engine.world.children.spawn(parent, asked))[0].session
 
 
 def left(interrupts: Interrupts, named: list[str]) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from magy_server.core.actions import ActionSpec
 from magy_server.core.children import SpawnLimits
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
@@ -47,11 +48,11 @@ _PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
 """Adds sections (name, text) to the prompt of a session."""
 Expand = Callable[
-    [str, Sequence[Content], Sequence[Ruleset]],
+    [str, Sequence[Content], Sequence[Ruleset], Mapping[str, ActionSpec]],
     Awaitable[tuple[tuple[Content, ...], Mapping[Hash, bytes]]],
 ]
-"""(workspace root, what a person sent, the rules) -> the same with what they mention in it, and the
-blobs of that."""
+"""(workspace root, what a person sent, the rules, the actions) -> the same with what they mention
+in it, and the blobs of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +153,17 @@ class World:
     async def mentioned(
         self, state: State, content: Sequence[Content]
     ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
-        """A prompt with what it mentions (`@path`, `@init`), as that is now."""
+        """A prompt with what it mentions (`@path`, `@init`, `/explain`), as it is now."""
         opened = state.opened
         if self.expand is None or opened is None:
             return content, {}
         try:
             found = await self._rules(state, await self.above(state))
             rules = [source for sources in found for source in sources]
+            actions = self.agents(opened.root).actions
         except MagyError:
             return content, {}  # the turn will say what is wrong with them
-        return await self.expand(opened.root or opened.cwd, content, rules)
+        return await self.expand(opened.root or opened.cwd, content, rules, actions)
 
     async def texts(self, hashes: set[Hash]) -> Mapping[Hash, str]:
         """Blobs as text, from memory where they were read before."""

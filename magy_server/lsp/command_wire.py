@@ -44,7 +44,9 @@ class ActionRun(Prompting):
 
 
 class PromptRun(Prompting):
-    text: Prose = Field(min_length=1)
+    text: Prose = Field(
+        min_length=1, description="`@spawn AGENT TASK` starts a child, and names that"
+    )
     uri: Uri | None = Field(default=None, description="With it, lines of this file are given")
     range: Range | None = None
 

@@ -1,16 +1,18 @@
-"""`magy/prompt/complete`: what may follow an `@` in a prompt."""
+"""`magy/prompt/complete`: what may follow an `@` in a prompt, or a `/` at its beginning."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.ports import Editor
+from magy_server.core.specs import Agents
 from magy_server.engine.engine import Engine
 from magy_server.lsp import editor_wire as wire
 from magy_server.lsp.door import place
@@ -19,6 +21,7 @@ from magy_server.lsp.reach import Reach
 from magy_server.resources import resource
 from magy_server.tools.file_index import FileIndex, Names, best, exists
 from magy_server.tools.mentions import described_skills
+from magy_server.tools.openings import AT, SPAWN, Opening, after_at, alone, mention
 from magy_server.tools.paths import below
 from magy_server.tools.scope import Stopped, in_thread
 from magy_server.tools.symbol_mentions import SYMBOL
@@ -26,11 +29,6 @@ from magy_server.tools.symbol_mentions import SYMBOL
 MOST = 50
 PATIENCE = 1.0
 """Seconds for the names of the files, the first time, and for the editor's symbols."""
-COMMANDS = {
-    "clear": "Begin a new conversation",
-    "compact": "Sum up the older part of the conversation for the model",
-}
-_AT = re.compile(r'(?<![\w.@/\\+-])@(?:"(?P<quoted>[^"\n]*)|(?P<bare>[^\s"]*))\Z')
 _LONGEST = 1_000
 """Characters before the cursor that matter."""
 
@@ -46,7 +44,14 @@ class PromptVerbs:
         self._running: asyncio.Task[wire.CompleteResult] | None = None
 
     async def complete(self, params: wire.CompleteParams) -> wire.CompleteResult:
-        found = _AT.search(params.before[-_LONGEST:])
+        begun = params.before.strip()
+        if len(begun) <= _LONGEST and begun.startswith(("/", SPAWN)):
+            opened = alone(params.before, await self._agents(params))
+            if opened is not None:
+                items = [_item(one) for one in opened[1][:MOST]]
+                more = len(opened[1]) > MOST
+                return wire.CompleteResult(prefix=opened[0], items=items, incomplete=more)
+        found = AT.search(params.before[-_LONGEST:])
         if found is None:
             return wire.CompleteResult(prefix="", items=[])
         if self._running is not None:
@@ -65,7 +70,7 @@ class PromptVerbs:
     ) -> wire.CompleteResult:
         query = found["bare"] if found["quoted"] is None else found["quoted"]
         begins = params.before.strip() == found[0]
-        first = await asyncio.to_thread(_beginnings) if begins else []
+        first = await self._openings(params) if begins else []
         items: list[Completion] = []
         if found["quoted"] is None:
             items = [item for item in first if item.label[1:].startswith(query)]
@@ -73,13 +78,21 @@ class PromptVerbs:
         whole = True
         if root is not None and (found["quoted"] is not None or not query.startswith(SYMBOL)):
             names = await self._index.names(root, PATIENCE)
-            taken = {item.text for item in first}
+            taken = {item.text.rstrip() for item in first}
             items += [_file(name, taken) for name in await self._files(root, names, query)]
             whole = names.whole
         if root is not None and found["quoted"] is None:
             items += await self._symbols(query)
         more = len(items) > MOST or not whole
         return wire.CompleteResult(prefix=found[0], items=items[:MOST], incomplete=more)
+
+    async def _openings(self, params: wire.CompleteParams) -> list[Completion]:
+        """What a whole prompt may begin with, after an `@`."""
+        skills = await asyncio.to_thread(_skills, resource("skills"))
+        return [_item(one) for one in after_at(await self._agents(params), skills)]
+
+    async def _agents(self, params: wire.CompleteParams) -> Agents:
+        return await asyncio.to_thread(self._engine.world.agents, await self._root(params))
 
     async def _root(self, params: wire.CompleteParams) -> str | None:
         """Where mentions of this prompt are looked up."""
@@ -138,30 +151,17 @@ class PromptVerbs:
         return [items[name] for name in names[:MOST]]
 
 
+def _item(one: Opening) -> Completion:
+    return Completion(label=one.label, text=one.text, kind=one.kind, detail=one.detail)
+
+
 def _file(name: str, taken: Collection[str]) -> Completion:
-    """What it takes to mention it; of a directory one may go on into it. `taken` means something
-    else where it would stand; and what ends in a full stop is not to end a sentence."""
-    folder = name.endswith("/")
-    text = f"@{name}"
-    if re.search(r"\s|[^\w/]\Z", name) or name.startswith(SYMBOL) or text in taken:
-        text = f'@"{name}' if folder else f'@"{name}"'
-    return Completion(label=name, text=text, kind="directory" if folder else "file")
-
-
-def _beginnings() -> list[Completion]:
-    """What a whole prompt may begin with."""
-    commands = [
-        Completion(label=f"@{name}", text=f"@{name}", kind="command", detail=about)
-        for name, about in COMMANDS.items()
-    ]
-    skills = [
-        Completion(label=f"@{name}", text=f"@{name}", kind="skill", detail=about)
-        for name, about in _skills(resource("skills"))
-    ]
-    return [*skills, *commands]
+    """Of a directory one may go on into it."""
+    kind: Literal["directory", "file"] = "directory" if name.endswith("/") else "file"
+    return Completion(label=name, text=mention(name, taken), kind=kind)
 
 
 @cache
-def _skills(folder: Path) -> Sequence[tuple[str, str]]:
+def _skills(folder: Path) -> Mapping[str, str]:
     """Those that are shipped do not change."""
-    return tuple(described_skills(folder).items())
+    return described_skills(folder)

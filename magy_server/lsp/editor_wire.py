@@ -194,7 +194,9 @@ class CompleteParams(Wire):
 class Completion(Wire):
     label: str
     text: str = Field(description="Takes the place of `prefix`")
-    kind: Literal["file", "directory", "symbol", "skill", "command"]
+    kind: Literal["file", "directory", "symbol", "skill", "action", "agent", "command"] = Field(
+        description="`command`: the client itself does it"
+    )
     detail: str = ""
 
 

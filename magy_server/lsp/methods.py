@@ -136,7 +136,8 @@ CLIENT_TO_SERVER = (
     Method("magy/context/get", editor.ContextParams, editor.ContextResult,
            "What is around the cursor, as blocks for a prompt: shown to the person, then sent."),
     Method("magy/prompt/complete", editor.CompleteParams, editor.CompleteResult,
-           "What may follow an `@`: files, symbols, and at the beginning skills and commands."),
+           "What may follow an `@`: files, symbols, and at the beginning skills, agents and "
+           "commands; and what may follow a `/` at the beginning: actions."),
     Method("magy/doctor/run", editor.DoctorParams, editor.DoctorResult,
            "What is wrong here, and how to mend it. Takes half a minute at most."),
     Method("magy/rewrite/start", rewrite.RewriteStartParams, rewrite.RewriteStartResult,

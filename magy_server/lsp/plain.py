@@ -83,11 +83,13 @@ class Plain:
             known, lambda uri: self._asking.where(uri).root, pointing.symbol,
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
         )  # fmt: skip
-        self._commands = PlainCommands(self._asking, known, pointing, answers, rewrite)
         self._children = PlainChildren(
             children, self._asking, pointing,
             lambda text: self._show(f"Magy: {text}", MessageType.Info),
         )  # fmt: skip
+        self._commands = PlainCommands(
+            self._asking, known, pointing, answers, rewrite, self._children.spawn
+        )
         for root in (*home.roots, None):
             spawn(known.learn(root))
         spawn(self._transcripts.tidy())

@@ -31,12 +31,12 @@ class PlainChildren:
 
     def commands(self) -> Mapping[str, Command]:
         return {
-            names.SPAWN: command(names.SPAWN, wire.SpawnRun, self._spawn),
+            names.SPAWN: command(names.SPAWN, wire.SpawnRun, self.spawn),
             names.CHILDREN: command(names.CHILDREN, wire.ChildrenRun, self._list),
             names.CLOSE: command(names.CLOSE, wire.CloseRun, self._close),
         }
 
-    async def _spawn(self, asked: wire.SpawnRun) -> wire.Spawned:
+    async def spawn(self, asked: wire.SpawnRun) -> wire.Spawned:
         if not asked.text.strip():
             raise InvalidRequest(f"{names.SPAWN}: `text` is empty: say what it is to do.")
         if asked.range and not asked.uri:

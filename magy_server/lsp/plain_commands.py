@@ -4,12 +4,13 @@ comes of them shows as progress, as questions, as edits, and at the end as a tex
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Text
+from magy_server.engine.glance import task_id
 from magy_server.lsp import command_wire as wire
 from magy_server.lsp import names
 from magy_server.lsp.actions import Known
@@ -18,13 +19,17 @@ from magy_server.lsp.asking import Asking
 from magy_server.lsp.plain_command import Command, command
 from magy_server.lsp.pointing import Pointed, Pointing, empty
 from magy_server.lsp.shapes import Wire
+from magy_server.tools.openings import spawned
 
 _MENTION = re.compile(r"(?<![\w.@/\\+-])@")
 """What begins a mention where it stands."""
 
 
+Spawn = Callable[[wire.SpawnRun], Awaitable[wire.Spawned]]
+
+
 class PlainCommands:
-    """`rewrite`: the command `magy.rewrite`."""
+    """`rewrite`: the command `magy.rewrite`; `spawn` starts a child."""
 
     def __init__(
         self,
@@ -33,12 +38,14 @@ class PlainCommands:
         pointing: Pointing,
         answers: Answers,
         rewrite: Command,
+        spawn: Spawn,
     ) -> None:
         self._asking = asking
         self._known = known
         self._pointing = pointing
         self._answers = answers
         self._rewrite_command = rewrite
+        self._spawn = spawn
 
     def commands(self) -> Mapping[str, Command]:
         return {
@@ -69,18 +76,30 @@ class PlainCommands:
         place = asked.range.model_dump(mode="json", by_alias=True)
         argument = {"uri": asked.uri, "range": place, "instruction": instruction}
         if asked.message_id:
-            about = f"{asked.action}\n{asked.message_id}"
-            argument["requestKey"] = f"action-{sha256(about.encode()).hexdigest()[:32]}"
+            argument["requestKey"] = _key("action", f"{asked.action}\n{asked.message_id}")
         return wire.Prompted.model_validate(await self._rewrite_command([argument]))
 
     async def _prompt(self, asked: wire.PromptRun) -> Wire:
         if not asked.text.strip():
             raise InvalidRequest(f"{names.PROMPT}: `text` is empty: say something.")
+        if given := spawned(asked.text):
+            return await self._task(asked, *given)
         where = self._asking.where(asked.uri)
         content: list[Content] = [Text(text=asked.text)]
         if asked.uri and asked.range:
             content.extend((await self._pointing.at(asked.uri, asked.range)).content)
         return await self._asking.prompt(asked, where, content)
+
+    async def _task(self, asked: wire.PromptRun, agent: str, task: str) -> wire.Prompted:
+        """`@spawn AGENT TASK`."""
+        key = _key("prompt", asked.message_id) if asked.message_id else None
+        child = await self._spawn(
+            wire.SpawnRun(
+                text=task, agent=agent, session_id=asked.session_id, request_key=key,
+                uri=asked.uri, range=asked.range,
+            )
+        )  # fmt: skip
+        return wire.Prompted(session_id=child.session_id, message_id=task_id(child.session_id))
 
     async def _cancel(self, asked: wire.CancelRun) -> Wire:
         session_id = await self._asking.cancel(asked.session_id)
@@ -95,6 +114,11 @@ class PlainCommands:
         if session_id is None:
             raise NotFound("There is no transcript yet: nothing was asked from this editor.")
         return await self._answers.show(session_id)
+
+
+def _key(kind: str, about: str) -> str:
+    """For a request that a prompt's id makes harmless when it comes again."""
+    return f"{kind}-{sha256(about.encode()).hexdigest()[:32]}"
 
 
 def _unmentioned(name: str) -> str:

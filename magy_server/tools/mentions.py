@@ -1,5 +1,5 @@
-"""What a prompt mentions: `@path`, `@skill` and `@sym:NAME` in the words of a person -> content for
-the model.
+"""What a prompt mentions: `@path`, `@skill`, `@sym:NAME` and `/action` in the words of a person ->
+content for the model.
 
 The words stay as they are; what they mention is added behind them. Only what exists below the
 workspace root is a mention: `@pytest.fixture`, `@alice` and `me@example.org` are none.
@@ -17,12 +17,14 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from magy_server.core import permit
+from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor
 from magy_server.edits.text import plain
 from magy_server.tools import disk, pictures
+from magy_server.tools.openings import actions_of_prompts
 from magy_server.tools.pages import Page
 from magy_server.tools.paths import Place, resolve, resource
 from magy_server.tools.symbol_mentions import SYMBOL, definitions
@@ -46,6 +48,9 @@ _MENTION = re.compile(
 _LINES = r"(?::|#L)([1-9]\d{0,8})(?:-L?([1-9]\d{0,8}))?"
 _RANGE, _ENDING = re.compile(_LINES), re.compile(_LINES + r"\Z")
 _SKILL = re.compile(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
+_ACTION = re.compile(r"\s*/([a-z][a-z0-9_-]*)(?!\S)")
+_MEANT = {"symbol": "the symbol that I name", "place": "the place that I name or show"}
+"""For the holes of an action: in a prompt nothing says what stands at the cursor."""
 _CLOSING = ".,;:!?)]}>'\"`’”»…"
 """What follows a name in a sentence; tried without it."""
 
@@ -62,21 +67,24 @@ async def expand(
     content: Sequence[Content],
     *,
     skills: Mapping[str, str] | None = None,
+    actions: Mapping[str, ActionSpec] | None = None,
     editor: Editor | None = None,
     rules: Sequence[Ruleset] = (),
 ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
     """`content` with what its texts mention, and the bytes of the pictures among that.
 
     A file or directory is linked, a picture shown, and of `@path:10-20` the lines are given: from
-    the open buffer if `editor` has one. `@sym:name` gives the definition that `editor` knows, and
-    `@name` at the very beginning the text of the skill of that name. A picture that models would
+    the open buffer if `editor` has one. `@sym:name` gives the definition that `editor` knows; at
+    the very beginning `@name` gives the text of the skill and `/name` that of the action of that
+    name. A picture that models would
     not take is only linked, and so is a file that `rules` do not allow to be read unasked: what a
     person pastes may mention anything. Without any source of rules all may be read. `root` is
     canonical.
     """
-    if not any(isinstance(part, Text) and "@" in part.text for part in content):
+    if not any(isinstance(part, Text) and re.search("[@/]", part.text) for part in content):
         return tuple(content), {}
-    parts = await asyncio.to_thread(_found, root, content, skills or {})
+    named = _named(content, skills or {}, actions or {})
+    parts = await asyncio.to_thread(_found, root, content, named)
     for part, found in zip(content, parts, strict=True):
         if isinstance(part, Text) and SYMBOL in part.text:
             may_read = partial(_may_read, rules)
@@ -91,19 +99,30 @@ Parts = Sequence[list[Mention | Content]]
 """For each part of a prompt what it mentions."""
 
 
-def _found(root: str, content: Sequence[Content], skills: Mapping[str, str]) -> Parts:
+def _named(
+    content: Sequence[Content], skills: Mapping[str, str], actions: Mapping[str, ActionSpec]
+) -> tuple[Embedded, int] | None:
+    """The skill or action that the first text begins with, and where its name ends."""
+    first = next((part.text for part in content if isinstance(part, Text)), "")
+    if (found := _SKILL.match(first)) and found[1] in skills:
+        return Embedded(uri=f"magy:skill/{found[1]}", text=skills[found[1]]), found.end()
+    offered = actions_of_prompts(actions)
+    if (found := _ACTION.match(first)) and found[1] in offered:
+        text = filled(offered[found[1]].prompt, _MEANT)
+        return Embedded(uri=f"magy:action/{found[1]}", text=text), found.end()
+    return None
+
+
+def _found(root: str, content: Sequence[Content], named: tuple[Embedded, int] | None) -> Parts:
     finder = _Finder(root)
     first = next((part for part in content if isinstance(part, Text)), None)
     parts: list[list[Mention | Content]] = []
     for part in content:
         found: list[Mention | Content] = []
         if isinstance(part, Text):
-            skill = _SKILL.match(part.text) if part is first else None
-            if skill and skill[1] in skills:
-                found.append(Embedded(uri=f"magy:skill/{skill[1]}", text=skills[skill[1]]))
-                found.extend(finder.mentions(part.text, skill.end()))
-            else:
-                found.extend(finder.mentions(part.text))
+            given, end = named if named and part is first else (None, 0)
+            found += [given] if given else []
+            found.extend(finder.mentions(part.text, end))
         parts.append(found)
     return parts
 

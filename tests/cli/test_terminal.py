@@ -317,6 +317,34 @@ def test_magy_alone_says_what_to_type(magy: Magy) -> None:
         one.see("magy run", "magy lsp", "[0]")
 
 
+@pytest.mark.req("G032")
+def test_a_prompt_is_typed_and_completed(magy: Magy) -> None:
+    magy.script("prompt: Explain\ntext: It greets.\nprompt: Look\ntext: One file.\n")
+    for name in ("path.py", "parser.py"):
+        (magy.root / name).write_text("x\n")
+    with terminal(magy) as one:
+        one.run("run")
+        one.see("\n>")
+        one.press("/", "Tab")
+        one.see("  /explain   Explain this code", "  /tests     Write tests", "\n> /")
+        one.press("e", "x", "Tab", " ", "@", "p", "a", "Tab")
+        one.see("  path.py", "  parser.py", "\n> /explain @pa")
+        one.press("r", "Tab", "Enter")
+        screen = one.see("It greets.", "[0]")
+        assert "> /explain @parser.py\n" in screen
+        one.run("run")
+        one.see("\n>")
+        one.press("@", "e", "x", "p", "l", "Tab")
+        one.see("\n> @spawn explore")
+        one.type("Look")
+        one.see("One file.", "[0]")
+        one.run("run")
+        one.see("\n>")
+        one.press("C-c")
+        one.see("[130]")
+    assert "magy run PROMPT" in magy("run").stderr
+
+
 def test_an_error_is_wrapped_between_words(magy: Magy) -> None:
     with terminal(magy, size="40x24") as one:
         one.run("run", "hello", "--model", "nobody/nothing")

@@ -96,6 +96,7 @@ def test_neovim(tmp_path: Path) -> None:
     assert seen["lenses"] == ["Accept", "Reject"]
     (question,) = [one for one in seen["questions"] if "Allow once" in one["items"]]
     assert "app.py" in question["prompt"]
+    assert seen["completed"] == ["/explain", "see @app.py", "@spawn explore "]
     assert seen["progress"].count("begin") == 3 and seen["last"] == "end"
 
 
@@ -118,6 +119,7 @@ def test_eglot(tmp_path: Path) -> None:
     assert kept and "It greets." in Path(kept[1]).read_text()
     assert seen["fixed"] == FIXED and seen["rejected"] == TEXT
     assert any("Allow once" in titles for titles in seen["questions"])
+    assert seen["completed"] == ["/explain", "see @app.py", "@spawn explore "]
     assert seen["stopped"]
 
 

@@ -95,6 +95,51 @@ async def test_skills_and_commands_at_the_very_beginning_only(root: Path, state:
 
 
 @pytest.mark.req("G032")
+async def test_actions_after_a_slash_at_the_very_beginning_only(root: Path, state: Path) -> None:
+    async with at_work(root, state) as (one, model):
+        (state / "agent").mkdir()
+        (state / "agent" / "actions.yaml").write_text(
+            "audit: {title: Audit, when: always, prompt: Look., agent: explore}\n"
+            "english: {title: In English, when: always, prompt: Translate.}\n"
+        )
+        answer = await complete(one, " /")
+        offered = [item["text"] for item in answer["items"]]
+        assert answer["prefix"] == "/" and {"/explain", "/fix", "/english"} <= set(offered)
+        assert "/audit" not in offered, "another agent does that"
+        (ask,) = (await complete(one, "/as"))["items"]
+        assert ask == {
+            "label": "/ask", "text": "/ask", "kind": "action", "detail": "What is `name`?"
+        }  # fmt: skip
+        for other in ("see /", "/lib/", "/explain "):
+            assert await labels(one, other) == []
+        assert await labels(one, "/explain @pars") == ["lib/parser.py"]
+        model.reply(text("So."))
+        await one.turn("/explain @lib/parser.py, please")
+        given = said(model.asked[0].body)
+        assert "/explain @lib/parser.py, please" in given
+        assert "Explain the code at the place that I name or show." in given
+        assert "[The user mentions the file lib/parser.py (" in given
+        for id, plain in (("p2", "/lib/parser.py is odd"), ("p3", "/audit it"), ("p4", "/nothing")):
+            model.reply(text("So."))
+            await one.turn(plain, id)
+            assert "magy:action" not in said(model.asked[-1].body)
+
+
+@pytest.mark.req("G032")
+async def test_agents_that_take_tasks_after_an_at(root: Path, state: Path) -> None:
+    async with person(root, state, NO_MODEL) as one:
+        (explore,) = [i for i in (await complete(one, "@exp"))["items"] if i["kind"] == "agent"]
+        assert explore["label"] == "@explore" and explore["text"] == "@spawn explore "
+        assert (await complete(one, "@spa"))["items"][0]["text"] == "@spawn "
+        answer = await complete(one, "@spawn ")
+        assert {item["text"] for item in answer["items"]} == {"explore ", "general "}
+        answer = await complete(one, "@spawn gen")
+        assert answer["prefix"] == "gen" and [i["text"] for i in answer["items"]] == ["general "]
+        assert await labels(one, "@spawn general @READ") == ["README.md"]
+        assert "@spawn" not in await labels(one, "please @")
+
+
+@pytest.mark.req("G032")
 async def test_names_that_would_mean_something_else_are_quoted(root: Path, state: Path) -> None:
     odd = ("clear", "init", "sym:parse", "wait.", "really?", "(odd).py")
     for name in odd:

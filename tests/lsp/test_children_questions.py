@@ -179,6 +179,24 @@ async def test_a_plain_client_has_commands_and_texts_for_children(root: Path, st
         assert f"· closed · {id}" in shown[0]
 
 
+async def test_a_plain_client_gives_a_task_in_a_prompt(root: Path, state: Path) -> None:
+    async with person(root, state, SCRIPT, knows_magy=False) as plain:
+        parent = (await command(plain, "magy.session.new"))["sessionId"]
+        task = {"text": "@spawn general quick", "messageId": "m1"}
+        given = await command(plain, "magy.prompt", **task)
+        child = given["sessionId"]
+        assert child.startswith(f"{parent}/") and given["messageId"] == f"{child}:task"
+        assert await command(plain, "magy.prompt", **task) == given
+        await plain.client.wait_for(
+            "window/showMessage", lambda p: "Quick is done." in p["message"]
+        )
+        listed = (await command(plain, "magy.child.list"))["children"]
+        assert [(one["sessionId"], one["agent"]) for one in listed] == [(child, "general")]
+        for half in ("@spawn", "@spawn general", " @spawn general \n"):
+            with pytest.raises(RpcError, match="@spawn AGENT TASK"):
+                await command(plain, "magy.prompt", text=half)
+
+
 async def text(client: Any, session_id: str) -> str:
     uri = f"magy:/transcript/{session_id.replace('/', '%2F')}.md"
     found: str = (await client.request("workspace/textDocumentContent", {"uri": uri}))["text"]

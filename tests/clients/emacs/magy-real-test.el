@@ -50,7 +50,10 @@ text: Because. All done.
                     (all-completions (buffer-substring beg end) table)))))
       (should (equal '("@src/parser.py") (offered "look at @pars")))
       (should (equal '("@init") (offered "@ini")))
-      (should (equal '("@clear") (offered "@clea"))))))
+      (should (equal '("@clear") (offered "@clea")))
+      (should (equal '("/explain") (offered "/expl")))
+      (should (equal '("@spawn explore ") (offered "@explo")))
+      (should (equal '("explore ") (offered "@spawn expl"))))))
 
 (ert-deftest magy-real-doctor-examines ()
   :tags '(E050 E130)

@@ -14,6 +14,7 @@
 (require 'cl-lib)
 (load (getenv "GUIDE") nil t)
 (declare-function my-magy-prompt "guide")
+(declare-function my-magy-completions "guide")
 (declare-function my-magy-stop "guide")
 
 (defvar plain-seen nil "What was seen, an alist.")
@@ -60,6 +61,15 @@ In batch no idle timer runs, by which Eglot sends changes."
   (let ((last-nonmenu-event t))
     (call-interactively #'eglot-code-actions)))
 
+(defun plain-completed (typed)
+  "Return what TYPED becomes where a prompt is read."
+  (with-temp-buffer
+    (setq-local completion-styles '(flex))
+    (insert typed)
+    (let ((completion-at-point-functions '(my-magy-completions)))
+      (completion-at-point))
+    (buffer-string)))
+
 (defun plain-main ()
   "Do what is shown."
   (let ((eglot-sync-connect 40) (eglot-autoshutdown nil) (inhibit-message t))
@@ -83,6 +93,7 @@ In batch no idle timer runs, by which Eglot sends changes."
     (plain-code-action "Reject this change of build")
     (plain-wait "the rejection" (lambda () (string-match-p "'hello'" (buffer-string))))
     (plain-note 'rejected (buffer-string))
+    (plain-note 'completed (vconcat (mapcar #'plain-completed '("/exp" "see @ap" "@explo"))))
     (my-magy-prompt "Take your time")
     (plain-wait "the turn"
                 (lambda ()

@@ -90,6 +90,15 @@ local function main()
   wait("the rejection", function() return text() ~= seen.fixed end)
   seen.rejected = text()
 
+  -- Tab completes what a prompt may begin with; Escape asks nothing.
+  local function typed(keys)
+    local line
+    vim.keymap.set("c", "<F2>", function() line = vim.fn.getcmdline() end)
+    vim.api.nvim_feedkeys(vim.keycode("<leader>mm" .. keys .. "<F2><Esc>"), "xt", false)
+    return line
+  end
+  seen.completed = { typed("/exp<Tab>"), typed("see @ap<Tab>"), typed("@explo<Tab>") }
+
   -- Ask with words of one's own, and stop it by its progress.
   vim.ui.input = function(_, on_confirm) on_confirm("Take your time") end
   local begun = #tokens

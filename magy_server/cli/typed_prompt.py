@@ -1,0 +1,145 @@
+"""A prompt typed on the terminal. Tab completes actions after a `/` at its beginning, and what an
+`@` may mention: skills, agents and files."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from magy_server.cli import place
+from magy_server.cli.door import ONCE, Composition
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.specs import Agents
+from magy_server.resources import resource
+from magy_server.tools.file_index import FileIndex, Names, best
+from magy_server.tools.kit import USUAL
+from magy_server.tools.mentions import described_skills
+from magy_server.tools.openings import AT, Opening, after_at, alone, mention
+
+PATIENCE = 2.0
+"""Seconds for the names of the project's files."""
+MOST = 50
+MARK = "> "
+
+
+def typed(options: argparse.Namespace, app: Composition) -> str:
+    """A line from the person. Raises InvalidRequest where nobody can type one, KeyboardInterrupt,
+    and MagyError for a wrong configuration."""
+    if not (_terminal(sys.stdin) and _terminal(sys.stdout)) or options.json:
+        raise InvalidRequest("Say what is to be done: `magy run PROMPT`, or `-` to read it.")
+    offers = asyncio.run(_offers(options, app))
+    try:
+        import readline
+    except ImportError:  # some builds of Python have none: a line can be typed all the same
+        pass
+    else:
+        readline.set_completer_delims("")
+        readline.set_completer(Tab(offers).complete)
+        editline = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if editline else "tab: complete")
+    print("What is to be done? Tab completes: / actions, @ files, skills and agents.")
+    try:
+        return input(MARK)
+    except EOFError:
+        print()
+        return ""
+
+
+def _terminal(stream: object) -> bool:
+    number = getattr(stream, "fileno", None)
+    return number is not None and os.isatty(number())
+
+
+async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
+    root, _ = place.project(options.root, options.cwd)
+    async with app.compose([root], ONCE) as (engine, _), asyncio.TaskGroup() as group:
+        reading: list[asyncio.Task[None]] = []
+
+        def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+            reading.append(group.create_task(work))
+            return reading[-1]
+
+        names = await FileIndex(USUAL.grep_program, spawn).names(root, PATIENCE)
+        for task in reading:
+            task.cancel()
+        return Offers(engine.world.agents(root), described_skills(resource("skills")), names)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """`skills`: name -> what it is for."""
+
+    agents: Agents
+    skills: Mapping[str, str]
+    names: Names
+
+    def at(self, before: str) -> tuple[str, Sequence[Opening]]:
+        """What was typed at the end of `before`, and what may stand in its place. Commands of
+        editors are none here."""
+        if found := alone(before, self.agents):
+            return found
+        at = AT.search(before)
+        if at is None:
+            return "", ()
+        query = at["bare"] if at["quoted"] is None else at["quoted"]
+        begins = before.strip() == at[0] and at["quoted"] is None
+        first = after_at(self.agents, self.skills) if begins else ()
+        taken = {one.text.rstrip() for one in first}
+        files = [
+            Opening(name, mention(name, taken), "file", "")
+            for name in best(self.names, query, MOST, lambda: None)
+        ]
+        fit = [o for o in first if o.kind != "command" and o.label[1:].startswith(query)]
+        return at[0], [*fit, *files]
+
+
+class Tab:
+    """What readline calls when somebody presses Tab."""
+
+    def __init__(self, offers: Offers) -> None:
+        self._offers = offers
+        self._lines: Sequence[str] = ()
+
+    def complete(self, before: str, number: int) -> str | None:
+        """The line up to the cursor with the first, second... of what may be meant. Several that
+        do not go on as typed are shown, as readline would take back what was typed."""
+        if number == 0:
+            self._lines = self._found(before)
+        return self._lines[number] if number < len(self._lines) else None
+
+    def _found(self, before: str) -> Sequence[str]:
+        prefix, offered = self._offers.at(before)
+        start = before[: len(before) - len(prefix)]
+        lines = [start + one.text for one in offered]
+        if len(lines) < 2:
+            return lines
+        common = _common(lines)
+        if common != before and common.startswith(before):
+            return [common]
+        _show(offered)
+        return ()
+
+
+def _common(lines: Sequence[str]) -> str:
+    """What all begin with."""
+    first, last = min(lines), max(lines)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return "".join(one for one, _ in same)
+
+
+def _show(offered: Sequence[Opening]) -> None:
+    """Below the line that is typed, and that line again."""
+    import readline
+
+    width = max(len(one.label) for one in offered)
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    shown = [f"  {one.label:<{width}}  {one.detail}"[: columns - 1].rstrip() for one in offered]
+    rest = readline.get_line_buffer()
+    print("", *shown, MARK + rest, sep="\n", end="", flush=True)
+    readline.redisplay()
