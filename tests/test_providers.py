@@ -92,7 +92,6 @@ async def test_what_is_no_model_server_is_passed_over(models: Any) -> None:
         await one.close()
 
 
-@pytest.mark.req("E004")
 async def test_with_nothing_at_all_one_sentence_says_what_to_set() -> None:
     with pytest.raises(ProviderError) as caught:
         await made().default()

@@ -25,7 +25,6 @@ def values(magy: Magy, **env: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.req("F013")
 def test_each_value_says_where_it_comes_from(magy: Magy) -> None:
     write(magy, "user", 'default_agent = "plan"\n[limits]\nrequests = 9\n')
     write(magy, "project", "[limits]\nrequests = 7\ntokens = 5\n")

@@ -177,7 +177,7 @@ def told(one: Driven) -> None:
     assert text.count("\nresult ") == 5, text
 
 
-@pytest.mark.req("E091", "E093")
+@pytest.mark.req("E091", "E093", "F012")
 def test_agents_outlive_the_server(init: Path, shop: Path) -> None:
     """Killed while one of two children asks: both are listed as they were, with the same ids, what
     they did and what came of it; the question is asked again, and its answer goes on from there."""

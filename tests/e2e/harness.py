@@ -101,10 +101,12 @@ class Person:
             if update.get("status") in ("completed", "failed", "cancelled")
         ]
 
-    def said(self) -> str:
+    def said(self, session: str = SESSION) -> str:
         """The agent's whole messages."""
         return "\n".join(
-            block["text"] for update in self.updates("agent_message") for block in update["content"]
+            block["text"]
+            for update in self.updates("agent_message", session)
+            for block in update["content"]
         )
 
 

@@ -38,7 +38,7 @@ def option(result: dict[str, Any], id: str) -> dict[str, Any]:
 # --- the built-in agents --------------------------------------------------------------------------
 
 
-@pytest.mark.req("E001", "E090")
+@pytest.mark.req("E001", "E090", "F002")
 async def test_people_choose_among_primary_agents_and_build_is_the_default(
     root: Path, state: Path
 ) -> None:

@@ -516,7 +516,7 @@ async def test_what_an_editor_was_offered_is_not_refused(
         await editor.text_with(uri, "error: undefined name 'nam' [E1]")
 
 
-@pytest.mark.req("F008", "F012")
+@pytest.mark.req("F008")
 async def test_a_transcript_that_is_shown_grows(root: Path, state: Path, path: Path) -> None:
     script = "".join(
         f'text: Part {n}.\ncall: list_dir {{"path": "{n}"}}\n---\ndelay: 0.02\n' for n in range(15)

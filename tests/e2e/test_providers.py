@@ -169,6 +169,7 @@ THOUGHTS = ("I shall read.\n\nBoth of them.", " odd\n  white  space\t\u00e4 ")
 COSTS = (0.006, 0.0024, 0.00108)
 
 
+@pytest.mark.req("E004")
 async def test_a_whole_turn(wire: Wire, root: Path, state: Path) -> None:
     notes, app = root / "notes.txt", root / "app.py"
     notes.write_text("remember the milk\n")

@@ -51,7 +51,7 @@ async def test_attach_is_bounded_and_older_pages_come_on_demand(root: Path, stat
         assert caught_up["events"][0]["seq"] == floor + 1
 
 
-@pytest.mark.req("E068", "E072")
+@pytest.mark.req("E072", "F013")
 async def test_the_list_has_the_current_project_first_then_the_global_ones(
     root: Path, state: Path, tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.req("A011", "F002")
 async def test_a_prompt_streams_reads_and_ends(root: Path, state: Path) -> None:
     async with person(root, state, READ) as one:
         await one.new()

@@ -54,6 +54,7 @@ async def test_data_is_kept_and_no_model_reads_it(root: Path, state: Path) -> No
         await one.child("send", sessionId=child, requestKey="p1", prompt=prompt)
         (result,) = (await one.wait(child, afterSeq=before["seq"]))["results"]
         assert result["text"] == "Nothing odd."
+        assert one.said(child) == "Nothing odd.", "the data began no turn"
 
 
 @pytest.mark.req("A012", "A171")

@@ -44,7 +44,6 @@ async def answer_within(client: Client, seconds: float, params: Any) -> Any:
         return None
 
 
-@pytest.mark.req("F002")
 async def test_a_key_jsonrpc_inside_the_params(ours: Client, bare: Client) -> None:
     params = {"rawOutput": {"jsonrpc": "2.0", "id": 1, "result": {"jsonrpc": "2.0"}}}
     assert await answer_within(ours, 10, params) == params
@@ -57,7 +56,6 @@ async def test_a_request_without_params(ours: Client, bare: Client) -> None:
     assert await answer_within(bare, 1, None) is None
 
 
-@pytest.mark.req("F002")
 async def test_keys_that_are_no_python_names(ours: Client, bare: Client) -> None:
     params = {
         "_meta": {"a": 1},

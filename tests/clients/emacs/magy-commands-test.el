@@ -63,7 +63,7 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
       (should-not (equal old (magy-project-session (magy-test-project)))))))
 
 (ert-deftest magy-sessions-to-resume-are-grouped-by-project ()
-  :tags '(E058 E068 E072)
+  :tags '(E058 E072)
   (magy-test-with
       (magy-test-scenario
        'magy/session/list
