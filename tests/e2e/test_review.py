@@ -61,6 +61,37 @@ def ids(file: Any) -> list[str]:
 # --- deciding -----------------------------------------------------------------------------------
 
 
+WORDS = (
+    ("return sum(a) / len(a)", "return round(sum(a) / len(a), 2)", ["+round(", "+, 2)"]),
+    ("    go(a, b)", "    go(a)", ["-, b"]),
+    (
+        "def go(a):\n    return sum(a)",
+        "def go(a):\n    if a:\n        return sum(a, 1)",
+        ["-    ", "+        ", "+, 1"],
+    ),
+    ("the quick brown fox", "the slow brown dog", ["-quick", "+slow", "-fox", "+dog"]),
+    ("x = 'ä', 1", "x = 'ä', 'ö', 1", ["+'ö', "]),
+    ("one line", "nothing like that", []),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "marked"), WORDS)
+async def test_the_words_that_differ(
+    root: Path, state: Path, path: Path, old: str, new: str, marked: list[str]
+) -> None:
+    path.write_text(f"{TEXT}{old}\n{TEXT}")
+    async with person(root, state, edits((old, new)) + "---\ntext: Done.\n") as one:
+        await worked(one)
+        (hunk,) = (await get(one, path))["hunks"]
+    lines = {"old": hunk["oldText"].split("\n"), "new": hunk["newText"].split("\n")}
+    signs = {"old": "-", "new": "+"}
+    found = [
+        signs[word["side"]] + lines[word["side"]][word["line"]][word["start"] : word["end"]]
+        for word in hunk["words"]
+    ]
+    assert found == marked
+
+
 @pytest.mark.req("G010")
 async def test_accept_one_hunk_and_reject_another(root: Path, state: Path, path: Path) -> None:
     async with person(root, state, TWO) as one:
