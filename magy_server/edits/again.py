@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from magy_server.edits.diff import Block, blocks
 from magy_server.edits.keys import indentation, squeeze
@@ -27,7 +28,8 @@ def made_before(
     raw: str, changes: Sequence[TextChange], quoted: Callable[[int], bool]
 ) -> list[TextChange]:
     """Those of `changes` whose lines are there. `quoted`: whether the hunk shows the line of `raw`
-    that begins at an offset as it is, and so knows of it."""
+    that begins at an offset as it is, and so knows of it: such a line is not one of those that
+    the edit adds, nor is what stands beyond it where they would go."""
     return [change for change in changes if _is_there(raw, change, quoted)]
 
 
@@ -43,15 +45,17 @@ def _is_there(raw: str, change: TextChange, quoted: Callable[[int], bool]) -> bo
     lines = text.removesuffix("\n").split("\n")
     if not any(_says(_key(line)) for line in lines):
         return False
-    return any(_stands_at(raw, gap, wanted, quoted) for gap, wanted in _slid(raw, at, lines))
+    return any(_stands_at(raw, slid, quoted) for slid in _slid(raw, at, lines))
 
 
-def _stands_at(raw: str, at: int, lines: Sequence[str], quoted: Callable[[int], bool]) -> bool:
-    """Whether `lines` are there, below or above, and the hunk does not show them all."""
-    wanted = [_key(line) for line in lines if line.strip()]
-    for there in (_beside(raw, at, len(wanted), True), _beside(raw, at, len(wanted), False)[::-1]):
-        if [key for key, _ in there] == wanted:
-            return any(_says(key) and not quoted(start) for key, start in there)
+def _stands_at(raw: str, slid: Slid, quoted: Callable[[int], bool]) -> bool:
+    """Whether the lines are there, below or above, with no line between that the hunk shows."""
+    at, lines, past = slid
+    wanted = [_key(line) for line in lines if past or line.strip()]
+    for down in (True, False):
+        there = list(islice(_beside(raw, at, down, past, quoted), len(wanted)))
+        if wanted == (there if down else there[::-1]):
+            return True
     return False
 
 
@@ -90,19 +94,24 @@ def _words(lines: Sequence[str]) -> list[str]:
     return [squeeze(line) for line in lines]
 
 
-def _slid(raw: str, at: int, lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+Slid = tuple[int, list[str], bool]
+"""Where lines go, which, and whether that is past more than an empty line: what was passed is one
+of them then, and there are as many empty lines between them, not more and not less."""
+
+
+def _slid(raw: str, at: int, lines: list[str]) -> Iterator[Slid]:
     """The same insertion in other words: `a` before `b a` is `b a` behind `a`."""
-    yield at, lines
+    yield at, lines, False
     for down in (True, False):
         gap, moved = at, lines
-        for _ in range(min(STEPS, len(lines))):
+        for step in range(min(STEPS, len(lines))):
             there = line_after(raw, gap) if down else _line_before(raw, gap)
             line = raw[min(gap, there) : max(gap, there)].rstrip("\r\n")
             if there == gap or line != moved[0 if down else -1]:
                 break
             moved = [*moved[1:], line] if down else [line, *moved[:-1]]
             gap = there
-            yield gap, moved
+            yield gap, moved, step > 0 or bool(line.strip())
 
 
 def _line_before(raw: str, at: int) -> int:
@@ -123,15 +132,19 @@ def _says(key: Key) -> bool:
     return letters >= LETTERS and not _EVERYWHERE.fullmatch(key[1])
 
 
-def _beside(raw: str, at: int, count: int, down: bool) -> list[tuple[Key, int]]:
-    """What the next so many lines that are not empty say, or those before, and where they begin."""
-    found: list[tuple[Key, int]] = []
-    for _ in range(count + STEPS):
+def _beside(
+    raw: str, at: int, down: bool, empty: bool, quoted: Callable[[int], bool]
+) -> Iterator[Key]:
+    """What the next lines say, or those before, as far as the hunk does not show them; with empty
+    ones or without."""
+    left = STEPS
+    while left:
         there = line_after(raw, at) if down else _line_before(raw, at)
-        if there == at or len(found) == count:
-            break
         start, end = min(at, there), max(at, there)
-        if raw[start:end].strip():
-            found.append((_key(raw[start:end].rstrip("\r\n")), start))
+        if there == at or quoted(start):
+            return
+        said = raw[start:end].strip()
+        if said or empty:
+            yield _key(raw[start:end].rstrip("\r\n"))
+        left = STEPS if said else left - 1
         at = there
-    return found

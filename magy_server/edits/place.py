@@ -403,7 +403,7 @@ def _quoted(source: Source, hunk: Hunk, site: Site) -> Callable[[int], bool]:
     sure = {
         source.offset(at)
         for n, at in enumerate(site.match.at)
-        if at is not None and n not in site.match.weak
+        if at is not None and n not in site.match.weak and site.match.old[n].strip()
     }
     return lambda at: at in sure
 

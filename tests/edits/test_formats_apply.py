@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from magy_server.edits.diff import apply
@@ -16,6 +16,8 @@ from .samples import CHANGED, pairs
 
 @pytest.mark.parametrize("format", CHANGED)
 @given(pairs(), st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["\n", "\r\n"]))
+@example(("00\n\n\na\n", "00\n\n\na\n00\na\n"), "\n", "\n")
+@example(("a0\n\n\n\n\nb\n", "a0\n\n\n\n\na0\nb\n"), "\n", "\n")
 def test_the_difference_applies(format: str, pair: tuple[str, str], end: str, ours: str) -> None:
     before, after = pair
     edit = edit_of(before, after, "a.py")
