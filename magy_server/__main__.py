@@ -50,6 +50,8 @@ def _main(arguments: Sequence[str] | None) -> int:
         print("Magy runs on Linux and macOS; on Windows use WSL.", file=sys.stderr)
         return 2
     match chosen.command:
+        case "run" if chosen.prompt is None and not _can_type(chosen):
+            parser.error("say what is to be done: `magy run PROMPT`, or `magy run -` to read it")
         case "run" | "sessions" | "agents" | "config" | "edit" | "completion":
             return _terminal(parser, chosen)
         case "doctor":
@@ -71,6 +73,11 @@ def _main(arguments: Sequence[str] | None) -> int:
             print(BY_HAND)
             return 0
     return _lsp()
+
+
+def _can_type(chosen: argparse.Namespace) -> bool:
+    """Somebody sits at this terminal, and no program reads what is written."""
+    return os.isatty(0) and os.isatty(1) and not chosen.json
 
 
 def _open_standard_streams() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from magy_server.cli import place
 from magy_server.cli.door import ONCE, Composition
-from magy_server.core.errors import InvalidRequest
 from magy_server.core.specs import Agents
 from magy_server.resources import resource
 from magy_server.tools.file_index import FileIndex, Names, best
@@ -29,10 +28,8 @@ MARK = "> "
 
 
 def typed(options: argparse.Namespace, app: Composition) -> str:
-    """A line from the person. Raises InvalidRequest where nobody can type one, KeyboardInterrupt,
-    and MagyError for a wrong configuration."""
-    if not (_terminal(sys.stdin) and _terminal(sys.stdout)) or options.json:
-        raise InvalidRequest("Say what is to be done: `magy run PROMPT`, or `-` to read it.")
+    """A line from the person at the terminal. Raises KeyboardInterrupt, and MagyError for a wrong
+    configuration."""
     offers = asyncio.run(_offers(options, app))
     try:
         import readline
@@ -49,11 +46,6 @@ def typed(options: argparse.Namespace, app: Composition) -> str:
     except EOFError:
         print()
         return ""
-
-
-def _terminal(stream: object) -> bool:
-    number = getattr(stream, "fileno", None)
-    return number is not None and os.isatty(number())
 
 
 async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
