@@ -42,7 +42,7 @@ test: setup ## all tests; those left out for want of an editor are named
 chaos: setup ## kill the server 1,000 times while a tree of agents is at work
 	$(python) -m tests.chaos --kills $(kills)
 
-interleavings: setup ## 10,000 times, type while Magy edits, decides, undoes, restores and rewrites
+interleavings: setup ## 10,000 times, type while Magy edits, decides, undoes, rewrites and runs commands
 	$(python) -m tests.interleavings --cases $(cases)
 
 bench: setup ## how fast it is

@@ -69,6 +69,7 @@ def without_command(first: Told, heard: Sequence[Heard], last: Told) -> Told:
     """What the file would be now if the command, which found it as `first` and left it as `last`,
     had not run."""
     disk, buffer = _theirs(first), None
+    clean = first  # what the editor last showed that was on disk
     for one in [*heard, Found(last)]:
         match one:
             case Made(was=was, now=now):
@@ -82,17 +83,26 @@ def without_command(first: Told, heard: Sequence[Heard], last: Told) -> Told:
                     buffer = _without(buffer, was, now)
             case Found(now=now):
                 disk = _found(disk, buffer, now)
-            case Shown(text=text, opened=opened):
-                told = _as_on_disk(text, disk.now)
-                if _same(told, disk.now):
-                    buffer = disk  # it has loaded it
-                elif buffer is None or opened:
-                    buffer = _theirs(told)
-                else:
-                    buffer = _by_other(buffer, told)
+            case Shown():
+                disk, buffer, clean = _shown(disk, buffer, clean, one)
             case Saved():
+                clean = buffer.now if buffer else one.now
                 disk, buffer = _saved(disk, buffer, one)
     return first if _same(disk.without, first) and disk.kind == first.version.kind else disk.without
+
+
+def told_of(first: Told, heard: Sequence[Heard], last: Told) -> bool:
+    """Whether somebody has told who made `last`, or the editor shows it."""
+    there, shown = first, None
+    for one in heard:
+        match one:
+            case Made(now=now) | Touched(now=now) | Claimed(now=now):
+                there = now
+            case Shown(text=text):
+                shown = _as_on_disk(text, last)
+            case Saved(now=now):  # what was read then may be what it saves next
+                there = now if shown is None else shown
+    return _same(last, there) or (shown is not None and _same(last, shown))
 
 
 def known_first(heard: Sequence[Heard]) -> Told | None:
@@ -156,6 +166,26 @@ def _found(disk: Shared, buffer: Shared | None, now: Told) -> Shared:
         if nearer and _has(now, disk.without, buffer.now):
             disk = _written(disk, buffer, buffer.now)
     return _by_command(disk, now)
+
+
+def _shown(
+    disk: Shared, buffer: Shared | None, clean: Told, one: Shown
+) -> tuple[Shared, Shared, Told]:
+    told = _as_on_disk(one.text, disk.now)
+    there = _same(told, disk.now)
+    if there and (buffer is None or one.opened or not _typed(clean, buffer, one, told)):
+        return disk, disk, told  # it has loaded it
+    if buffer is None or one.opened:
+        return disk, _theirs(told), clean
+    return disk, _by_other(buffer, told), told if there else clean
+
+
+def _typed(clean: Told, buffer: Shared, shown: Shown, now: Told) -> bool:
+    """Whether the editor comes to show what is on disk by being typed in, and had saved it before
+    it said so. It does not load a file over text that is not saved; who has it do so loses that
+    text, which takes it further from what it showed than from what it had saved."""
+    before = buffer.now if shown.before is None else _as_on_disk(shown.before, now)
+    return not _same(clean, before) and _far(before, now) <= _far(clean, now)
 
 
 def _saved(disk: Shared, buffer: Shared | None, saved: Saved) -> tuple[Shared, Shared | None]:

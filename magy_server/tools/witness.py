@@ -87,11 +87,12 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The editor showed this raw text. `opened`: from then on; `loaded`: it was on disk, and had
-    come there while it was watched."""
+    come there while it was watched; `before`: what it showed just before."""
 
     text: str
     opened: bool = False
     loaded: bool = False
+    before: str | None = None
 
 
 @dataclass(slots=True)
@@ -122,12 +123,13 @@ in its order."""
 @dataclass(slots=True)
 class _File:
     """`stamp` is of when it was last looked at; `sure`: the same one later proves the same bytes.
-    `last` is what was there then; None: nobody has read it."""
+    `last` is what was there then; None: nobody has read it. `shown`: what the editor shows."""
 
     heard: list[Heard] = field(default_factory=list)
     stamp: Stamp | None = None
     sure: bool = False
     last: Told | None = None
+    shown: str | None = None
 
 
 class Watch:
@@ -143,7 +145,9 @@ class Watch:
             buffer = editor.buffer(path) if editor else None
             if buffer and self._mine(path):
                 stamp, sure = stamped(path)
-                self._files[path] = _File([Shown(buffer.text, opened=True)], stamp, sure)
+                self._files[path] = _File(
+                    [Shown(buffer.text, opened=True)], stamp, sure, shown=buffer.text
+                )
 
     def heard(self, path: str) -> Sequence[Heard]:
         """Of this file, so far."""
@@ -176,7 +180,9 @@ class Watch:
             if seen.saved:
                 self._save(seen.path, file)
             elif self._look_at(seen.path, file) and len(seen.text) <= LARGEST:
-                _show(file, Shown(seen.text, seen.opened, _same(seen.text, file.last)))
+                loaded = _same(seen.text, file.last)
+                _show(file, Shown(seen.text, seen.opened, loaded, file.shown))
+                file.shown = seen.text
 
     def _touch(self, path: str) -> None:
         if os.path.isdir(path) and not os.path.islink(path):
@@ -242,10 +248,11 @@ def _opened(heard: Heard) -> bool:
 def _show(file: _File, now: Shown) -> None:
     """Of texts with nothing between them the last one counts, but for what the editor has only
     loaded."""
+    told = next((one for one in reversed(file.heard) if not isinstance(one, Found)), None)
+    if isinstance(told, Saved):
+        told.shown = _same(now.text, told.now) and time.monotonic() - told.at < SOON
     before = file.heard[-1] if file.heard else None
-    if isinstance(before, Saved):
-        before.shown = now.loaded and time.monotonic() - before.at < SOON
-    elif isinstance(before, Shown) and (now.opened or not (before.opened or before.loaded)):
+    if isinstance(before, Shown) and (now.opened or not (before.opened or before.loaded)):
         file.heard.pop()
     file.heard.append(now)
 

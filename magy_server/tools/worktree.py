@@ -20,7 +20,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Iterable,
     Iterator,
     Mapping,
 )
@@ -61,6 +60,8 @@ WAIT = 1.0
 Changing = Callable[[Collection[str]], Awaitable[None]]
 SAYS = 0.1
 """Seconds in which an editor says that it has saved a file."""
+AGAIN = 0.02
+"""Seconds after which a file that was just written is looked at again."""
 _BEFORE = 50_000_000
 """Nanoseconds by which the clock of files may be behind."""
 _UNKNOWN = Held(problem="what it held before is not known")
@@ -214,11 +215,10 @@ class Around:
         with suppress(TimeoutError):  # a change may wait for a person
             async with asyncio.timeout(WAIT):
                 await self._changing([self._path(name) for name in was])
-        await self._trees.quiet([self._path(name) for name in was], self._editor)
-        room = ALL
+        room, until = ALL, time.monotonic() + WAIT
         async with self._trees.judging:
             for name in sorted(was):
-                pair = await asyncio.to_thread(self._pair, name, was[name], room)
+                pair = await self._settled(name, was[name], room, until)
                 problem = pair[0].problem or pair[1].problem
                 if not problem and pair[0].version == pair[1].version:
                     continue
@@ -243,16 +243,34 @@ class Around:
         seen = {n: one for n, one in new.items() if n in after.unknown or there[n] is None}
         return seen | {n: held[n] for n in names if n in held}
 
-    def _pair(self, name: bytes, was: Held, room: int) -> tuple[Held, Held]:
+    async def _settled(self, name: bytes, was: Held, room: int, until: float) -> tuple[Held, Held]:
+        """Once the editor has said what it has just written, or is still writing."""
+        path = self._path(name)
+        while True:
+            shown = self._editor is not None and self._editor.buffer(path) is not None
+            waits = shown and time.monotonic() < until
+            pair = await asyncio.to_thread(self._pair, name, was, room, waits)
+            if pair is not None:
+                return pair
+            await asyncio.sleep(AGAIN)
+
+    def _pair(self, name: bytes, was: Held, room: int, waits: bool) -> tuple[Held, Held] | None:
         """What the file would be without the command, and what it is; from now on, the difference
-        is known to those who watch another command. Blocks."""
+        is known to those who watch another command. None if it `waits`: it was just written, and
+        nobody has told by whom. Blocks."""
         path = self._path(name)
         with witness.turn:
             now = hold(self._root, [name], {}, room)[name]
             last, heard = Told(now.version, now.data), self._watch.heard(path)
-            claimed = None if now.problem else witness.claim(path, last, self._watch)
-        first = whose.known_first(heard) if was.problem else Told(was.version, was.data)
-        if claimed is None or first is None:
+            first = whose.known_first(heard) if was.problem else Told(was.version, was.data)
+            if now.problem:
+                return was, now
+            # An editor that writes a file begins with an empty one.
+            young = waits and witness.age(path) < (SAYS if last.data else WAIT)
+            if first and young and not whose.told_of(first, heard, last):
+                return None
+            claimed = witness.claim(path, last, self._watch)
+        if first is None:
             return was, now
         without = whose.without_command(first, heard, last)
         if without.version != now.version:
@@ -321,14 +339,6 @@ class Worktrees:
 
     async def head(self, root: str) -> str | None:
         return await self._commits.head(root)
-
-    async def quiet(self, paths: Iterable[str], editor: Editor | None) -> None:
-        """An editor that has just written a file says so a moment later."""
-        opened = set(editor.open_paths() if editor else ())
-        for path in opened.intersection(paths):
-            left = witness.age(path)
-            if left < SAYS:
-                await asyncio.sleep(SAYS - left)
 
     def too_slow(self, root: str) -> str:
         """Leaves it alone for a while."""

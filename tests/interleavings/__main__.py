@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from .case import Outcome
+from .case import COMMANDS, Outcome
 from .worker import prepare, run
 
 BATCH = 100
@@ -26,7 +26,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, help="of the first case; those after it count on")
     parser.add_argument("--workers", type=int, default=2, help="servers at a time")
-    parser.add_argument("--commands", type=float, default=0.0, help="in how many a command runs")
+    parser.add_argument(
+        "--commands", type=float, default=COMMANDS, help="in how many a command runs, too"
+    )
     chosen = parser.parse_args()
     seed = random.randrange(10**6) if chosen.seed is None else chosen.seed
     print(

@@ -21,6 +21,8 @@ from .editor import Editor, Wire
 from .person import Person
 from .text import TARGETS, Sheet
 
+COMMANDS = 0.2
+"""In how many cases a command of an agent changes the file, too."""
 TOGETHER = 4
 """Cases at a time, each in a file of its own."""
 
@@ -103,7 +105,7 @@ async def run(seed: int, root: Path, wire: Wire, editor: Editor, commands: float
     return outcome
 
 
-async def run_all(place: Path, seeds: list[int], commands: float = 0.0) -> list[Outcome]:
+async def run_all(place: Path, seeds: list[int], commands: float = COMMANDS) -> list[Outcome]:
     async with served(place, seeds) as (wire, editor):
         left, done = list(reversed(seeds)), []
 

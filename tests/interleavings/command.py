@@ -106,7 +106,7 @@ class Command:
 
     async def _change(self, number: int) -> None:
         self._editor.save(self._uri)
-        await self._wire.request("magy/review/get", {"uri": self._uri})  # all that is said is heard
+        await self._heard()
         self._go(number)
         done = self._path.parent.parent / f"{self._path.stem}.done{number}"
         async with asyncio.timeout(60):
@@ -115,8 +115,13 @@ class Command:
         text = self._path.read_text(encoding="utf-8")
         self._editor.traces[self._uri].append(f"the command makes change {number}")
         self._editor.load(self._uri, text)
+        await self._heard()  # a person does not save it again before Magy could look at the disk
         base, first, *rest = self._sheet.states[TARGET].base, *self._sheet.states[TARGET].text
         self._sheet.states[TARGET] = State(base, (first, _line(number), *rest))
+
+    async def _heard(self) -> None:
+        """All that the editor has said so far."""
+        await self._wire.request("magy/review/get", {"uri": self._uri})
 
     def _go(self, number: int) -> None:
         (self._path.parent.parent / f"{self._path.stem}.go{number}").touch()

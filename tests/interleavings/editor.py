@@ -97,7 +97,9 @@ class Editor(SimulatedEditor):
         self._replace(uri, [(0, len(self.texts[uri]), text)])
 
     def save(self, uri: str) -> None:
-        """The person saves."""
+        """The person saves. Where nothing is to be saved, an editor writes nothing."""
+        if self.disk[uri] == self.texts[uri]:
+            return
         with open(path_of(uri), "w", encoding="utf-8", newline="") as file:
             file.write(self.texts[uri])
         self.traces[uri].append("the person saves")

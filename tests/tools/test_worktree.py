@@ -569,6 +569,25 @@ async def test_what_a_person_saves_meanwhile_is_not_the_commands(
     }
 
 
+async def test_a_file_that_the_editor_is_just_writing_is_looked_at_again(
+    person: Person, shell: Shell
+) -> None:
+    """An editor empties a file, writes it, and says so then."""
+    editor = person.editor = FakeEditor()
+    file = person.file("a.py", "disk\n")
+    editor.open(file)
+    editor.type(str(file), "typed\n")
+    task = await begun(shell, "echo x > c.py")
+    file.write_bytes(b"")
+    await go(shell)
+    while not (person.root / "c.py").exists():
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    file.write_bytes(b"typed\n")
+    editor.tell(str(file), saved=True)
+    assert shell.told(await task) == {"c.py": (None, b"x\n")}
+
+
 async def test_two_commands_at_once_do_not_both_tell_it(person: Person, shell: Shell) -> None:
     slow = await begun(shell, "echo slow > slow.py")
     assert await shell.changes("echo x > a.py") == {"a.py": (A, b"x\n")}
