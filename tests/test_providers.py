@@ -58,6 +58,7 @@ async def test_the_configured_model_comes_before_any_key() -> None:
     assert one.models()[0] == "openai/gpt-x"
 
 
+@pytest.mark.req("A238")
 async def test_the_first_model_that_the_configuration_lists_is_its_providers_default() -> None:
     box = entry("box", base_url="http://box.example/v1", models=["small", "large"])
     assert await made(box).default() == "box/small"

@@ -44,7 +44,6 @@ def test_these_agents_are_there() -> None:
     assert all(len(spec.prompt) > 500 and spec.description for spec in BUILT_IN.values())
 
 
-@pytest.mark.req("E083")
 def test_build_has_every_tool() -> None:
     spec = BUILT_IN["build"]
     assert (spec.mode, spec.hidden, spec.tools) == ("primary", False, None)
@@ -196,7 +195,7 @@ TOOLS = {
 def test_prompts_name_tools_and_only_such_as_the_agent_has(agent: str) -> None:
     spec = BUILT_IN[agent]
     named = {tool for tool in TOOLS if f"`{tool}`" in spec.prompt}
-    assert named >= {"list_dir", "glob", "grep", "bash"}
+    assert named >= {"glob", "grep", "bash"}
     for tool in named:
         assert spec.tools is None or tool in spec.tools
         assert not withholds([spec.rules, COMMON], TOOLS[tool]), tool
@@ -226,18 +225,12 @@ def test_plan_writes_plans_and_nothing_else() -> None:
 def test_explore_only_looks() -> None:
     spec = BUILT_IN["explore"]
     assert (spec.mode, spec.hidden) == ("subagent", False)
-    assert set(spec.tools or ()) == {
-        "read_file", "list_dir", "glob", "grep", "git_status", "git_diff", "git_log", "bash",
-        "diagnostics", "find_definition", "find_references", "list_symbols",
-    }  # fmt: skip
-    assert not withholds([spec.rules, COMMON], "editor")
-    assert withholds([spec.rules, COMMON], "emacs_eval")
-    for key in ("edit", "write", "net", "agent"):
+    assert spec.tools == ("read_file", "grep", "glob", "bash")
+    for key in ("edit", "write", "net", "agent", "editor", "emacs_eval"):
         assert withholds([spec.rules, COMMON], key)
     assert judged("explore", "read", "a.py").action == "allow"
 
 
-@pytest.mark.req("E086")
 def test_general_is_build_without_delegation() -> None:
     general, build = BUILT_IN["general"], BUILT_IN["build"]
     assert (general.mode, general.hidden, general.tools) == ("subagent", False, None)

@@ -58,7 +58,7 @@ def from_file(path: Path, text: str) -> AgentSpec:
     return parse_agent(path.stem, path.read_text(), str(path))
 
 
-@pytest.mark.req("E102", "E103", "E104")
+@pytest.mark.req("E103")
 def test_a_whole_file(tmp_path: Path) -> None:
     spec = from_file(tmp_path / "review-all.md", FULL)
     assert (spec.name, spec.description) == ("review-all", "Reviews: a change")
@@ -67,7 +67,6 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert AgentSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
-@pytest.mark.req("E105", "E106", "E108")
 def test_temperature_model_and_prompt(tmp_path: Path) -> None:
     spec = from_file(tmp_path / "a.md", FULL)
     assert (spec.temperature, spec.model) == (0.25, "anthropic/some-model")

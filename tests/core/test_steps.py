@@ -51,6 +51,7 @@ def test_rests_until_a_prompt_comes_then_opens_a_turn_named_after_it() -> None:
     assert next_step(Log(prompted("hi", "p1")).state) == Admit(("p1",), turn="p1", opens=True)
 
 
+@pytest.mark.req("E126")
 def test_a_turn_asks_the_model_and_ends_with_its_answer() -> None:
     log = Log().begin()
     assert next_step(log.state) == CallModel()

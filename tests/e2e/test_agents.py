@@ -94,6 +94,7 @@ async def test_explore_has_no_tool_that_changes_anything(root: Path, state: Path
         assert "app.py" in listing and "2 of 2 lines" in read
 
 
+@pytest.mark.req("E096", "E097")
 async def test_no_agent_reads_a_secret_whatever_its_own_rules_say(root: Path, state: Path) -> None:
     agent(state / "agent", "open", "permissions: read allow, bash allow")
     (root / ".env").write_text("TOKEN=very-secret")
@@ -108,7 +109,7 @@ async def test_no_agent_reads_a_secret_whatever_its_own_rules_say(root: Path, st
 # --- agents of one's own --------------------------------------------------------------------------
 
 
-@pytest.mark.req("E003", "E034", "E106")
+@pytest.mark.req("E003", "E106", "E095")
 async def test_a_trusted_project_has_agents_of_its_own(root: Path, state: Path) -> None:
     more = (
         "mode: primary\nmodel: scripted/other\npermissions:\n  bash: {'echo *': allow, '*': deny}"

@@ -137,6 +137,7 @@ async def test_a_full_window_is_compacted_by_itself(
         assert "Read all." in json.dumps(after[0])
 
 
+@pytest.mark.req("C031")
 async def test_a_conversation_that_the_provider_finds_too_long_goes_on(
     root: Path, state: Path, server: AnthropicServer
 ) -> None:
@@ -259,6 +260,7 @@ async def test_cancelling_a_compaction_keeps_the_conversation_and_what_waits(
         assert "what else?" in final and "delete everything" not in final
 
 
+@pytest.mark.req("A114", "G024")
 async def test_a_compaction_counts_for_the_turn(
     root: Path, state: Path, server: AnthropicServer
 ) -> None:
@@ -285,7 +287,7 @@ async def test_there_may_be_nothing_to_compact(
         assert refused.value.data == {"reason": InvalidRequest.reason}
 
 
-@pytest.mark.req("E088")
+@pytest.mark.req("E088", "E001")
 async def test_a_session_gets_a_title(root: Path, state: Path, server: AnthropicServer) -> None:
     def answer(body: Any) -> Sequence[Part]:
         if body.get("tools"):

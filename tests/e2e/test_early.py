@@ -64,7 +64,7 @@ def grep(pattern: str) -> Any:
     return call("grep", {"pattern": pattern})
 
 
-@pytest.mark.req("A248")
+@pytest.mark.req("A248", "A259")
 async def test_a_read_runs_before_the_reply_ends(
     root: Path, state: Path, server: AnthropicServer, searches: Searches
 ) -> None:
@@ -163,6 +163,7 @@ async def test_rules_that_became_stricter_meanwhile_hold(
         assert "open.txt:1:alpha" in told and "PASSWORD" not in told
 
 
+@pytest.mark.req("A110")
 async def test_nothing_is_kept_while_a_command_runs_anywhere(
     root: Path, state: Path, server: AnthropicServer, searches: Searches
 ) -> None:
@@ -239,6 +240,7 @@ async def test_equal_calls_get_one_answer_until_something_changes(
         assert searches.of("alpha") == 3
 
 
+@pytest.mark.req("A106", "A266")
 async def test_sessions_share_answers_but_not_what_they_may_see(
     root: Path, state: Path, server: AnthropicServer, searches: Searches
 ) -> None:

@@ -54,6 +54,7 @@ async def test_a_preview_changes_nothing(root: Path, state: Path, path: Path) ->
         assert (await review(one, "list"))["files"] == []
 
 
+@pytest.mark.req("F004")
 async def test_an_edit_of_live_buffers_is_under_review(root: Path, state: Path, path: Path) -> None:
     other = root / "b.py"
     other.write_bytes(TEXT.replace("\n", "\r\n").encode())

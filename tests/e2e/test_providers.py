@@ -169,7 +169,7 @@ THOUGHTS = ("I shall read.\n\nBoth of them.", " odd\n  white  space\t\u00e4 ")
 COSTS = (0.006, 0.0024, 0.00108)
 
 
-@pytest.mark.req("E004")
+@pytest.mark.req("E004", "E124")
 async def test_a_whole_turn(wire: Wire, root: Path, state: Path) -> None:
     notes, app = root / "notes.txt", root / "app.py"
     notes.write_text("remember the milk\n")
@@ -261,6 +261,7 @@ async def test_cancel_in_the_middle_of_a_stream(
         assert "Are you there?" in json.dumps(server.asked[1].body)
 
 
+@pytest.mark.req("A007")
 async def test_the_key_goes_to_the_provider_and_nowhere_else(
     wire: Wire, root: Path, state: Path
 ) -> None:

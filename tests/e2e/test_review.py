@@ -92,7 +92,7 @@ async def test_the_words_that_differ(
     assert found == marked
 
 
-@pytest.mark.req("G010")
+@pytest.mark.req("G010", "F004")
 async def test_accept_one_hunk_and_reject_another(root: Path, state: Path, path: Path) -> None:
     async with person(root, state, TWO) as one:
         one.editor.open(path)
@@ -169,6 +169,7 @@ async def test_part_of_a_hunk(root: Path, state: Path, path: Path) -> None:
         assert "3!\nline 4\n5!\n" in one.editor.text(path)
 
 
+@pytest.mark.req("G010")
 async def test_amend_and_comment(root: Path, state: Path, path: Path) -> None:
     async with person(root, state, TWO) as one:
         one.editor.open(path)

@@ -56,6 +56,7 @@ async def test_glob_finds_files_by_name(root: Path, state: Path) -> None:
         assert one.said() == "src/deep.py"
 
 
+@pytest.mark.req("A092")
 async def test_list_dir_shows_a_directory(root: Path, state: Path) -> None:
     (root / "src").mkdir()
     (root / "src/one.py").write_text("12345")

@@ -116,6 +116,7 @@ async def test_a_second_process_attaches_live_and_answers(root: Path, state: Pat
         assert two.said() == one.said() == "Changed."
 
 
+@pytest.mark.req("A011")
 async def test_who_attaches_in_the_middle_of_a_stream_gets_what_has_streamed(
     root: Path, state: Path
 ) -> None:
@@ -182,24 +183,50 @@ async def test_remembered_permissions_are_narrow_listed_and_withdrawn(
         await one.end()
 
 
-@pytest.mark.req("E071", "E128")
+@pytest.mark.req("E071", "E128", "E127")
 async def test_the_audit_names_what_was_decided_and_keeps_no_payload(
     root: Path, state: Path
 ) -> None:
-    script = 'call: bash {"command": "API_KEY=hunter2secret true"}\n---\ntext: ok\n'
+    long = "x" * 300
+    script = f"""
+prompt: Hello
+text: hi
+
+prompt: Go
+call: bash {{"command": "API_KEY=hunter2secret echo {long}"}}
+---
+call: write_file {{"path": "b.py", "content": "a private text"}}
+---
+call: edit_file {{"path": "b.py", "old_text": "private", "new_text": "secret"}}
+---
+call: spawn_agent {{"agent": "general", "task_name": "Greet", "prompt": "Hello"}}
+---
+text: ok
+"""
     async with person(root, state, script) as one:
         await one.new()
         await one.ask("Go")
         await one.answer(False, reason="a private reason")
+        for _ in range(3):
+            await one.answer()
         await one.end()
     (file,) = (state / "audit").glob("audit-*.jsonl")
     assert file.stat().st_mode & 0o777 == 0o600
     text = file.read_text()
-    events = [json.loads(line)["event"] for line in text.splitlines()]
-    assert events == ["judged", "asked", "answered", "finished"]
-    assert "hunter2secret" not in text and "a private reason" not in text
+    lines = [json.loads(line) for line in text.splitlines()]
+    own = [line for line in lines if line["session_id"] == SESSION]
+    refused = ["judged", "asked", "answered", "finished"]
+    assert [line["event"] for line in own][:4] == refused
+    for tool in ("write_file", "edit_file", "spawn_agent"):
+        found = {line["event"] for line in own if line.get("tool") == tool}
+        assert found >= {"judged", "asked", "started", "finished"}, tool
+    (opened,) = [line for line in lines if line["event"] == "opened"]
+    assert (opened["parent_session_id"], opened["task"]) == (SESSION, "Greet")
+    assert "hunter2secret" not in text and "private" not in text and "secret" not in text
+    assert "x" * 50 in text and "x" * 121 not in text and "x…" in text
 
 
+@pytest.mark.req("E100", "E099")
 async def test_bypass_answers_asks_but_never_a_deny(root: Path, state: Path) -> None:
     script = """
 call: bash {"command": "touch made"}

@@ -31,7 +31,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.req("A011", "F002")
+@pytest.mark.req("F002", "E110")
 async def test_a_prompt_streams_reads_and_ends(root: Path, state: Path) -> None:
     async with person(root, state, READ) as one:
         await one.new()
@@ -44,7 +44,7 @@ async def test_a_prompt_streams_reads_and_ends(root: Path, state: Path) -> None:
         assert all("_meta" not in chunk for chunk in chunks)
 
 
-@pytest.mark.req("G006", "E098")
+@pytest.mark.req("G006", "A024")
 async def test_an_edit_is_asked_for_and_lands_in_the_live_unsaved_buffer(
     root: Path, state: Path
 ) -> None:
@@ -72,7 +72,7 @@ async def test_a_closed_file_is_written_by_the_server(root: Path, state: Path) -
         assert (root / "app.py").read_text() == "def greet():\n    return 'goodbye'\n"
 
 
-@pytest.mark.req("G022")
+@pytest.mark.req("G022", "C043")
 async def test_a_refusal_with_its_reason_reaches_the_model(root: Path, state: Path) -> None:
     script = EDIT.replace("Changed.", "{{last}}")
     async with person(root, state, script) as one:
@@ -84,7 +84,7 @@ async def test_a_refusal_with_its_reason_reaches_the_model(root: Path, state: Pa
         assert "hello" in (root / "app.py").read_text()
 
 
-@pytest.mark.req("A247")
+@pytest.mark.req("A247", "E098", "C040")
 async def test_shell_output_streams_while_the_command_runs(root: Path, state: Path) -> None:
     script = 'call: bash {"command": "touch a; echo one; sleep 1; echo two"}\n---\ntext: done\n'
     async with person(root, state, script) as one:
@@ -112,6 +112,7 @@ async def test_cancel_ends_a_running_command_and_its_children(root: Path, state:
         assert "never" not in one.said()
 
 
+@pytest.mark.req("E125")
 async def test_the_next_prompt_after_a_cancel_is_a_valid_conversation(
     root: Path, state: Path
 ) -> None:
@@ -129,7 +130,7 @@ async def test_the_next_prompt_after_a_cancel_is_a_valid_conversation(
         assert (await one.request("interaction/list"))["interactions"] == []
 
 
-@pytest.mark.req("G021")
+@pytest.mark.req("G021", "E007")
 async def test_steer_and_queue(root: Path, state: Path) -> None:
     script = """
 prompt: go
@@ -176,13 +177,34 @@ async def test_a_cap_on_requests_hands_back_the_partial_work(root: Path, state: 
         assert "limit of 2 model requests" in message and "app.py" in message
 
 
+@pytest.mark.req("E024")
+async def test_a_cap_of_0_is_none(root: Path, state: Path) -> None:
+    """More requests than the default allows."""
+    script = "".join(f'call: glob {{"pattern": "{n}"}}\n---\n' for n in range(30)) + "text: end\n"
+    for requests, stop in ((0, "end_turn"), (None, "max_turn_requests")):
+        settings = {} if requests is None else {"limits": {"requests": requests}}
+        async with person(root, state / f"{requests}", script, settings=settings) as one:
+            await one.new()
+            assert (await one.turn("Go"))["stopReason"] == stop
+            assert len(one.outputs()) == (25 if requests is None else 30)
+
+
 @pytest.mark.req("A032")
-async def test_a_loop_is_broken(root: Path, state: Path) -> None:
-    script = 'call: read_file {"path": "app.py"}\n---\n' * 9 + "text: end\n"
-    async with person(root, state, script) as one:
+@pytest.mark.parametrize(
+    ("limits", "cycle", "reads"), [({}, 1, 5), ({"repeats": 3}, 1, 3), ({"repeats": 2}, 2, 4)]
+)
+async def test_a_loop_is_broken(
+    root: Path, state: Path, limits: dict[str, int], cycle: int, reads: int
+) -> None:
+    """After as many rounds of the same calls as the settings say."""
+    script = "".join(
+        f'call: read_file {{"path": "app.py", "limit": {n % cycle + 1}}}\n---\n' for n in range(9)
+    )
+    async with person(root, state, script + "text: end\n", settings={"limits": limits}) as one:
         await one.new()
         end = await one.turn("Go")
         assert end["_meta"]["magy"]["stop"] == "loop"
+        assert len(one.outputs()) == reads
 
 
 @pytest.mark.req("G024")

@@ -101,6 +101,7 @@ async def test_the_partial_work_is_handed_back_and_the_parent_is_told(tmp_path: 
         assert text.startswith("And on.\n\nStopped at the cap of 11500 tokens")
 
 
+@pytest.mark.req("G024")
 async def test_a_tree_stays_within_its_cost(tmp_path: Path) -> None:
     settings = capped(run_cost=0.3)
     async with home(tmp_path, SCRIPT, settings=settings, about=PRICED) as here:

@@ -299,6 +299,7 @@ async def test_ids_of_calls_do_not_collide_with_those_of_the_parent(tmp_path: Pa
 # --- limits ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("C021")
 async def test_each_limit_says_which_it_is_and_what_is_there(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         await one.new()
@@ -514,6 +515,7 @@ You work.
 """
 
 
+@pytest.mark.req("E135")
 async def test_a_child_inherits_what_neither_its_agent_nor_the_call_says(tmp_path: Path) -> None:
     agents = tmp_path / "state" / "agent"
     agents.mkdir(parents=True)

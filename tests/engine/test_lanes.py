@@ -85,6 +85,7 @@ class Users:
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 3), _OPS)
+@pytest.mark.req("A075")
 def test_permits_keep_their_bound_and_starve_nobody(size: int, ops: list[tuple[str, int]]) -> None:
     async def check() -> None:
         permits = Permits(size)
@@ -142,6 +143,7 @@ async def test_nobody_overtakes_who_waits() -> None:
 # --- limits ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("C053")
 def test_what_is_asked_for_is_clamped_and_said() -> None:
     lanes = Lanes()
     said = lanes.configure(SpawnLimits(depth=999, children=0, concurrent=99))
@@ -427,6 +429,7 @@ async def asking(at: Place, count: int, provider: str) -> list[str]:
     return ids
 
 
+@pytest.mark.req("A073")
 async def test_no_more_than_ten_requests_to_one_provider(tmp_path: Path) -> None:
     model = Busy()
     async with place(tmp_path, model) as at:
@@ -441,6 +444,7 @@ async def test_no_more_than_ten_requests_to_one_provider(tmp_path: Path) -> None
         assert model.most == PER_PROVIDER + 2
 
 
+@pytest.mark.req("A074")
 async def test_no_more_than_twenty_requests_in_all(tmp_path: Path) -> None:
     model = Busy()
     async with place(tmp_path, model) as at:

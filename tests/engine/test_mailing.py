@@ -19,6 +19,7 @@ from magy_server.core.events import Ended, Finished, Prompted, Replied, Text
 from magy_server.core.mail import DataPayload, SignalPayload, TextPayload
 from magy_server.core.state import State
 from magy_server.core.transcript import transcript
+from magy_server.store.sqlite import SqliteStore
 
 from .home import Home, delivered, home, mailed, texts
 
@@ -439,6 +440,45 @@ async def test_a_wait_that_times_out_stops_nobody(tmp_path: Path) -> None:
         assert (first.why, found) == ("done", {"s/a": False, "s/b": True})
         past = await here.mailing.wait("s", ["s/a"], deadline=here.after(-5))
         assert past.why == "timed_out"
+
+
+@pytest.mark.req("E133")
+async def test_a_wait_asks_nothing_while_it_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has one timer and is told of each change: a longer wait reads no more than a short one."""
+    reads, read = 0, SqliteStore.read
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return await read(*args, **options)
+
+    async with home(tmp_path, SCRIPT) as here:
+        await here.new()
+        await here.child("s/a", "slowly")
+        await here.until("s/a", lambda s: s.turn)
+        monkeypatch.setattr(SqliteStore, "read", counted)
+        found = []
+        for seconds in (0.05, 0.8):
+            before = reads
+            waited = await here.mailing.wait("s", ["s/a"], deadline=here.after(seconds))
+            assert waited.why == "timed_out"
+            found.append(reads - before)
+        assert found[1] <= found[0]
+
+
+@pytest.mark.req("E133")
+async def test_a_model_waits_300_seconds_if_it_does_not_say_how_long(tmp_path: Path) -> None:
+    script = "prompt: delegate\ncall: wait_agent {}\n---\ntext: I see.\n" + SCRIPT
+    async with home(tmp_path, script) as here:
+        await here.new()
+        await here.child("s/a", "slowly")
+        began = here.after(0)
+        await here.prompt("s", "delegate")
+        await here.until("s", lambda s: s.turn and any(c.started for c in s.turn.open_calls))
+        (started,) = [e for e in await here.events("s") if e.type == "started"]
+        assert started.evidence.deadline - began == pytest.approx(300, abs=15)
 
 
 async def test_nobody_waits_upwards_or_for_who_is_not_there(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ async def test_an_undisturbed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all(set(points) & (set(POINTS) | SECOND_TURN) for points in stopping.appends)
 
 
-@pytest.mark.req("A170", "G027")
+@pytest.mark.req("A170", "G027", "A261")
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: "-".join(map(str, point)))
 async def test_stopped_and_begun_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: Point

@@ -55,7 +55,7 @@ def health(here: Home) -> dict[str, Health]:
     return {one.session: one for one in here.world.supervisor.health()}
 
 
-@pytest.mark.req("A182")
+@pytest.mark.req("A182", "C026")
 @pytest.mark.parametrize("kind", ["briefed", "admitted", "replied", "judged", "finished"])
 async def test_an_agent_that_dies_is_begun_anew_and_nobody_else_notices(
     tmp_path: Path, kind: str

@@ -84,7 +84,7 @@ class PromptCache:
                 for n in range(1 + 14 * (len(self.seen) == 5))]  # fmt: skip
 
 
-@pytest.mark.req("A070")
+@pytest.mark.req("A070", "A072")
 async def test_a_tool_loop_reads_all_it_sent_before_from_the_cache(
     server: AnthropicServer, provider: AnthropicProvider
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.lsp.family import SESSION, RpcError, parent
 
 
-@pytest.mark.req("E117", "E132")
+@pytest.mark.req("E117")
 async def test_a_child_does_its_task_beside_its_parent(root: Path, state: Path) -> None:
     async with parent(root, state) as one:
         await one.bypass()
@@ -104,6 +104,7 @@ async def test_any_and_all(root: Path, state: Path) -> None:
         assert {r["child"]["state"] for r in both["results"]} == {"completed"}
 
 
+@pytest.mark.req("F003", "E012")
 async def test_a_wait_goes_on_over_a_restart(root: Path, state: Path) -> None:
     """The server is killed while a child works; who asks again with the cursor misses nothing."""
     async with parent(root, state) as one:
@@ -138,7 +139,7 @@ async def test_a_wait_can_be_cancelled(root: Path, state: Path) -> None:
         # The end of the connection ends the other one: leaving the block is in order.
 
 
-@pytest.mark.req("E118")
+@pytest.mark.req("E118", "A010")
 async def test_a_child_is_spoken_to(root: Path, state: Path) -> None:
     async with parent(root, state) as one:
         await one.bypass()

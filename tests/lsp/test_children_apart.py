@@ -33,7 +33,7 @@ def own(word: str) -> tuple[str, ...]:
     return tuple(f"{word}-{part}" for part in ("note", "plan", "output", "answer"))
 
 
-@pytest.mark.req("C046", "E094")
+@pytest.mark.req("C046", "E094", "C023")
 async def test_agents_side_by_side_do_not_see_each_others_state(root: Path, state: Path) -> None:
     async with parent(root, state, script=SCRIPT) as one:
         await one.bypass()
@@ -64,3 +64,51 @@ async def summary(one: Parent, session: str) -> dict[str, Any]:
     )
     told: dict[str, Any] = found["summary"]
     return told
+
+
+STATES = (
+    SCRIPT
+    + """
+prompt: ask me
+call: edit_file {"path": "app.py", "old_text": "'hello'", "new_text": "'bye'"}
+---
+text: Never said.
+
+prompt: break
+error: auth
+
+prompt: quick
+text: Quick is done.
+"""
+)
+
+
+@pytest.mark.req("E132")
+async def test_each_state_that_a_child_can_be_in(root: Path, state: Path) -> None:
+    settings = {"spawn": {"max_concurrent": 1, "max_children": 4}}
+    async with parent(root, state, script=STATES, settings=settings) as one:
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        for key, task, last in (("ends", "quick", "completed"), ("breaks", "break", "failed")):
+            await one.state(await one.spawn(key, task), last)
+        closed = await one.spawn("gone", "quick")
+        await one.state(closed, "completed")
+        await one.child("close", sessionId=closed, mode="cancel")
+        await one.state(closed, "closed")
+        await one.request("session/set_config_option", configId="bypass", value="off")
+        asks = await one.spawn("asks", "ask me")
+        await one.state(asks, "waiting")
+        assert (await one.states()) == {
+            "ends": "completed", "breaks": "failed", "gone": "closed", "asks": "waiting",
+        }  # fmt: skip
+        for child in ("ends", "breaks"):
+            await one.child("close", sessionId=f"{SESSION}/{child}", mode="cancel")
+        await one.bypass()
+        works = await one.spawn("works", "amber")
+        await one.state(works, "running")
+        waits = await one.spawn("waits", "basalt")
+        await one.state(waits, "queued")
+        await one.child("send", sessionId=works, requestKey="s1", signal="cancel")
+        await one.state(works, "cancelled")
+        found = await one.states()
+        assert (found["works"], found["asks"]) == ("cancelled", "waiting")
+        assert {"queued", "running"} & {found["waits"]}

@@ -89,7 +89,6 @@ def pid_in(path: Path) -> int:
 # --- running ------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("E115")
 async def test_a_command_runs_in_the_root_with_both_outputs(shell: Shell) -> None:
     result = await shell.bash("pwd; echo bad >&2; cat; exit 3")
     assert result.for_model == f"[exit code 3]\n{shell.workspace.root}\nbad"
@@ -194,6 +193,7 @@ async def test_a_flood_is_read_in_bounded_memory(shell: Shell) -> None:
     assert sum(map(len, shell.last.emitted)) < 20_000_000
 
 
+@pytest.mark.req("E115")
 async def test_wrong_timeouts_and_impossible_commands_are_told(shell: Shell) -> None:
     for timeout in (0, 601):
         with pytest.raises(ToolError, match="timeout"):

@@ -137,9 +137,16 @@
       (should (derived-mode-p 'magy-log-mode))
       (should (equal '("INFO plain" "PERM allowed" "ERROR bad" "WARN careful")
                      (mapcar (lambda (line) (substring line 20))
-                             (split-string (buffer-string) "\n" t))))
-      (magy-clear-log)
-      (should (= 0 (buffer-size))))))
+                             (split-string (buffer-string) "\n" t)))))))
+
+(ert-deftest magy-log-is-emptied ()
+  :tags '(E055)
+  (let ((inhibit-message t))
+    (magy--log-at 'error "bad"))
+  (with-current-buffer magy-log-buffer
+    (should (< 0 (buffer-size)))
+    (call-interactively (lookup-key magy-command-map "L"))
+    (should (= 0 (buffer-size)))))
 
 (provide 'magy-options-test)
 ;;; magy-options-test.el ends here

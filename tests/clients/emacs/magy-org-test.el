@@ -233,7 +233,7 @@ Done.
                    (buffer-substring-no-properties (point-min) (point-max))))))
 
 (ert-deftest magy-code-has-the-colours-of-its-language ()
-  :tags '(E046)
+  :tags '(E009 E046)
   (magy-test-shown "```elisp\n(defun one () \"two\")\n```\n"
     (search-forward "defun")
     (should (memq 'font-lock-keyword-face

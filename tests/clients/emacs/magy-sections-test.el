@@ -220,7 +220,7 @@
       (should (equal "— oops: Full disk: Free some.\n\n" (magy-test-text))))))
 
 (ert-deftest magy-updates-are-shown-in-batches ()
-  :tags '(E045)
+  :tags '(E009 E045)
   (let ((magy-ui-batch-insert-delay 3600))
     (magy-test-attached (magy-test-scenario)
       (let ((project (magy-test-project)))
