@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import guard
 from tests.outcomes import Keeper, requirement_lines
@@ -27,9 +27,13 @@ def pytest_configure(config: pytest.Config) -> None:
     guard.clean_environment(os.environ)
     os.environ.update(_session.enter_context(guard.fresh_home()))
     guard.block_network()
-    # How long an example takes says more of the machine than of the code.
-    settings.register_profile("magy", deadline=None)
-    settings.load_profile("magy")
+    # How long an example takes says more of the machine than of the code. In CI the examples are
+    # the same in each run: what chance finds there has nothing to do with the change that is being
+    # tested, and would only keep it from landing. A developer's run goes on searching.
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("magy", deadline=None, suppress_health_check=slow)
+    settings.register_profile("ci", settings.get_profile("magy"), derandomize=True)
+    settings.load_profile("ci" if _IN_CI else "magy")
     if not hasattr(config, "workerinput"):  # one process of a run hears of all its tests
         config.pluginmanager.register(Keeper(config.rootpath))
 

@@ -17,6 +17,7 @@ from magy_server.agents import built_in_agents, common_rules
 from magy_server.core.permit import Ruleset, decide
 from magy_server.tools.process import Processes
 from magy_server.tools.shell import shell_tools
+from tests.patience import PATIENCE
 
 LOOKING = [
     "ls", "ls -la src", "cat a.txt", "echo hi", "pwd", "cd src", "find . -name '*.txt'", "true",
@@ -95,7 +96,7 @@ def changes(project: Path, line: str) -> bool:
     shutil.copytree(project, copy, symlinks=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(project.parent), "GIT_PAGER": "cat"}
     subprocess.run(["bash", "-c", line], cwd=copy, env=env, stdin=subprocess.DEVNULL,
-                   capture_output=True, timeout=60)  # fmt: skip
+                   capture_output=True, timeout=PATIENCE)  # fmt: skip
     after = contents(copy)
     shutil.rmtree(copy)
     return after != contents(project)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lsp.client import Client
+from tests.patience import PATIENCE
 
 from .cast import ALL
 from .model import Model
@@ -30,8 +31,6 @@ LENGTHS = {"request": 34, "update": 45, "append": 120}
 """About how many there are in such a run."""
 LATER = 0.3
 """The share of a run after which a life ends that is not the first: most of the work is done."""
-PATIENCE = 60.0
-"""Seconds after which a server that is not killed hangs."""
 MOST_KILLS = 12
 """In one trial; its last life is not cut short."""
 

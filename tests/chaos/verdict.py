@@ -8,12 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+from tests.patience import PATIENCE
+
 from .cast import edited, result, steer, task
 from .model import Model
 from .stage import Stage
-
-PATIENCE = 5.0
-"""Seconds that a process may take to be gone after its server has ended in order."""
 
 
 def verdict(stage: Stage, model: Model) -> list[str]:

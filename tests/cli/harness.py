@@ -20,6 +20,7 @@ import pytest
 
 from magy_server.cli import listing
 from magy_server.store.sqlite import SqliteStore
+from tests.patience import PATIENCE
 
 COMMAND = (sys.executable, "-m", "magy_server")
 Done = subprocess.CompletedProcess[str]
@@ -49,7 +50,12 @@ class Magy:
             options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("capture_output", "stdout" not in options)
         return subprocess.run(
-            [*COMMAND, *words], env=self.env(env), text=True, timeout=50, check=False, **options
+            [*COMMAND, *words],
+            env=self.env(env),
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            **options,
         )
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
@@ -83,7 +89,7 @@ class Magy:
 
     def wait_for_turn(self) -> str:
         """Until a turn has begun; the session's id."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if (found := self.sessions()) and found[0]["turns"]:
                 id: str = found[0]["sessionId"]
@@ -102,7 +108,7 @@ class Terminal:
     def control(self, *words: str) -> str:
         done = subprocess.run(
             ["tmux", "-L", self._socket, "-f", "/dev/null", *words],
-            capture_output=True, text=True, check=False, timeout=20,
+            capture_output=True, text=True, check=False, timeout=PATIENCE,
         )  # fmt: skip
         return done.stdout
 
@@ -131,7 +137,7 @@ class Terminal:
     def screen(self, *, colours: bool = False) -> str:
         return self.control("capture-pane", "-p", *(["-e"] if colours else []), "-t", "magy")
 
-    def see(self, *texts: str, seconds: float = 25) -> str:
+    def see(self, *texts: str, seconds: float = PATIENCE) -> str:
         """Waits until all of these are on the screen."""
         end = time.monotonic() + seconds
         screen = ""

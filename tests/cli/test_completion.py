@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.harness import Magy
+from tests.patience import PATIENCE
 
 COMPLETE = """
 eval "$(magy completion bash)"
@@ -58,7 +59,7 @@ def test_bash(magy: Magy, tmp_path: Path, words: str, found: list[str]) -> None:
     (magy.root / "src").mkdir()
     done = subprocess.run(
         ["bash", "--norc", "-c", COMPLETE % words], env=environment(magy, tmp_path),
-        cwd=magy.root, capture_output=True, text=True, timeout=50, check=False,
+        cwd=magy.root, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout.split() == found
@@ -73,7 +74,7 @@ def test_bash_knows_sessions(magy: Magy, tmp_path: Path) -> None:
         command = COMPLETE % f"magy {words} {session['sessionId'][:3]}"
         done = subprocess.run(
             ["bash", "--norc", "-c", command], env=environment(magy, tmp_path), cwd=magy.root,
-            capture_output=True, text=True, timeout=50, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.stdout.split() == [session["sessionId"]]
 
@@ -110,7 +111,9 @@ def test_fish_completes(magy: Magy, tmp_path: Path) -> None:
 
 
 def printed(*command: str, env: dict[str, str]) -> str:
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

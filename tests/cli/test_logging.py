@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE
+
 FAILURE = """
 import logging
 from magy_server.cli.commands import log_to_terminal
@@ -25,7 +27,7 @@ logging.getLogger("magy").info("not said")
 def test_a_traceback_is_only_for_who_asks(debug: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FAILURE], env={**os.environ, "MAGY_DEBUG": debug},
-        capture_output=True, text=True, timeout=50, check=True,
+        capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     assert done.stdout == ""
     assert ("Traceback" in done.stderr) == bool(debug)

@@ -14,6 +14,7 @@ import pytest
 
 from magy_server.cli.keyboard import Keyboard
 from tests.cli.harness import Magy, Terminal, terminal
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.needs("tmux", "bash")
 
@@ -90,7 +91,7 @@ def test_one_question_at_a_time_and_keys_typed_ahead_answer_none(magy: Magy) -> 
 
 def settled(one: Terminal) -> str:
     """The screen, when a key that came after all others has been answered."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while "Ctrl-C  stop the whole turn" not in (screen := one.screen()):
         assert time.monotonic() < end, screen
         one.press("?")  # one that comes too soon counts for nothing, either
@@ -135,7 +136,7 @@ async def test_what_counts_as_one_key(typed: bytes, keys: str, alone: bool) -> N
         keyboard.wake = woken.set
         keyboard.listen("key")
         os.write(person, typed)
-        await asyncio.wait_for(woken.wait(), 10)
+        await asyncio.wait_for(woken.wait(), PATIENCE)
         assert "".join(iter(keyboard.key, "")) == keys
         assert keyboard.alone is alone
     os.close(person)
@@ -149,6 +150,6 @@ async def test_what_was_typed_before_anybody_listened_is_forgotten() -> None:
         os.write(person, b"y\ny")
         keyboard.listen("key")
         os.write(person, b"n")
-        await asyncio.wait_for(woken.wait(), 10)
+        await asyncio.wait_for(woken.wait(), PATIENCE)
         assert "".join(iter(keyboard.key, "")) == "n"
     os.close(person)

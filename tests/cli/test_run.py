@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.harness import COMMAND, Magy
+from tests.patience import PATIENCE
 
 HELLO = "prompt: hello\ntext: Good day.\n"
 EDIT = """
@@ -153,7 +154,7 @@ def test_what_cannot_be_meant_is_said(
     data = given.encode() if isinstance(given, str) else given or b""
     done = subprocess.run(
         [*COMMAND, "run", *words], input=data, capture_output=True, env=magy.env(), cwd=magy.root,
-        timeout=50, check=False,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert said in done.stderr.decode()
@@ -165,7 +166,7 @@ def test_text_that_is_not_utf_8_is_read_all_the_same(magy: Magy) -> None:
     magy.script("text: ok\n")
     words = [*(os.fsencode(word) for word in COMMAND), b"run", b"-q", b"caf\xe9"]
     done = subprocess.run(words, input=b"\xff\xfe text", capture_output=True, env=magy.env(),
-                          cwd=magy.root, timeout=50, check=False)  # fmt: skip
+                          cwd=magy.root, timeout=PATIENCE, check=False)  # fmt: skip
     assert (done.stdout, done.returncode) == (b"ok\n", 0)
 
 
@@ -261,7 +262,7 @@ def test_a_closed_output_is_said_and_the_database_is_safe(magy: Magy, words: str
     magy.script(HELLO)
     command = f"{' '.join(COMMAND)} {words} >&-"
     done = subprocess.run(["sh", "-c", command], env=magy.env(), cwd=magy.root, text=True,
-                          capture_output=True, timeout=50, check=False)  # fmt: skip
+                          capture_output=True, timeout=PATIENCE, check=False)  # fmt: skip
     assert done.returncode == 1
     assert "Standard output is closed" in done.stderr
     assert magy("run", "hello", "-q").stdout == "Good day.\n"
@@ -271,7 +272,7 @@ def test_all_streams_may_be_closed(magy: Magy) -> None:
     magy.script('call: bash {"command": "echo into the void; echo >&2 too"}\n---\ntext: ok\n')
     command = f"{' '.join(COMMAND)} run -q --bypass hello 0<&- 2>&-"
     done = subprocess.run(["sh", "-c", command], env=magy.env(), cwd=magy.root, text=True,
-                          capture_output=True, timeout=50, check=False)  # fmt: skip
+                          capture_output=True, timeout=PATIENCE, check=False)  # fmt: skip
     assert (done.stdout, done.returncode) == ("ok\n", 0)
 
 
@@ -280,7 +281,7 @@ def test_another_encoding_gets_what_it_can_hold(magy: Magy, encoding: str) -> No
     magy.script('text: Grüße ✓\ncall: read_file {"path": "nope"}\n---\ntext: x\n')
     done = subprocess.run(
         [*COMMAND, "run", "hello"], env=magy.env({"PYTHONIOENCODING": encoding}), cwd=magy.root,
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=50, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     text = done.stdout.decode(encoding)
     assert done.returncode == 0
@@ -307,7 +308,7 @@ def test_interrupt_cancels_the_turn(magy: Magy) -> None:
     with magy.start("run", "hello") as running:
         magy.wait_for_turn()
         running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=30)
+        out, _ = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130
     assert "cancelling; Ctrl-C again leaves at once" in out
     assert re.search(r"^cancelled · ", out, re.MULTILINE)
@@ -320,7 +321,7 @@ def test_being_ended_leaves_the_turn_to_be_resumed(magy: Magy, number: signal.Si
     with magy.start("run", "hello") as running:
         id = magy.wait_for_turn()
         running.send_signal(number)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=PATIENCE)
     assert running.returncode == 128 + number
     assert f"left; `magy sessions resume {id}` goes on from there." in errors
     assert magy.sessions()[0]["state"] == "running"
@@ -336,12 +337,12 @@ def test_killed_in_the_middle_it_is_resumed(magy: Magy) -> None:
         "---\ntext: I was told {{last}}\n"
     )
     with magy.start("run", "hello", "--bypass") as running:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while not (magy.root / "log").exists():
             assert time.monotonic() < end, "the command did not begin"
             time.sleep(0.05)
         running.kill()
-        running.communicate(timeout=30)
+        running.communicate(timeout=PATIENCE)
     (session,) = magy.sessions()
     assert session["state"] == "running"
     done = magy("sessions", "resume", session["sessionId"])
@@ -358,7 +359,7 @@ def full(running: subprocess.Popen[str]) -> None:
     """Waits until the pipe takes no more: what is in it has stopped growing."""
     assert running.stdout
     waiting, held = array.array("i", [0]), -1
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not (waiting[0] and waiting[0] == held):
         assert time.monotonic() < end, "the pipe was never full"
         held = waiting[0]

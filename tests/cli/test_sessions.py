@@ -21,6 +21,7 @@ from magy_server.core.ports import Batch
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
 from tests.cli.harness import Magy
+from tests.patience import PATIENCE
 
 SCRIPT = """
 prompt: edit
@@ -217,7 +218,7 @@ def test_what_runs_elsewhere_is_not_deleted(magy: Magy) -> None:
         id = magy.wait_for_turn()
         done = magy("sessions", "delete", id, "--yes")
         running.terminate()
-        running.communicate(timeout=30)
+        running.communicate(timeout=PATIENCE)
     assert done.returncode == 2
     assert "runs in another process" in done.stderr
     assert len(magy.sessions()) == 1
@@ -227,7 +228,7 @@ def test_a_session_that_runs_elsewhere_can_be_watched(magy: Magy) -> None:
     magy.script("text: It begins. \ndelay: 8\ntext: It ends.\n")
     with magy.start("run", "hello") as running:
         watched = magy("sessions", "resume", magy.wait_for_turn())
-        out, _ = running.communicate(timeout=30)
+        out, _ = running.communicate(timeout=PATIENCE)
     assert "It ends." in watched.stdout
     assert "It ends." in out
     assert magy.sessions()[0]["turns"] == 1
@@ -275,6 +276,6 @@ def test_a_pipe_that_closes_ends_it_quietly(magy: Magy, id: str) -> None:
     command = f'magy() {{ "$MAGY_PYTHON" -m magy_server "$@"; }}; magy sessions show {id} | head -1'
     done = subprocess.run(
         ["bash", "-c", command], env=magy.env({"MAGY_PYTHON": sys.executable}), cwd=magy.root,
-        capture_output=True, text=True, timeout=50, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("> edit\n", "")

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from magy_server.cli.parser import EXIT_CODES
+from tests.patience import PATIENCE
 from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
 
 
@@ -19,7 +20,7 @@ from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
 )  # fmt: skip
 def test_help_and_completion_load_nothing(words: str) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "magy_server", *words.split()]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == (2 if words == "run" else 0)
     loaded = imported(run.stderr)
     assert "argparse" in loaded
@@ -32,12 +33,12 @@ def test_magy_help_and_magy_alone_in_a_terminal_say_what_one_can_do() -> None:
     """Alone without a terminal it is the server of an editor."""
     command = [sys.executable, "-m", "magy_server"]
     helped = subprocess.run(
-        [*command, "help"], capture_output=True, text=True, timeout=50, check=True
+        [*command, "help"], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert 'magy run "' in helped.stdout and "magy doctor" in helped.stdout
     ours, theirs = os.openpty()
     alone = subprocess.run(
-        command, stdin=theirs, capture_output=True, text=True, timeout=50, check=True
+        command, stdin=theirs, capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     os.close(ours), os.close(theirs)
     assert alone.stdout == helped.stdout
@@ -45,6 +46,8 @@ def test_magy_help_and_magy_alone_in_a_terminal_say_what_one_can_do() -> None:
 
 def test_help_tells_the_exit_codes() -> None:
     command = [sys.executable, "-m", "magy_server", "run", "--help"]
-    text = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True).stdout
+    text = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=True
+    ).stdout
     for code, meaning in EXIT_CODES:
         assert f"  {code:<4} {meaning}" in text

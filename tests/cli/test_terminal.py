@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from tests.cli.harness import Magy, terminal
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.needs("tmux", "bash")
 
@@ -161,7 +162,7 @@ def test_leaving_a_model_that_does_not_answer_keeps_the_turn(magy: Magy) -> None
         one.run("run", "go")
         one.see("waiting for the model")
         magy.wait_for_turn()
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while magy("sessions", "list", "--here").stdout.count("  open") == 0:
         assert time.monotonic() < end
     (session,) = magy.sessions()

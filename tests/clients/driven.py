@@ -19,6 +19,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 GUIDE = ROOT / "docs" / "start" / "emacs.md"
@@ -77,7 +79,7 @@ class Driven:
         run = subprocess.run(
             ["emacsclient", "-s", str(self._socket), "--eval",
              f"(magy-driven-answer '(progn {form}))"],
-            env=self._env, capture_output=True, text=True, timeout=20, check=False,
+            env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         if run.returncode or not run.stdout:
             raise NotSeen(f"Emacs does not answer: {run.stderr or run.stdout}")
@@ -86,7 +88,7 @@ class Driven:
             raise NotSeen(f"{form}: {answer['error']}")
         return answer["value"]
 
-    def until(self, form: str, seconds: float = 20) -> Any:
+    def until(self, form: str, seconds: float = PATIENCE) -> Any:
         """Waits until a form is true; the answer is its value."""
         end = time.monotonic() + seconds
         while not (value := self.ask(form)):
@@ -176,7 +178,7 @@ def _terminal(command: list[str], socket: Path, cwd: Path, env: Environment) -> 
     def control(*words: str) -> str:
         return subprocess.run(
             [*name, *words], env={**env, "TERM": "xterm-256color"}, cwd=cwd,
-            capture_output=True, text=True, check=False, timeout=20,
+            capture_output=True, text=True, check=False, timeout=PATIENCE,
         ).stdout  # fmt: skip
 
     def type(keys: str) -> None:
@@ -192,7 +194,7 @@ def _terminal(command: list[str], socket: Path, cwd: Path, env: Environment) -> 
 
 
 def _started(socket: Path, alive: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not socket.exists():
         if not alive() or time.monotonic() > end:
             output = socket.with_name("output")

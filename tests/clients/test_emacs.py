@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.clients.driven import xvfb
+from tests.patience import PATIENCE
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -48,7 +49,7 @@ def missing(why: str) -> NoReturn:
 
 
 def emacs(
-    *arguments: str, cwd: Path = TESTS, timeout: float = 50
+    *arguments: str, cwd: Path = TESTS, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [EMACS or "emacs", "-Q", "--batch", "-L", str(CLIENT), "-L", str(TESTS), *arguments],
@@ -260,7 +261,7 @@ def test_in_a_window(tmp_path: Path) -> None:
         subprocess.run(
             [EMACS or "emacs", "-Q", "-L", str(CLIENT), "-L", str(TESTS), "-l", "magy-demo.el",
              "--eval", f"(run-with-timer 0.2 nil (lambda () {look}))"],
-            cwd=TESTS, timeout=40, check=True, capture_output=True,
+            cwd=TESTS, timeout=PATIENCE, check=True, capture_output=True,
             env={**os.environ, "DISPLAY": display, "MAGY_PYTHON": sys.executable},
         )  # fmt: skip
     said = json.loads(seen.read_text("utf-8"))
@@ -284,12 +285,12 @@ def test_in_a_terminal(tmp_path: Path) -> None:
     def control(*words: str) -> str:
         run = subprocess.run(
             [tmux, "-L", socket, "-f", "/dev/null", *words],
-            capture_output=True, text=True, check=False, timeout=20,
+            capture_output=True, text=True, check=False, timeout=PATIENCE,
         )  # fmt: skip
         return run.stdout
 
     def see(text: str) -> str:
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if text in (screen := control("capture-pane", "-p", "-t", "magy")):
                 return screen

@@ -12,6 +12,7 @@ import pytest
 from test_emacs_e2e import ask, said, shop, started
 
 from tests.clients.driven import Driven, installed, lisp
+from tests.patience import PATIENCE
 
 __all__ = ["shop"]
 
@@ -27,7 +28,7 @@ def emacs_with(command: str, place: Path) -> Path:
 
 def seen(one: Driven, *texts: str) -> str:
     """The screen with its long lines, as soon as all of these are on it."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not all(text in (screen := unwrapped(one.screen())) for text in texts):
         assert time.monotonic() < end, one.screen()
         time.sleep(0.05)

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 HERE = Path(__file__).parent
 PICTURES = HERE / "pictures"
 CLIENT = HERE.parent.parent / "clients" / "emacs"
@@ -50,7 +52,7 @@ def picture(name: str, directory: Path) -> str:
         ["emacs", "-Q", "--batch", "-L", str(CLIENT), "-L", str(tests), "-l", "magy-picture.el",
          "--eval", f'(magy-picture "{script}" "{shown}")'],
         cwd=tests, env={**os.environ, "MAGY_PYTHON": sys.executable}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=50, check=False, restore_signals=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False, restore_signals=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return shown.read_text("utf-8")

@@ -22,6 +22,8 @@ from pytest_lsp import LanguageClient
 from pytest_lsp.client import make_test_lsp_client
 from test_emacs import missing, packages
 
+from tests.patience import PATIENCE
+
 HERE = Path(__file__).parent / "plain"
 GUIDE = Path(__file__).parents[2] / "docs" / "start" / "lsp.md"
 BIN = Path(sys.executable).parent
@@ -108,7 +110,7 @@ def test_eglot(tmp_path: Path) -> None:
     env = environment(tmp_path)
     there = subprocess.run(
         [emacs, "-Q", "--batch", *packages(), "--eval", "(princ (require 'eglot nil t))"],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     if there.stdout != "eglot":
         missing("this Emacs has no Eglot (Debian: apt install elpa-eglot)")
@@ -188,7 +190,7 @@ class Window:
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(document))
 
     async def until(self, holds: Callable[[], Any]) -> Any:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not (found := holds()):
                 await asyncio.sleep(0.05)
         return found

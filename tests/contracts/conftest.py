@@ -18,6 +18,7 @@ import pytest
 from magy_server.core.ports import Store
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +61,7 @@ class Child:
 
     async def line(self) -> Any:
         assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), 20)
+        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
         assert line, "the child ended"
         return json.loads(line)
 
@@ -73,7 +74,7 @@ class Child:
         """Ends its input; the rest of what it prints."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
-        rest = await asyncio.wait_for(self.process.stdout.read(), 30)
+        rest = await asyncio.wait_for(self.process.stdout.read(), PATIENCE)
         assert await self.process.wait() == 0
         return [json.loads(line) for line in rest.splitlines()]
 
@@ -106,7 +107,7 @@ async def spawn() -> AsyncIterator[Spawn]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for something another process brings about."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.005)
 

@@ -23,6 +23,7 @@ from magy_server.bus.link import MAX_WAITING
 from magy_server.bus.local import LocalBus
 from magy_server.core.errors import InvalidConfig, MagyError
 from tests.contracts.conftest import Child, Spawn, until
+from tests.patience import PATIENCE
 
 Message = Mapping[str, Any]
 
@@ -47,7 +48,7 @@ async def child(bus: LocalBus, short_path: Path, spawn: Spawn) -> tuple[str, Chi
 async def knows(child: Child, *ids: str) -> None:
     """Waits until just these are the child's peers."""
     answer = None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while answer != {"peers": sorted(ids)}:
             await child.tell(["peers"])
             answer = await child.line()
@@ -176,7 +177,7 @@ async def test_who_is_killed_is_gone_and_its_socket_is_cleared_away(
     assert caught.value.reason == "peer_gone"
     bus.publish("news", {})  # wanted by nobody now
     assert (short_path / f"{id}.sock").exists()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         late = LocalBus(short_path)
         await late.start()
         assert late.peer_ids() == (bus.id,)
@@ -234,7 +235,7 @@ async def test_nonsense_closes_just_that_connection(
     bus.subscribe("news", got.append)
     reader, writer = await asyncio.open_unix_connection(str(short_path / f"{bus.id}.sock"))
     writer.write(nonsense)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         with suppress(ConnectionResetError):
             await reader.read()  # its hello, then the end
     writer.close()
@@ -285,7 +286,7 @@ async def test_another_user_gets_no_word_even_where_the_directory_is_open(
         reader, writer = await asyncio.open_unix_connection(sock=calling.dup())
         said = b""
         with suppress(ConnectionResetError):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 said = await reader.read()
         writer.close()
     assert (said, got, bus.peers, len(bus._links)) == (b"", [], 0, 0)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from magy_server.core import shell
 from magy_server.core.shell import LONGEST, MOST, Part, Redirect, parse, quote
 from magy_server.core.shell_globs import may_be
+from tests.patience import PATIENCE
 
 HOME = "/home/someone"
 
@@ -408,7 +409,7 @@ def bash(lines: list[str], status: int) -> list[list[tuple[str, ...]]]:
                "PATH": "/nowhere", "HOME": HOME,
                "LC_ALL": os.environ.get("LC_ALL", "C.UTF-8")}  # fmt: skip
         subprocess.run(
-            [program, "--norc", "--noprofile", "-c", ORACLE], env=env, cwd=work, timeout=30,
+            [program, "--norc", "--noprofile", "-c", ORACLE], env=env, cwd=work, timeout=PATIENCE,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         log.touch()

@@ -20,7 +20,8 @@ from tests.chaos.stage import Stage
 from tests.chaos.trial import SERVER, Kill, lives
 from tests.chaos.verdict import verdict
 from tests.loopback import Part, hang, text
-from tests.lsp.client import TIMEOUT, Client
+from tests.lsp.client import Client
+from tests.patience import PATIENCE
 
 APPENDS = 34
 """Of `TWO` undisturbed, or a few less: two agents at once now share an append and now do not."""
@@ -75,7 +76,7 @@ async def life(stage: Stage, model: Model) -> AsyncIterator[Client]:
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(PATIENCE):
         while not await holds():
             await asyncio.sleep(0.05)
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.harness import SESSION, Person, person
+from tests.patience import PATIENCE
 
 APPENDS = 15
 """Of an undisturbed turn; `test_an_undisturbed_turn` holds it to that."""
@@ -119,7 +120,7 @@ async def until_death(root: Path, state: Path, model: Model, die: str) -> None:
     async with person(root, state, env=env, command=DYING, settings=settings(model)) as one:
         with contextlib.suppress(ConnectionError, AssertionError, BrokenPipeError):
             await drive(one)
-        await asyncio.wait_for(one.client.process.wait(), 20)
+        await asyncio.wait_for(one.client.process.wait(), PATIENCE)
         assert one.client.process.returncode == -9
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.harness import Person, person
+from tests.patience import PATIENCE
 
 POINTS = 10
 """Two for each of two appends and three files; `test_an_undisturbed_edit` holds it to that."""
@@ -61,7 +62,7 @@ def dying(root: Path, state: Path, where: str, script: str | None = None, **more
 
 
 async def died(one: Person) -> None:
-    await asyncio.wait_for(one.client.process.wait(), 20)
+    await asyncio.wait_for(one.client.process.wait(), PATIENCE)
     assert one.client.process.returncode == -9
 
 

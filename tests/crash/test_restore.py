@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.harness import SESSION, Person, person
+from tests.patience import PATIENCE
 
 POINTS = 10
 """Two for each of two appends and three files; `test_an_undisturbed_undo` holds it to that."""
@@ -85,7 +86,7 @@ async def die(root: Path, state: Path, point: int) -> None:
     async with person(root, state, SCRIPT, env=env, command=DYING) as one:
         with suppress(ConnectionError, AssertionError, BrokenPipeError):
             await undo(one)
-        await asyncio.wait_for(one.client.process.wait(), 20)
+        await asyncio.wait_for(one.client.process.wait(), PATIENCE)
         assert one.client.process.returncode == -9
 
 

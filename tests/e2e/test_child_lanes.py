@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 from .harness import SESSION, Person, person
 
 WORK = """
@@ -19,7 +21,6 @@ call: bash {"command": "echo begin NAME $PPID >> log; until [ -e go-NAME ]; do s
 text: Worked.
 """  # noqa: E501
 SCRIPT = "".join(WORK.replace("NAME", name) for name in "abcd")
-PATIENCE = 30.0
 
 
 async def start(one: Person) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.guard import SESSION
 from tests.loopback.from_script import answers
+from tests.patience import PATIENCE
 
 from .harness import Person, RpcError, person
 from .test_providers import KEY, SETTINGS, WIRES, Wire
@@ -43,7 +44,7 @@ async def children(one: Person, **params: Any) -> list[dict[str, Any]]:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.02)
 
@@ -126,7 +127,7 @@ async def child(one: Person, id: str) -> dict[str, Any]:
 
 
 async def until_state(one: Person, id: str, *states: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while (await child(one, id))["state"] not in states:
             await asyncio.sleep(0.02)
 

@@ -11,6 +11,7 @@ import pytest
 from magy_server.core.framing import named
 from tests.loopback import text
 from tests.lsp.client import GONE, RpcError, uri_of
+from tests.patience import PATIENCE
 
 from .harness import Person, person
 from .test_prompts import at_work, said
@@ -171,7 +172,7 @@ async def test_new_files_are_found_soon_and_old_ones_go(root: Path, state: Path)
         (root / "README.md").unlink()
         (root / "novel.txt").write_text("x")
         assert await labels(one, "x @READ") == [], "at once"
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(PATIENCE):
             while await labels(one, "x @novel") != ["novel.txt"]:
                 await asyncio.sleep(0.2)
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e.harness import Person, person
 from tests.loopback import AnthropicServer, call, cut, hang, pause, text
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.needs("rg")
 ENV = {"ANTHROPIC_API_KEY": "test", "MAGY_MODEL": "anthropic/test"}
@@ -38,7 +39,7 @@ class Searches:
         return sum(word in line and "--count" in line for line in ran)
 
     async def reach(self, word: str, count: int) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while self.of(word) < count:
                 await asyncio.sleep(0.01)
 

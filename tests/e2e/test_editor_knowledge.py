@@ -14,6 +14,7 @@ import pytest
 
 from tests.loopback import AnthropicServer, call, text
 from tests.lsp.client import GONE, RpcError, uri_of
+from tests.patience import PATIENCE
 
 from .harness import Person
 from .test_prompts import at_work, said
@@ -398,7 +399,7 @@ async def test_cancel_does_not_wait_for_the_editor(root: Path, state: Path) -> N
         one.client.handlers["magy/editor/references"] = never
         model.reply(call("find_references", {"path": "lib.py", "name": "greet"}))
         await one.ask("Go")
-        await asyncio.wait_for(reached.wait(), 30)
+        await asyncio.wait_for(reached.wait(), PATIENCE)
         await one.request("session/cancel")
         assert (await one.end())["stopReason"] == "cancelled"
         await one.client.wait_for("$/cancelRequest")

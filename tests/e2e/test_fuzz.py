@@ -9,6 +9,7 @@ import pytest
 
 from magy_server.lsp.methods import CLIENT_TO_SERVER
 from tests.lsp.fuzz import BASE, Hostile
+from tests.patience import PATIENCE
 
 from .harness import RpcError, person
 
@@ -27,7 +28,7 @@ async def test_ten_thousand_hostile_frames(root: Path, state: Path, seed: int) -
             await one.client.process.stdin.drain()
             if n % 1000 == 0:
                 with pytest.raises(RpcError, match="no method"):
-                    await one.client.request("magy/are/you/there", {}, timeout=60)
+                    await one.client.request("magy/are/you/there", {}, timeout=PATIENCE)
         assert one.client.process.returncode is None
         await one.new("after")
         await one.ask("Hello?", sessionId="after")

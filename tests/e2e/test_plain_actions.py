@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.lsp.client import TIMEOUT
+from tests.patience import PATIENCE
 
 from .harness import SESSION, RpcError, person
 from .test_plain_lsp_review import CAPABILITIES, Plain
@@ -94,7 +94,7 @@ class Editor(Plain):
         return await self.run({"command": name, "arguments": [argument]})
 
     async def text_with(self, uri: str, words: str) -> str:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             while words not in (text := await self.text(uri)):
                 await asyncio.sleep(0.05)
         return text

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from magy_server.lsp.actions import OFFERED, ROOTS, Known
+from tests.patience import PATIENCE
 
 from .harness import RpcError, person
 from .test_plain_actions import SLOW, TEXT, Editor, plain, ranged
@@ -26,7 +27,7 @@ def path(root: Path) -> Path:
 
 async def answered(one: Any, editor: Editor, session: str, count: int = 1) -> None:
     uri = f"magy:/transcript/{session}.md"
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while (await editor.text(uri)).count("A secret answer.") < count:
             await asyncio.sleep(0.05)
 
@@ -142,7 +143,7 @@ async def test_a_session_that_is_deleted_elsewhere(root: Path, state: Path, path
     assert f"{later}.md" in kept
     (folder / "gone-before.md").write_text("A secret answer.")
     async with plain(root, state, HELLO):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while (folder / "gone-before.md").exists():
                 await asyncio.sleep(0.05)
     assert (folder / f"{later}.md").exists()
@@ -192,7 +193,7 @@ async def test_looking_for_actions_keeps_nobody_waiting() -> None:
     known = Known(look, spawn)
     assert known.of(None) == {}
     asyncio.get_running_loop().call_later(0.01, done.set)
-    await asyncio.wait_for(asyncio.gather(*tasks), 30)
+    await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
 
 
 async def test_what_is_known_of_many_places_is_bounded() -> None:

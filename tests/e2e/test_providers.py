@@ -32,6 +32,7 @@ from tests.loopback import (
 )
 from tests.loopback.images import PNG
 from tests.lsp.client import uri_of
+from tests.patience import PATIENCE
 
 from .harness import Person, person
 
@@ -253,7 +254,7 @@ async def test_cancel_in_the_middle_of_a_stream(
         await one.update(streaming)
         assert (await one.request("session/cancel"))["cancelled"] is True
         assert (await one.end())["stopReason"] == "cancelled"
-        await asyncio.wait_for(server.asked[0].disconnected.wait(), 5)
+        await asyncio.wait_for(server.asked[0].disconnected.wait(), PATIENCE)
         assert not (root / "never").exists()
         server.reply(text("Here I am."))
         assert (await one.turn("Are you there?", "p2"))["stopReason"] == "end_turn"

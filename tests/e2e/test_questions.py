@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.e2e.harness import Person, person
+from tests.patience import PATIENCE
 
 TWO = "ls -la\nrm -rf precious"
 LONG = "\n".join(["echo begin", *(f"echo {n} {'x' * 30}" for n in range(60)), "rm -rf precious"])
@@ -200,7 +201,7 @@ async def test_a_button_that_is_none_allows_nothing(root: Path, state: Path) -> 
         await one.new()
         await one.ask("Go")
         await one.client.wait_until(lambda: window.messages, why="a question")
-        await asyncio.wait_for(one.request("interaction/list"), 10)
+        await asyncio.wait_for(one.request("interaction/list"), PATIENCE)
         assert not (root / "made").exists()
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "edit.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = FENCE.findall(GUIDE.read_text(encoding="utf-8"))
@@ -63,8 +65,9 @@ def test_commands(tmp_path: Path, shell: dict[str, str]) -> None:
         f"{command}code=$?\nprintf '{mark[:-1]}\\n'\n(exit $code)\n" for command, _ in steps()
     )
     done = subprocess.run(
-        ["bash", "-c", script + "true"], cwd=folder, env=shell, text=True, timeout=50, check=True,
+        ["bash", "-c", script + "true"], cwd=folder, env=shell, text=True, check=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
     )  # fmt: skip
     printed = done.stdout.split(mark)[:-1]
     assert len(printed) == len(steps())

@@ -31,9 +31,7 @@ from magy_server.engine.engine import Engine
 from magy_server.engine.mailing import Mailing
 from magy_server.engine.session import Listener, Session, Write
 from magy_server.engine.world import World
-
-PATIENCE = 20.0
-"""Seconds until something that must happen counts as not happening."""
+from tests.patience import PATIENCE
 
 
 class Home:

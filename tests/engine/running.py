@@ -24,9 +24,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.world import Settings, World
 from magy_server.llm.scripted import ScriptedProvider
 from magy_server.store.sqlite import SqliteStore
-
-PATIENCE = 20.0
-"""Seconds."""
+from tests.patience import PATIENCE
 
 
 class Clock:

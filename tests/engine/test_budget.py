@@ -42,6 +42,25 @@ usage: input=5000 output=150
 """
 PRICED = {"script": {"input": 10.0, "output": 10.0, "cache_read": 10.0, "cache_write": 10.0}}
 """US dollars for a million tokens: $0.001 for a hundred."""
+AGENT = f"""---
+description: Has one tool, and a prompt that makes a request of some 5,200 tokens
+mode: all
+tools: [list_dir]
+permissions:
+  read: allow
+---
+{"Go on. " * 2_250}
+"""
+"""The sums below count on this size, which is not to change with the tools and prompts that Magy
+ships; and what the script says a request took is within it."""
+
+
+@pytest.fixture(autouse=True)
+def agents(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "agent"
+    folder.mkdir(parents=True)
+    for name in ("build", "general"):
+        (folder / f"{name}.md").write_text(AGENT)
 
 
 def capped(**limits: Any) -> dict[str, Any]:

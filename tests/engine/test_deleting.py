@@ -17,6 +17,7 @@ from magy_server.core.events import Text
 from magy_server.engine import runner
 from magy_server.engine.children import Children
 from tests.engine.running import until
+from tests.patience import PATIENCE
 
 from .home import Home, home
 
@@ -141,7 +142,7 @@ async def test_a_wait_ends_with_what_is_waited_for(tmp_path: Path) -> None:
         waiting = asyncio.create_task(here.mailing.wait("s", ["s/a"], deadline=here.after(60)))
         await here.until("s/a", lambda s: s.turn)
         assert await here.engine.delete("s/a")
-        waited = await asyncio.wait_for(waiting, 20)
+        waited = await asyncio.wait_for(waiting, PATIENCE)
         assert (waited.why, waited.deleted) == ("done", ("s/a",))
 
 
@@ -190,7 +191,7 @@ async def test_a_log_that_another_one_took_the_place_of_is_not_folded_on(tmp_pat
         with pytest.raises(NotFound, match="'s' was deleted"):
             await known.refresh()
         assert before.gone and known.gone
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while known in there.runner.loaded():
                 await asyncio.sleep(0.005)
         assert (await there.live("s")).state.seq == 1

@@ -18,7 +18,8 @@ from magy_server.core.ports import Delta, ModelRequest
 from magy_server.core.steps import Rest, next_step
 from magy_server.engine.lanes import PER_PROVIDER, REQUESTS, Lanes, Permits
 from magy_server.engine.session import Session
-from tests.engine.running import PATIENCE, Place, place, quiet, until
+from tests.engine.running import Place, place, quiet, until
+from tests.patience import PATIENCE
 
 # --- permits --------------------------------------------------------------------------------------
 
@@ -79,7 +80,7 @@ class Users:
         """All that still wait come to be served when each lets go in the end."""
         for event in self._done.values():
             event.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
@@ -123,7 +124,7 @@ async def test_a_permit_that_comes_as_its_user_is_cancelled_goes_to_the_next() -
     await asyncio.sleep(0)
     permits.release()  # given to the first, which does not know yet
     first.cancel()
-    await asyncio.wait_for(second, 5)
+    await asyncio.wait_for(second, PATIENCE)
     assert first.cancelled() and (permits.used, permits.waiting) == (1, 0)
 
 
@@ -134,10 +135,10 @@ async def test_nobody_overtakes_who_waits() -> None:
     await asyncio.sleep(0)
     permits.release()
     second = asyncio.create_task(permits.acquire())
-    await asyncio.wait_for(first, 5)
+    await asyncio.wait_for(first, PATIENCE)
     assert not second.done() and permits.waiting == 1
     permits.release()
-    await asyncio.wait_for(second, 5)
+    await asyncio.wait_for(second, PATIENCE)
 
 
 # --- limits ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from magy_server.core.mail import DataPayload, SignalPayload, TextPayload
 from magy_server.core.state import State
 from magy_server.core.transcript import transcript
 from magy_server.store.sqlite import SqliteStore
+from tests.patience import PATIENCE
 
 from .home import Home, delivered, home, mailed, texts
 
@@ -62,7 +63,7 @@ async def refused(sending: Awaitable[Any]) -> str:
 async def streaming(here: Home, id: str) -> None:
     """Its model has begun to speak, and goes on for long."""
     session = await here.live(id)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not session.partials:
             await asyncio.sleep(0.005)
 
@@ -142,7 +143,7 @@ async def test_what_was_deleted_behind_its_back_goes_on_nowhere(tmp_path: Path) 
         assert await here.world.store.delete("session/s")
         assert "'s/1.0' was deleted" in await refused(here.engine.cancel("s/1.0", None))
         assert "'s' was deleted" in await refused(here.prompt("s", "start"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while here.runner.loaded() or here.runner.trees.held():
                 await asyncio.sleep(0.01)
         assert "There is no session 's'" in await refused(here.prompt("s", "start"))
@@ -506,7 +507,7 @@ async def test_a_wait_for_what_is_closed_or_deleted_ends(tmp_path: Path) -> None
         assert here.world.children
         await here.world.children.close("s/a", "cancel")
         await here.engine.delete("s/b")
-        waited = await asyncio.wait_for(both, 20)
+        waited = await asyncio.wait_for(both, PATIENCE)
         assert (waited.why, waited.deleted) == ("done", ("s/b",))
         assert [r.child.status for r in waited.results] == ["closed"]
 
@@ -518,7 +519,7 @@ async def test_who_waits_and_is_deleted_is_told(tmp_path: Path) -> None:
         waiting = asyncio.create_task(here.mailing.wait("s", ["s/a"], deadline=here.after(60)))
         await streaming(here, "s/a")
         await here.engine.delete("s")
-        assert "which waited, was deleted" in await refused(asyncio.wait_for(waiting, 20))
+        assert "which waited, was deleted" in await refused(asyncio.wait_for(waiting, PATIENCE))
 
 
 async def test_what_steers_the_waiter_interrupts_its_wait(tmp_path: Path) -> None:
@@ -544,7 +545,7 @@ async def test_a_wait_of_another_process_sees_the_end(tmp_path: Path) -> None:
         wait = asyncio.create_task(there.mailing.wait("s", ["s/a"], deadline=there.after(60)))
         await asyncio.sleep(0.05)
         await there.mailing.send("s/a", [Text(text="quickly")], key="k", delivery="interrupt")
-        (result,) = (await asyncio.wait_for(wait, 30)).results
+        (result,) = (await asyncio.wait_for(wait, PATIENCE)).results
         assert result.text in ("One moment.", "Here it is.")
         await there.mailing.send("s/a", PING, key="p")
         assert len(await beats(there, "s")) == 1

@@ -12,6 +12,7 @@ import pytest
 from magy_server.core.events import Ended, Entry, Finished, Replied, Resumed
 from magy_server.core.state import State
 from magy_server.engine.supervision import Health
+from tests.patience import PATIENCE
 
 from .home import Home, delivered, home, mailed
 
@@ -144,7 +145,7 @@ async def test_what_streams_is_progress(tmp_path: Path) -> None:
         assert here.world.supervisor
 
         async def grown(size: int) -> int:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while sum(p.size for p in child.partials.values()) <= size:
                     await asyncio.sleep(0.01)
             return sum(p.size for p in child.partials.values())

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 from .editor import Editor, Wire
 from .text import TARGETS, Sheet, State, more, tag
 
@@ -109,7 +111,7 @@ class Command:
         await self._heard()
         self._go(number)
         done = self._path.parent.parent / f"{self._path.stem}.done{number}"
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not done.exists():
                 await asyncio.sleep(NAP)
         text = self._path.read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.lsp.client import Client, SimulatedEditor, path_of
+from tests.patience import PATIENCE
 
 Heard = Callable[[str, dict[str, Any]], None]
 
@@ -36,7 +37,7 @@ class Wire(Client):
     async def heard(self, session: str, right: Callable[[dict[str, Any]], bool]) -> list[Any]:
         """The messages of a session up to the first that is right."""
         found = []
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not found or not right(found[-1]):
                 found.append(await self.sessions[session].get())
         return found

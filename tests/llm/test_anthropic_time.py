@@ -23,6 +23,7 @@ from tests.loopback import (
     raw,
     text,
 )
+from tests.patience import PATIENCE
 
 from .conversations import ask, event, failure, request
 
@@ -44,7 +45,7 @@ async def test_no_answer_at_all(server: AnthropicServer, hasty: AnthropicProvide
     failed = await failure(hasty)
     assert failed.fault == "timeout" and failed.retryable
     assert "no answer began within 1.5 s" in failed.message
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 
 async def test_an_answer_that_stops_coming(
@@ -54,7 +55,7 @@ async def test_an_answer_that_stops_coming(
     failed = await failure(hasty)
     assert failed.fault == "timeout" and failed.retryable
     assert "nothing for 1.5 s" in failed.message
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 
 async def test_pings_show_that_the_other_side_is_alive(
@@ -81,7 +82,7 @@ async def test_a_body_that_does_not_end_does_not_hold_up_the_reply(
 ) -> None:
     closing = event("message_delta", delta={"stop_reason": "end_turn"}, usage={})
     server.reply(text("whole"), raw(closing + event("message_stop")), hang())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         _, replied = await ask(provider, request())
     assert replied.content == (Text(text="whole"),)
 
@@ -96,7 +97,7 @@ async def test_closing_the_iterator_ends_the_request(
     stream = provider.stream(request())
     await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("parts", [None, (text("some"), hang())])
@@ -114,7 +115,7 @@ async def test_cancelling_the_reader_ends_the_request(
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    await asyncio.wait_for(server.requests[0].disconnected.wait(), 20)
+    await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 
 async def test_one_connection_serves_many_requests(
@@ -131,7 +132,7 @@ async def test_replies_stream_side_by_side(
 ) -> None:
     """Each has begun while none has ended."""
     server.answer(lambda sent: [text("slow", pieces=("slow",)), hang()])
-    async with asyncio.timeout(20), AsyncExitStack() as open_:
+    async with asyncio.timeout(PATIENCE), AsyncExitStack() as open_:
         for _ in range(5):
             stream = provider.stream(request())
             open_.push_async_callback(stream.aclose)  # type: ignore[attr-defined]

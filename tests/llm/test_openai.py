@@ -34,6 +34,7 @@ from tests.loopback import (
     usage,
 )
 from tests.loopback.images import PNG
+from tests.patience import PATIENCE
 
 from .conversations import ask, assistant, failure, joined, output, request, user
 from .feeding import agree
@@ -317,7 +318,7 @@ async def test_silence_and_signs_of_life(
             failed = await failure(provider)
             assert failed.fault == "timeout" and failed.retryable and words in failed.message
         for received in server.requests:
-            await asyncio.wait_for(received.disconnected.wait(), 5)
+            await asyncio.wait_for(received.disconnected.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("serve", [AnthropicServer, ChatServer])
@@ -347,4 +348,4 @@ async def test_closing_ends_the_request_and_connections_are_used_again(
         stream = provider.stream(request())
         assert isinstance(await anext(stream), Delta)
         await stream.aclose()
-        await asyncio.wait_for(server.requests[-1].disconnected.wait(), 5)
+        await asyncio.wait_for(server.requests[-1].disconnected.wait(), PATIENCE)

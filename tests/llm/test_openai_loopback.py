@@ -38,6 +38,7 @@ from tests.loopback import (
     usage,
 )
 from tests.loopback.images import PNG
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -513,7 +514,7 @@ async def test_the_server_sees_a_client_leave(wire: type[ModelServer]) -> None:
             )
         await anext(aiter(stream))
         await stream.close()
-        await asyncio.wait_for(server.requests[0].disconnected.wait(), 5)
+        await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 
 SCRIPT = """

@@ -16,6 +16,7 @@ from magy_server.core.events import Call, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, Picture
 from magy_server.llm.script import EXHAUSTED, UNKNOWN, parse
 from magy_server.llm.scripted import ScriptedProvider, pieces
+from tests.patience import PATIENCE
 
 from .conversations import ask, assistant, calling, joined, output, request, user
 
@@ -163,7 +164,7 @@ async def test_delay_and_speed() -> None:
 
 async def test_closing_ends_it_at_once() -> None:
     stream = ScriptedProvider("text: now\ndelay: 30\ntext: later").stream(request())
-    async with asyncio.timeout(15), aclosing(stream):  # type: ignore[type-var]
+    async with asyncio.timeout(PATIENCE), aclosing(stream):  # type: ignore[type-var]
         assert await anext(stream) == Delta("text", "now")
 
 

@@ -25,9 +25,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from tests.nursery import Born, born
-
-TIMEOUT = 40.0
-"""Seconds that anything may take before a test fails."""
+from tests.patience import PATIENCE
 
 CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
@@ -135,7 +133,7 @@ class Client:
         self.notify("initialized", {})
         return dict(result)
 
-    async def request(self, method: str, params: Any = None, timeout: float = TIMEOUT) -> Any:
+    async def request(self, method: str, params: Any = None, timeout: float = PATIENCE) -> Any:
         """The result; raises RpcError. Without params the message has none."""
         return await asyncio.wait_for(self.start(method, params)[1], timeout)
 
@@ -172,7 +170,7 @@ class Client:
         self,
         method: str,
         match: Callable[[Any], Any] = lambda params: True,
-        timeout: float = TIMEOUT,
+        timeout: float = PATIENCE,
     ) -> Any:
         """The params of the first notification (or server request) that matches, and that no
         earlier call has returned; earlier ones that do not match stay for other calls."""
@@ -203,7 +201,7 @@ class Client:
         self._unread.clear()
 
     async def wait_until(
-        self, holds: Callable[[], Any], timeout: float = TIMEOUT, why: str = "condition"
+        self, holds: Callable[[], Any], timeout: float = PATIENCE, why: str = "condition"
     ) -> Any:
         """Waits until `holds()` is true of what was received or kept by handlers."""
 
@@ -239,17 +237,17 @@ class Client:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    async def exit_code(self, timeout: float = TIMEOUT) -> int:
+    async def exit_code(self, timeout: float = PATIENCE) -> int:
         return await asyncio.wait_for(self.process.wait(), timeout)
 
     async def _leave(self) -> None:
         if self.process.returncode is None:
             with contextlib.suppress(TimeoutError, RpcError, ConnectionError, RuntimeError):
                 if not self.process.stdin.is_closing():  # type: ignore[union-attr]
-                    await self.request("shutdown", timeout=5)
+                    await self.request("shutdown", timeout=PATIENCE)
                     self.notify("exit")
                     self.close_input()
-                await self.exit_code(timeout=10)
+                await self.exit_code(timeout=PATIENCE)
         if self.process.returncode is None:
             self.process.kill()
             await self.process.wait()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lsp.family import SESSION, RpcError, parent
+from tests.patience import PATIENCE
 
 TASK = [{"type": "text", "text": "quick"}]
 
@@ -135,7 +136,7 @@ async def test_the_parent_is_deleted_while_a_child_runs(root: Path, state: Path)
         _, waiting = one.client.start("magy/child/wait", {"sessionIds": [slow]})
         assert (await one.request("session/delete"))["deleted"]
         with pytest.raises(RpcError):
-            await asyncio.wait_for(waiting, 10)
+            await asyncio.wait_for(waiting, PATIENCE)
         assert "no agent" in await one.refused("send", sessionId=slow, requestKey="k", prompt=TASK)
         assert (await one.child("list"))["children"] == []
 

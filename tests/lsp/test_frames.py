@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from magy_server.lsp.frames import FrameDecoder, Malformed, decode, encode
 from tests.lsp.client import Client, RpcError, frame
 from tests.nursery import Born
+from tests.patience import PATIENCE
 
 TOP = Path(__file__).parents[2]
 ECHO = [sys.executable, "-m", "tests.lsp.echo_server"]
@@ -315,7 +316,7 @@ async def test_files_instead_of_pipes(tmp_path: Path) -> None:
         process = await asyncio.create_subprocess_exec(
             *ECHO, stdin=stdin, stdout=stdout, stderr=asyncio.subprocess.DEVNULL, cwd=TOP
         )
-        assert await asyncio.wait_for(process.wait(), 20) == 1
+        assert await asyncio.wait_for(process.wait(), PATIENCE) == 1
     found = decoded((tmp_path / "out").read_bytes())
     assert [f["id"] for f in found] == [1, 2]
     assert found[1]["result"] == {"a": 1}

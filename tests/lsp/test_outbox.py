@@ -13,6 +13,7 @@ import pytest
 
 from magy_server.lsp.outbox import BUDGET, PRESSURE, ROOM, Outbox
 from tests.lsp.client import Client, RpcError
+from tests.patience import PATIENCE
 
 TOP = Path(__file__).parents[2]
 
@@ -78,7 +79,7 @@ async def test_sources_are_asked_only_while_there_is_room() -> None:
     await asyncio.sleep(0.05)
     assert before < source.pulled <= 2 * (ROOM + BUDGET)
     outbox.close()
-    await asyncio.wait_for(job, 20)
+    await asyncio.wait_for(job, PATIENCE)
 
 
 async def test_a_forgotten_source_says_nothing_more() -> None:
@@ -99,7 +100,7 @@ async def test_a_forgotten_source_says_nothing_more() -> None:
     assert end.writes == []
     assert source.pulled == BUDGET
     outbox.close()
-    await asyncio.wait_for(job, 20)
+    await asyncio.wait_for(job, PATIENCE)
 
 
 @pytest.mark.req("F001")
@@ -145,7 +146,7 @@ async def test_a_client_that_does_not_read_for_a_while_costs_no_memory(echo: Cli
     echo.pause()
     echo.start("magy/stream", {"count": 100_000, "size": 1000})
     ticks = echo.start("magy/ticks", {"seconds": 1.5})[1]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while "worst stall" not in echo.log:  # it goes on, though nobody reads
             await asyncio.sleep(0.05)
     assert not ticks.done()
@@ -165,7 +166,7 @@ async def test_a_client_that_asks_and_does_not_read_is_slowed_down(echo: Client)
     answers += [echo.start("magy/echo", padding)[1] for _ in range(300)]
     await asyncio.sleep(1)
     echo.resume()
-    results = await asyncio.wait_for(asyncio.gather(*answers), 40)
+    results = await asyncio.wait_for(asyncio.gather(*answers), PATIENCE)
     assert [len(result) for result in results[:count]] == [size] * count
     assert results[count:] == [padding] * 300
     after = await echo.request("magy/memory")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.lsp.client import Client, uri_of
+from tests.patience import PATIENCE
 
 TOP = Path(__file__).parents[2]
 
@@ -76,7 +77,7 @@ async def test_a_client_that_does_not_read(ours: Client, bare: Client) -> None:
         client.start("magy/stream", {"count": 20_000, "size": 100})
         await asyncio.sleep(1.5)
         client.resume()
-        stalls.append(await asyncio.wait_for(ticks, 20))
+        stalls.append(await asyncio.wait_for(ticks, PATIENCE))
     assert stalls[0] < 0.5 < stalls[1]
 
 

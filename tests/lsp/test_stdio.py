@@ -6,6 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 TOP = Path(__file__).parents[2]
 BUSY = """
 import os
@@ -29,7 +31,7 @@ async def test_a_server_that_hears_nothing_any_more_ends_with_its_editor() -> No
         await server.stdin.drain()
         assert server.returncode is None
         server.stdin.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             assert await server.wait() == 1
     finally:
         if server.returncode is None:

@@ -21,6 +21,7 @@ from magy_server.tools.kit import make_tools
 from magy_server.tools.output import SHOWN, Output
 from magy_server.tools.process import Processes
 from tests.guard import SESSION
+from tests.patience import PATIENCE
 
 from .conftest import Context, Workspace
 
@@ -65,7 +66,7 @@ async def shell(workspace: Workspace) -> AsyncIterator[Shell]:
     assert len(descriptors()) <= len(before)
 
 
-async def until(condition: object, seconds: float = 20.0) -> None:
+async def until(condition: object, seconds: float = PATIENCE) -> None:
     """Waits until the callable `condition` is true."""
     assert callable(condition)
     end = time.monotonic() + seconds
@@ -365,11 +366,14 @@ def test_a_server_that_dies_before_the_gate_opens_runs_nothing(workspace: Worksp
         asyncio.run(main())
     """
     ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=20
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     group = int(ran.stdout)
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while alive(group):
         assert time.monotonic() < end
         time.sleep(0.02)

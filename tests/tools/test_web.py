@@ -23,6 +23,7 @@ from magy_server.tools.reading import Reading
 from magy_server.tools.urls import target
 from tests.loopback.http import Exchange, Request
 from tests.loopback.web import WebServer
+from tests.patience import PATIENCE
 
 from .conftest import Workspace
 from .test_readable import RESULT, redirect
@@ -625,7 +626,7 @@ async def test_a_cancelled_fetch_lets_go_of_the_server(tools: Tools) -> None:
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    await asyncio.wait_for(tools.site.requests[0].disconnected.wait(), 10)
+    await asyncio.wait_for(tools.site.requests[0].disconnected.wait(), PATIENCE)
 
 
 # --- proxies --------------------------------------------------------------------------------------

@@ -25,8 +25,8 @@
   "File to which the fake server writes what it gets.")
 
 (defun magy-test-wait (what predicate &optional seconds)
-  "Wait until PREDICATE holds, at most SECONDS (10); fail with WHAT."
-  (let ((end (time-add nil (or seconds 10))) value)
+  "Wait until PREDICATE holds, at most SECONDS (60); fail with WHAT."
+  (let ((end (time-add nil (or seconds 60))) value)
     (while (not (setq value (funcall predicate)))
       (when (time-less-p end nil)
         (ert-fail (list "Waited in vain" what
