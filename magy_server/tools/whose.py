@@ -70,19 +70,19 @@ def without_command(first: Told, heard: Sequence[Heard], last: Told) -> Told:
     had not run."""
     disk, buffer = _theirs(first), None
     clean = first  # what the editor last showed that was on disk
+    silent = not any(isinstance(one, Saved) for one in heard)
     for one in [*heard, Found(last)]:
+        if isinstance(one, Made | Claimed | Found):
+            found = one.was if isinstance(one, Made) else one.now
+            disk, saved = _found(disk, buffer, clean, found)
+            if saved and buffer and silent:
+                clean = buffer.now
         match one:
-            case Made(was=was, now=now):
-                disk = _by_other(_found(disk, buffer, was), now)
-            case Touched(now=now):
+            case Made(now=now) | Touched(now=now):
                 disk = _by_other(disk, now)
-            case Claimed(now=now, was=was):
-                disk = _found(disk, buffer, now)
-                if was is not None:
-                    disk = _by_other(_by_command(disk, was), now)
-                    buffer = _without(buffer, was, now)
-            case Found(now=now):
-                disk = _found(disk, buffer, now)
+            case Claimed(now=now, was=was) if was is not None:
+                disk = _by_other(_by_command(disk, was), now)
+                buffer = _without(buffer, was, now)
             case Shown():
                 disk, buffer, clean = _shown(disk, buffer, clean, one)
             case Saved():
@@ -92,7 +92,7 @@ def without_command(first: Told, heard: Sequence[Heard], last: Told) -> Told:
 
 
 def told_of(first: Told, heard: Sequence[Heard], last: Told) -> bool:
-    """Whether somebody has told who made `last`, or the editor shows it."""
+    """Whether somebody has told who made `last`."""
     there, shown = first, None
     for one in heard:
         match one:
@@ -102,7 +102,7 @@ def told_of(first: Told, heard: Sequence[Heard], last: Told) -> bool:
                 shown = _as_on_disk(text, last)
             case Saved(now=now):  # what was read then may be what it saves next
                 there = now if shown is None else shown
-    return _same(last, there) or (shown is not None and _same(last, shown))
+    return _same(last, there)
 
 
 def known_first(heard: Sequence[Heard]) -> Told | None:
@@ -154,18 +154,21 @@ def _rewritten(part: Part) -> bool:
     return PERSON in whose and COMMAND not in whose
 
 
-def _found(disk: Shared, buffer: Shared | None, now: Told) -> Shared:
+def _found(disk: Shared, buffer: Shared | None, clean: Told, now: Told) -> tuple[Shared, bool]:
     """Nobody has told of it: it is the command's. But the editor may have saved before that, and
-    not said so yet: then all that was not saved is in it, and it is nearer to that."""
+    not said so yet: then all that was not saved is in it, and it is nearer to that. And whether
+    the editor has."""
     if now.data == disk.now.data and now.version == disk.now.version:
-        return disk
+        return disk, False
+    saved = False
     if buffer is not None and not _same(buffer.now, disk.now):
         if _same(now, buffer.now):
-            return _written(disk, buffer, now)
+            return _written(disk, buffer, now), True
         nearer = _far(buffer.now, now) < _far(disk.now, now)
-        if nearer and _has(now, disk.without, buffer.now):
+        saved = nearer and _has(now, clean, buffer.now)
+        if saved:
             disk = _written(disk, buffer, buffer.now)
-    return _by_command(disk, now)
+    return _by_command(disk, now), saved
 
 
 def _shown(

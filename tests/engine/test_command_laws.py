@@ -296,7 +296,7 @@ def committed(root: Path, names: dict[str, bytes]) -> None:
         subprocess.run(["git", "-C", str(root), *words], check=True)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [*range(4), 228, 309])
 async def test_only_what_a_command_changed_is_its_own(place: Place, seed: int) -> None:
     all_ = await begun(place, seed, files=10)
     running = await place.agent("s3")
@@ -310,7 +310,7 @@ async def test_only_what_a_command_changed_is_its_own(place: Place, seed: int) -
     await at_the_end(place, all_)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [*range(4), 305])
 async def test_what_two_commands_changed_at_once_is_told_once(place: Place, seed: int) -> None:
     all_ = await begun(place, 100 + seed, files=10)
     trees, agents = Worktrees(Processes(set())), [await place.agent(id) for id in sorted(RUNNING)]

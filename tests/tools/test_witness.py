@@ -125,7 +125,7 @@ async def test_what_is_loaded_over_typed_text_is_the_commands(tmp_path: Path) ->
     assert without_command(first, heard, last) == first
 
 
-async def test_only_what_the_editor_shows_or_says_is_told_of(tmp_path: Path) -> None:
+async def test_only_what_the_editor_says_it_saved_is_told_of(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\n")
     first = Told(*look(str(tmp_path), str(path)))
@@ -137,6 +137,7 @@ async def test_only_what_the_editor_shows_or_says_is_told_of(tmp_path: Path) -> 
         last = Told(*look(str(tmp_path), str(path)))
         assert not told_of(first, watch.heard(str(path)), last)
         one.shows("one\ntyped\nmore\n")
+        one.says_saved()
         assert told_of(first, watch.heard(str(path)), last)
         one.writes("")
         one.shows("one\ntyped\nmore\n4\n")
