@@ -11,7 +11,7 @@ kills = 1000
 cases = 10000
 
 .DEFAULT_GOAL = help
-.PHONY: help setup demo check test chaos interleavings bench docs screenshots requirements clean
+.PHONY: help setup demo check compile test chaos interleavings bench docs screenshots requirements clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -35,6 +35,10 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 	.venv/bin/mypy
 	$(python) -m pytest tests/test_architecture.py tests/test_docs.py
 	$(python) -m pytest tests/clients/test_emacs.py -k "compiles or checkdoc or lint or short"
+
+compile: ## byte-compile the Emacs client in place, without a warning
+	cd clients/emacs && emacs -Q --batch -L . --eval '(setq byte-compile-error-on-warn t)' \
+		-f batch-byte-compile *.el
 
 test: setup ## all tests; those left out for want of an editor are named
 	$(python) -m pytest -n $(workers) --dist worksteal

@@ -33,7 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     slow = [HealthCheck.too_slow]
     settings.register_profile("magy", deadline=None, suppress_health_check=slow)
     settings.register_profile("ci", settings.get_profile("magy"), derandomize=True)
-    settings.load_profile("ci" if _IN_CI else "magy")
+    settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
+    settings.load_profile(os.environ.get("EXAMPLES") or ("ci" if _IN_CI else "magy"))
     if not hasattr(config, "workerinput"):  # one process of a run hears of all its tests
         config.pluginmanager.register(Keeper(config.rootpath))
 

@@ -132,30 +132,15 @@ The latter from any other buffer of the project."
 
 ;;;; Interrupting
 
-(defvar magy-transcript--quit-at nil
-  "When a person quit last where a turn ran, as `float-time' says.")
-
-(defun magy-transcript--quit-again-p ()
-  "Return non-nil if the last command was to quit here, within the last second."
-  (let ((before magy-transcript--quit-at))
-    (setq magy-transcript--quit-at (float-time))
-    (and before (eq last-command 'magy-transcript-interrupt)
-         (< (- magy-transcript--quit-at before) 1))))
-
 (defun magy-transcript-interrupt ()
-  "Stop the turn that runs here, if this is the second time within a second.
-The first time says so: who leaves a search or the like has not meant the
-agent.  With an active region, a prefix argument or the minibuffer in
-use, and when nothing runs, this only quits, as ever."
+  "Stop the turn that runs here.
+With an active region, a prefix argument or the minibuffer in use, and
+when nothing runs, this only quits, as ever."
   (interactive)
   (let ((view magy-transcript--view))
     (cond ((or (region-active-p) current-prefix-arg (active-minibuffer-window)
                (null view) (equal (magy-project-state view) "idle"))
            (keyboard-quit))
-          ((not (magy-transcript--quit-again-p))
-           (message "%s" (substitute-command-keys
-                          "\\[magy-transcript-interrupt] again stops the agent, as \
-\\[magy-cancel] does at once")))
           ((eq view magy-transcript--project) (magy-session-cancel view))
           (t (magy-view-cancel view)))))
 

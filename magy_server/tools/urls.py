@@ -104,7 +104,7 @@ def _host(url: URL) -> str:
     take for an address (`127.1`, `0x7f.0.0.1`, `2130706433`)."""
     host = url.raw_host.decode("ascii").lower()
     if ":" in host:
-        return str(ipaddress.IPv6Address(host))
+        return _written(ipaddress.IPv6Address(host))
     host = host.removesuffix(".")
     labels = host.split(".")
     if not all(map(_LABEL.fullmatch, labels)) or len(host) > 253:
@@ -112,6 +112,14 @@ def _host(url: URL) -> str:
     if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]):
         return str(ipaddress.IPv4Address(host))
     return host
+
+
+def _written(address: ipaddress.IPv6Address) -> str:
+    """The canonical form of RFC 5952. Python writes an IPv4 address in it plainly only from 3.13
+    on."""
+    if address.ipv4_mapped is None:
+        return str(address)
+    return f"::ffff:{address.ipv4_mapped}" + (f"%{address.scope_id}" if address.scope_id else "")
 
 
 def _port(url: URL) -> int | None:

@@ -179,7 +179,7 @@ async def test_the_secrets_of_clouds_are_never_fetched(tools: Tools, url: str) -
         ("http://127.8.8.8/", " from this machine"),
         ("http://[::1]/", " from this machine"),
         ("http://0.0.0.0:8000/", " from this machine"),
-        ("http://[::ffff:7f00:1]/", " from this machine"),
+        ("http://[::ffff:127.0.0.1]/", " from this machine"),
         ("http://10.1.2.3/", " from a private network"),
         ("http://192.168.0.1/", " from a private network"),
         ("http://100.64.0.1/", " from a private network"),
@@ -198,6 +198,22 @@ async def test_the_question_says_where_the_url_leads(tools: Tools, url: str, whe
     assert facts.title == f"Fetch {url}{where}"
     assert [(r.kind, r.subject) for r in facts.resources] == [("net", url)]
     assert tools.names.asked == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("::ffff:7f00:1", "::ffff:127.0.0.1"),
+        ("::FFFF:127.0.0.1", "::ffff:127.0.0.1"),
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("2001:DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
+        ("64:ff9b::1.2.3.4", "64:ff9b::102:304"),
+    ],
+)
+async def test_an_address_has_one_form(tools: Tools, typed: str, written: str) -> None:
+    """With every Python, so that a rule or a grant for it holds after an upgrade."""
+    facts = await tools.facts(f"http://[{typed}]/")
+    assert [r.subject for r in facts.resources] == [f"http://[{written}]/"]
 
 
 def decided(tool: Tool, facts: Facts, rules: Sequence[tuple[str, str]]) -> str:

@@ -192,20 +192,11 @@
      (push-mark (point-min) t t)
      (should (eq 'quit (condition-case nil (magy-test-press "C-g") (quit 'quit))))
      (deactivate-mark)
-     ;; Once may be what ended a search; it says how to stop the agent.
-     (magy-test-press "C-g")
      (should-not (magy-test-received "magy/session/cancel"))
-     (let ((last-command 'magy-transcript-interrupt))
-       (magy-test-press "C-g")
-       (magy-test-until (= 1 (length (magy-test-received "magy/session/cancel"))))
-       ;; What is long ago counts no more.
-       (setq magy-transcript--quit-at (- (float-time) 60))
-       (magy-test-press "C-g"))
-     (let ((last-command 'isearch-abort))
-       (magy-test-press "C-g"))
+     (magy-test-press "C-g")
+     (magy-test-until (= 1 (length (magy-test-received "magy/session/cancel"))))
      (goto-char (point-min))
-     (let ((last-command 'magy-transcript-interrupt))
-       (magy-test-press "C-g")))
+     (magy-test-press "C-g"))
     (magy-test-until (= 2 (length (magy-test-received "magy/session/cancel"))))))
 
 ;;;; The queue
