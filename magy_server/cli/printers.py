@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -13,6 +14,9 @@ from magy_server.cli.view import View
 from magy_server.core.amounts import child
 from magy_server.core.children import ChildInfo
 from magy_server.core.updates import Update
+
+DRAFTING = 0.05
+"""Seconds from one draft of a text that streams to the next: rendering takes its time."""
 
 
 class Printer(Protocol):
@@ -58,6 +62,7 @@ class Lines:
         self._view = view
         self._quiet = quiet
         self._prompted = ""
+        self._next_draft = 0.0
         self._waiting: dict[str, Update | Asked] = {}
         """Questions that were not shown yet, by their ids."""
         self._working = ""
@@ -114,10 +119,15 @@ class Lines:
 
     async def _write(self, spans: list[Span], live: str) -> None:
         """What is written stands in the place of the question, which is asked again below."""
+        drafted = time.monotonic()
+        if not (spans or self._prompted) and self._view.mid_line and drafted < self._next_draft:
+            return  # the next piece of the text, or `idle`, draws both
+        self._next_draft = drafted + DRAFTING
         if self._prompted and not self._screen.passing:
             spans = [("\n", ""), *spans]
         self._prompted = ""
-        await self._screen.write(spans, live)
+        draft = [] if self._quiet else self._view.draft(self._screen.width, self._screen.height)
+        await self._screen.write(spans, live, draft)
 
     async def idle(self, seconds: int, *prompts: str) -> None:
         room = (self._screen.width or 80) - ECHO
@@ -125,6 +135,8 @@ class Lines:
         if prompt:
             if prompt != self._prompted:
                 await self._screen.prompt(prompt)
+        elif self._view.mid_line:
+            await self._write([], "")
         elif passing := self._live(self._screen.width):
             await self._screen.write([], f"{passing} ({seconds} s)" if seconds >= 2 else passing)
         self._prompted = prompt

@@ -18,7 +18,10 @@ _HELD = 60
 
 
 class Prose:
-    """`feed` gives what can be written now; `close` the rest."""
+    """`feed` gives what can be written now; `close` the rest. All of it is final: there is no
+    `draft`."""
+
+    under_way = False
 
     def __init__(self) -> None:
         self._pending = ""
@@ -45,6 +48,9 @@ class Prose:
         """The end: nothing is fed any more."""
         spans = self._token(self._pending, width) if self._pending else []
         return [*spans, (self._blank, "")] if self._blank else spans
+
+    def draft(self, width: int | None, height: int | None) -> list[Span]:
+        return []
 
     def _token(self, token: str, width: int | None) -> list[Span]:
         if token == "\n":

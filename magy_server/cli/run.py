@@ -94,7 +94,8 @@ class Shown:
         return None if self.options.json else Keyboard.open()
 
     def printer(self, session_id: str, asks: bool) -> Printer:
-        view = View(self.screen.marks, thinking=self.options.thinking)
+        thinking, rendered = self.options.thinking, self.screen.renders
+        view = View(self.screen.marks, thinking=thinking, rendered=rendered)
         if self.options.json:
             return Records(self.output, session_id)
         if self.options.quiet and not asks:

@@ -112,7 +112,7 @@ async def listed(options: Options, app: Composition) -> int:
 async def show(options: Options, app: Composition) -> int:
     output = standard_output()
     screen = Screen(output)
-    view = View(screen.marks, thinking=options.thinking, whole=True)
+    view = View(screen.marks, thinking=options.thinking, whole=True, rendered=screen.renders)
     async with reading(app) as store:
         info = await place.resolve(store, options.session)
         async for entries in _entries(store, info.stream):

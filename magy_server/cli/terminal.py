@@ -12,7 +12,15 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from magy_server.cli.text import Marks, Span, coloured, marks, plain, shortened
+from magy_server.cli.text import (
+    UNICODE,
+    Marks,
+    Span,
+    coloured,
+    marks,
+    plain,
+    shortened,
+)
 from magy_server.core.errors import MagyError
 
 CLEAR = "\r\x1b[K"
@@ -111,8 +119,14 @@ class Screen:
         able = self.terminal and os.environ.get("TERM", "") not in ("", "dumb")
         self._colours = able and not os.environ.get("NO_COLOR")
         self.passing = able
-        self._live = ""
+        self._below = self._wipe = ""
+        """What is passing, and what takes it away."""
         self.marks: Marks = marks(output.encoding)
+
+    @property
+    def renders(self) -> bool:
+        """Markdown can be shown as what it means."""
+        return self.passing and self._colours and self.marks is UNICODE
 
     @property
     def width(self) -> int | None:
@@ -134,18 +148,25 @@ class Screen:
         except OSError:
             return 24
 
-    async def write(self, spans: Sequence[Span], live: str = "") -> None:
-        """Writes `spans`, and below them the passing line. Raises OutputError."""
-        text = coloured(spans) if self._colours else plain(spans)
+    async def write(
+        self, spans: Sequence[Span], live: str = "", draft: Sequence[Span] = ()
+    ) -> None:
+        """Writes `spans`, and below them what is only passing: `draft`, lines that fit on a screen
+        and are not final, or the line `live`. Raises OutputError."""
+        text = self._drawn(spans)
         if not self.passing:
             return await self._output.write(text)
         live = shortened(live, (self.width or 80) - ECHO, self.marks.cut)
-        if not text and live == self._live:
+        below = self._drawn(draft or [(live, "dim")] if draft or live else [])
+        if not text and below == self._below:
             return None
-        wipe = CLEAR if self._live else ""
-        self._live = live
-        drawn = coloured([(live, "dim")]) if self._colours else live
-        return await self._output.write(wipe + text + drawn)
+        wipe, self._below = self._wipe, below
+        rows = plain(draft).count("\n")
+        self._wipe = "" if not below else f"\r\x1b[{rows}A\x1b[J" if rows else CLEAR
+        return await self._output.write(wipe + text + below)
+
+    def _drawn(self, spans: Sequence[Span]) -> str:
+        return coloured(spans) if self._colours else plain(spans)
 
     async def prompt(self, text: str) -> None:
         """A question on the line where the answer is typed."""

@@ -13,7 +13,8 @@ from magy_server.core.harmless import visible as visible
 from magy_server.core.values import Usage
 
 Span = tuple[str, str]
-"""(text, style); the styles are the keys of `STYLES`, "" is plain."""
+"""(text, style); the styles are the keys of `STYLES`, "" is plain, or the parameters of a sequence
+themselves."""
 
 STYLES = {
     "": "", "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34",
@@ -109,7 +110,7 @@ def coloured(spans: Iterable[Span]) -> str:
     """With ANSI sequences; a style never reaches over a line end."""
     out: list[str] = []
     for text, style in spans:
-        code = STYLES[style]
+        code = STYLES.get(style, style)
         if not code:
             out.append(text)
             continue

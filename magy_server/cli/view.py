@@ -7,7 +7,7 @@ What is under way is one passing line (`live`), which the caller draws and wipes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magy_server.cli import calls
 from magy_server.cli.calls import Call
@@ -22,6 +22,9 @@ from magy_server.cli.text import (
     shortened,
 )
 
+if TYPE_CHECKING:
+    from magy_server.cli.rendered import Rendered
+
 SEVERITY = {"error": "red", "warning": "yellow"}
 PROMPT = 60
 """Columns of a prompt that is only named."""
@@ -30,10 +33,13 @@ TASKS = {"completed": "green", "in_progress": "bold", "cancelled": "dim"}
 
 class View:
     """`thinking`: show it. `whole`: the transcript of a session, with what people said and nothing
-    left out."""
+    left out. `rendered`: Markdown is shown as what it means; else as it was written."""
 
-    def __init__(self, marks: Marks, *, thinking: bool = False, whole: bool = False) -> None:
+    def __init__(
+        self, marks: Marks, *, thinking: bool = False, whole: bool = False, rendered: bool = False
+    ) -> None:
         self._marks = marks
+        self._rendered = rendered
         self._thinking = thinking
         self._whole = whole
         self._unsaid = () if whole else ("Cancelling",)
@@ -47,7 +53,7 @@ class View:
         self._streamed: dict[str, str] = {}
         self._block = ""
         """Id of the message or kind of the lines that were written last."""
-        self._prose: Prose | None = None
+        self._prose: Prose | Rendered | None = None
         self._stream = Stream()
         self._style = ""
         self._mid_line = False
@@ -110,7 +116,7 @@ class View:
 
     def live(self, width: int | None) -> str:
         """What is under way, on one line; "" while text streams, which shows for itself."""
-        if self._mid_line:
+        if self.mid_line:
             return ""
         open_calls = [call for call in self._calls.values() if not call.status]
         if not open_calls:
@@ -129,7 +135,11 @@ class View:
     @property
     def mid_line(self) -> bool:
         """Text streams, and has not come to the end of its line."""
-        return self._mid_line
+        return self._mid_line or bool(self._prose and self._prose.under_way)
+
+    def draft(self, width: int | None, height: int | None) -> list[Span]:
+        """What is written and not final, to be shown for now."""
+        return self._dress(self._prose.draft(width, height)) if self._prose else []
 
     def question(
         self, asked: Mapping[str, Any], call: Call | None, width: int | None
@@ -160,12 +170,19 @@ class View:
             if not text:
                 return []
             spans = self._begin(id, width)
-            self._prose, self._stream = Prose(), Stream()
+            self._prose, self._stream = self._writer(), Stream()
             self._style = "dim" if thought else ""
         assert self._prose
         new = self._dress(self._prose.feed(self._stream.feed(text), width))
         self._mid_line = _ends_mid_line(new, self._mid_line)
         return spans + new
+
+    def _writer(self) -> Prose | Rendered:
+        if not self._rendered:
+            return Prose()
+        from magy_server.cli.rendered import Rendered  # takes longer than all else here
+
+        return Rendered()
 
     def _replace(self, update: Mapping[str, Any], thought: bool, width: int | None) -> list[Span]:
         """The whole message: what of it has not streamed yet."""

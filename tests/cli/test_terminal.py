@@ -38,7 +38,7 @@ def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
     with terminal(magy) as one:
         one.run("run", "edit")
         screen = one.see("[n] no  [y] once  [s] for this session  [p] for this project  [?] help")
-        assert "I change **what it says**." in screen
+        assert "I change what it says." in screen
         assert "? Edit app.py" in screen
         assert "+    return 'bye'" in screen
         assert "magy.toml: edit" in screen.replace("\n", ""), "a long path is wrapped"
@@ -344,6 +344,48 @@ def test_a_prompt_is_typed_and_completed(magy: Magy) -> None:
         one.press("C-c")
         one.see("[130]")
     assert "magy run PROMPT" in magy("run").stderr
+
+
+STREAMED = """
+prompt: table
+text: |
+  Two *files*, see [the list](https://example.org/list):
+
+  | File | What |
+  | --- | --- |
+  | `app.py` | greets |
+delay: 3
+text: |
+  | `bye.py` | takes its leave, in words that do not fit on a line of forty columns |
+
+  ```python
+  def greet():
+      return 'hello'
+  ```
+
+  That is **all**.
+"""
+
+
+def test_markdown_is_rendered_also_while_it_streams(magy: Magy) -> None:
+    magy.script(STREAMED)
+    with terminal(magy, size="40x30") as one:
+        one.run("run", "table")
+        screen = one.see("greets")
+        assert "[0]" not in screen, "it streams"
+        assert "| File |" not in screen and "─────" in screen
+        screen = one.see("That is all.", "[0]")
+        assert screen.count("greets") == 1, "the draft was wiped"
+        assert "Two files, see the list\n(https://example.org/list):\n" in screen
+        assert "`" not in screen and "```" not in screen and "**" not in screen
+        for line in ("\ndef greet():\n", "\n    return 'hello'\n"):
+            assert line in screen
+        words = "takes its leave, in words that do not fit on a line of forty columns"
+        assert all(word in screen.split() for word in words.split()), "none is broken"
+        assert "\x1b[94mdef" in one.screen(colours=True), "code is highlighted"
+        one.run("run", "table", NO_COLOR="1")
+        screen = one.see("That is **all**.", "[0]")
+        assert "| `app.py` | greets |" in screen, "nothing else would tell code from text"
 
 
 def test_an_error_is_wrapped_between_words(magy: Magy) -> None:
