@@ -93,7 +93,7 @@ class Answers:
             path, uri = str(file), file_uri(str(file))
         else:
             await self._transcripts.text(session_id)
-        at = {"line": self._transcripts.latest(session_id), "character": 0}
+        at = {"line": self._transcripts.end(session_id), "character": 0}
         here = {"start": at, "end": at}
         can = self._screen.documents and await self._screen.reveal(uri, here, focus)
         return Shown(uri=uri if can else None, path=path)

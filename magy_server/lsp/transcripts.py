@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from magy_server.core import family
 from magy_server.core.errors import EditorError, MagyError, NotFound
-from magy_server.core.events import Entry, Hash, Prompted
+from magy_server.core.events import Entry, Hash
 from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.engine import kin
 from magy_server.engine.engine import Engine, stream_of
@@ -90,7 +90,9 @@ class Transcripts:
         self._held[session_id] = held
         while len(self._held) > HELD:
             del self._held[next(iter(self._held))]
-        return await held.text() + await relations(self._engine.world.store, session_id, link)
+        text = await held.text() + await relations(self._engine.world.store, session_id, link)
+        held.end = text.rstrip("\n").count("\n")
+        return text
 
     async def shown(self, session_id: str) -> str:
         """The text, for an editor that is refreshed from now on as it grows."""
@@ -114,10 +116,10 @@ class Transcripts:
         text = await self.text(session_id, lambda id: quote(_name(id)))
         return await asyncio.to_thread(write, self._folder, _name(session_id), text)
 
-    def latest(self, session_id: str) -> int:
-        """The line, from 0, at which the latest prompt begins in the text made last."""
+    def end(self, session_id: str) -> int:
+        """The last line, from 0, of the text made last."""
         held = self._held.get(session_id)
-        return held.latest if held else 0
+        return held.end if held else 0
 
     def forget(self, session_id: str) -> None:
         """The session was deleted, and its children: nothing of it stays, no file either."""
@@ -154,16 +156,17 @@ class Transcripts:
 
 
 class _Transcript:
-    """Grows with its session; only what is new is read. `made` is when the session was."""
+    """Grows with its session; only what is new is read. `made` is when the session was; `end` is
+    the last line of the text made last."""
 
     def __init__(self, engine: Engine, session_id: str, made: float) -> None:
         self.made = made
+        self.end = 0
         self._engine = engine
         self._session_id = session_id
         self._cursor = 0
         self._markdown: Markdown | None = None
-        self._paragraphs: deque[tuple[str, bool]] = deque()
-        """And whether a prompt begins there."""
+        self._paragraphs: deque[str] = deque()
         self._size = 0
         self._cut = False
         self._texts: dict[Hash, str] = {}
@@ -176,16 +179,7 @@ class _Transcript:
                 [f"*What came before is left out; `magy sessions export {self._session_id}` "
                  "gives all.*"] if self._cut else []
             )  # fmt: skip
-            return "\n\n".join([*left_out, *(text for text, _ in self._paragraphs), ""])
-
-    @property
-    def latest(self) -> int:
-        lines, found = (2 if self._cut else 0), 0
-        for text, begins in self._paragraphs:
-            if begins:
-                found = lines
-            lines += text.count("\n") + 2
-        return found
+            return "\n\n".join([*left_out, *self._paragraphs, ""])
 
     async def _read(self) -> None:
         store, stream = self._engine.world.store, stream_of(self._session_id)
@@ -195,10 +189,8 @@ class _Transcript:
         while entries := await store.read(stream, after=self._cursor, limit=PAGE):
             await self._learn(entries)
             for entry in entries:
-                begins = isinstance(entry.event, Prompted)
                 for text in self._markdown.paragraphs([entry], self._texts):
-                    self._add(text, begins)
-                    begins = False
+                    self._add(text)
             self._cursor = entries[-1].seq
 
     async def _learn(self, entries: Sequence[Entry]) -> None:
@@ -210,11 +202,11 @@ class _Transcript:
             blobs = await self._engine.world.store.blobs(missing)
             self._texts |= {h: data.decode("utf-8", "replace") for h, data in blobs.items()}
 
-    def _add(self, text: str, begins: bool) -> None:
-        self._paragraphs.append((text, begins))
+    def _add(self, text: str) -> None:
+        self._paragraphs.append(text)
         self._size += len(text)
         while self._size > MOST and len(self._paragraphs) > 1:
-            self._size -= len(self._paragraphs.popleft()[0])
+            self._size -= len(self._paragraphs.popleft())
             self._cut = True
 
 

@@ -93,6 +93,7 @@ def test_neovim(tmp_path: Path) -> None:
     guide("lua", env["GUIDE"])
     seen = run([nvim, "--headless", "--clean", "-l", str(HERE / "nvim.lua")], env)
     assert "It greets." in seen["explained"] and seen["stayed"]
+    assert seen["at_end"] and seen["at_end_again"]
     assert Path(seen["transcript"]).stat().st_mode & 0o777 == 0o600
     assert seen["fixed"] == FIXED.rstrip("\n") and seen["rejected"] == TEXT.rstrip("\n")
     assert seen["lenses"] == ["Accept", "Reject"]

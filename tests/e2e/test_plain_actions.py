@@ -204,7 +204,7 @@ async def test_explain_to_a_readable_answer(root: Path, state: Path, path: Path)
         assert shown["takeFocus"] is False
         text = await editor.text(shown["uri"])
         line = shown["selection"]["start"]["line"]
-        assert text.split("\n")[line] == "## Prompt"
+        assert not "".join(text.split("\n")[line + 1 :]) and text.split("\n")[line]
         assert "It greets, with *care*." in text
         assert "\nExplain the code at app.py:4-5.\n" in text
         attached = "# not saved\ndef greet(name):"

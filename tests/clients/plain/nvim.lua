@@ -40,13 +40,16 @@ local function text()
   return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n")
 end
 
--- The text of a window that shows a transcript, and its buffer's name.
+-- The text of a window that shows a transcript, its buffer's name, and whether its cursor is in the
+-- last line.
 local function transcript()
   for _, window in ipairs(vim.api.nvim_list_wins()) do
     local buffer = vim.api.nvim_win_get_buf(window)
     local name = vim.api.nvim_buf_get_name(buffer)
     if name:match("/transcripts/.*%.md$") then
-      return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n"), name
+      local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+      local last = #vim.trim(table.concat(lines, "\n")):gsub("[^\n]", "") + 1
+      return table.concat(lines, "\n"), name, vim.api.nvim_win_get_cursor(window)[1] == last
     end
   end
 end
@@ -67,7 +70,7 @@ local function main()
   answers = { "Magy: Explain this code" }
   vim.lsp.buf.code_action()
   wait("the explanation", function() return ended(1) and transcript() end)
-  seen.explained, seen.transcript = transcript()
+  seen.explained, seen.transcript, seen.at_end = transcript()
   seen.stayed = vim.api.nvim_get_current_buf() == here
 
   -- Fix what another tool reports: asked, edited, reviewed.
@@ -83,6 +86,11 @@ local function main()
     vim.lsp.codelens.refresh({ bufnr = 0 })
     vim.wait(50)
     return #vim.lsp.codelens.get(0) > 0
+  end)
+  wait("the transcript of both", function()
+    local both, _, at_end = transcript()
+    seen.at_end_again = at_end
+    return at_end and both:find("It was a slip.", 1, true)
   end)
   seen.lenses = vim.tbl_map(function(lens) return lens.command.title end, vim.lsp.codelens.get(0))
   answers = { "Reject this change of build" }
