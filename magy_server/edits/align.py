@@ -99,16 +99,19 @@ def alignments(source: Source, old: Sequence[str]) -> list[Aligned]:
     starts = _starts(file, wanted)
     for start in starts:
         slack = 3 + len(keys) // 3
-        # a better place nearby would hide this one: then it is looked at alone, too
         crowded = any(start != other and abs(start - other) < slack + len(keys) for other in starts)
-        for by in (slack, 1) if crowded else (slack,):
+        for by in (slack, 1):
             first, last = max(0, start - by), min(len(file.keys), start + len(keys) + by)
             left -= len(keys) * (last - first)
             if left < 0:
                 break
             aligned = _align(source, file, wanted, first, last)
-            if aligned is not None:
-                found.append(aligned)
+            if aligned is None:
+                break
+            found.append(aligned)
+            # a better place nearby would hide this one: then it is looked at alone, too
+            if not crowded and aligned.first >= file.numbers[max(0, start - 1)]:
+                break
     found.sort(key=lambda one: (-one.score, one.first))
     best: list[Aligned] = []
     for one in found:

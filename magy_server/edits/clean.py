@@ -80,10 +80,11 @@ def _inside_fence(lines: Sequence[str]) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """The numbers before the lines: the sign behind them, and the first."""
+    """The numbers before the lines: the sign behind them, the first and the last."""
 
     marks: frozenset[str]
     first: int
+    last: int
 
     @property
     def sure(self) -> bool:
@@ -102,7 +103,7 @@ def _without_numbers(wanted: Wanted, alike: Alike) -> Wanted:
     return replace(
         wanted,
         old=tuple(_unpadded(line, pad) for line in rest),
-        new=_new_without(wanted.new, numbers.marks, pad),
+        new=_new_without(wanted, numbers, pad),
         note="the line numbers in it were left out",
         line=wanted.line or numbers.first,
     )
@@ -128,6 +129,7 @@ def _numbers(lines: Sequence[str]) -> _Numbers | None:
     of them."""
     marks: set[str] = set()
     first = due = None
+    last = 0
     for line in lines:
         found = _NUMBER.match(line)
         if found is None:
@@ -138,7 +140,7 @@ def _numbers(lines: Sequence[str]) -> _Numbers | None:
         number = int(found[1])
         if due is not None and number != due:
             return None
-        due = number + 1
+        due, last = number + 1, number
         if first is None:
             first = number
         if line[found.end() :].strip() or found[2]:
@@ -147,7 +149,7 @@ def _numbers(lines: Sequence[str]) -> _Numbers | None:
         return None
     if marks <= {"", "-"} and len(lines) < 2:
         return None
-    return _Numbers(frozenset(marks), first)
+    return _Numbers(frozenset(marks), first, last)
 
 
 def _unnumbered(line: str, marks: Set[str]) -> str:
@@ -157,15 +159,23 @@ def _unnumbered(line: str, marks: Set[str]) -> str:
     return line[found.end() :]
 
 
-def _new_without(lines: Sequence[str], marks: Set[str], pad: int) -> tuple[str, ...]:
-    """Each line may have a number or none; where none has its sign, numbers are what they say."""
-    found = [_NUMBER.match(line) for line in lines]
-    if not any(one and one[2] in marks and one[2] for one in found) and "" not in marks:
-        return tuple(lines)
-    bare = [_unnumbered(line, marks) for line in lines]
+def _new_without(wanted: Wanted, numbers: _Numbers, pad: int) -> tuple[str, ...]:
+    """Each line may have a number or none; where none has its sign, numbers are what they say, as
+    are those that are not of these lines, and all if they are in no order."""
+    marks, last = numbers.marks, numbers.last + len(wanted.new)
+    found = [_NUMBER.match(line) for line in wanted.new]
+    found = [one if one and numbers.first <= int(one[1]) <= last else None for one in found]
+    order = [int(one[1]) for one in found if one and one[2] in marks]
+    signed = any(one and one[2] in marks and one[2] for one in found)
+    if order != sorted(order) or not (signed or "" in marks):
+        return wanted.new
+    bare = [
+        _unnumbered(line, marks) if one else line
+        for line, one in zip(wanted.new, found, strict=True)
+    ]
     return tuple(
         line if line == without else _unpadded(without, pad)
-        for line, without in zip(lines, bare, strict=True)
+        for line, without in zip(wanted.new, bare, strict=True)
     )
 
 

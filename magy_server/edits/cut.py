@@ -15,7 +15,8 @@ from magy_server.edits.splice import Unsafe
 NOTE = "old had only a part of its last line; new was taken for all of it"
 SHORTEST = 4
 """Characters of a text that is taken for all of a line but its indentation."""
-_SIGNS = "()[]{}\"'`"
+_SIGNS = "()[]{}"
+_QUOTED = re.compile(r"([\"'`])(?:\\.|(?!\1)[^\\\n])*\1")
 _CLOSES = (";", ":", "{", "}", ")", "]", ",", '"', "'", "`")
 _OPERATOR = re.compile(r"(?:[-+*/%&|^!=<>?(\[,~]|\b(?:and|or|not|in|is))\s*$")
 """Behind this, a line is not at its end in any language."""
@@ -189,8 +190,9 @@ def _has_margin(old: str, head: str, new: str) -> bool:
 
 def _balance(text: str) -> tuple[int, ...]:
     """How many of each kind of bracket are open, and whether a quote is."""
-    a, b, c, d, e, f, *quotes = map(text.count, _SIGNS)
-    return a - b, c - d, e - f, sum(quotes) % 2
+    a, b, c, d, e, f = map(text.count, _SIGNS)
+    quotes = sum(map(_QUOTED.sub("", text).count, "\"'`"))
+    return a - b, c - d, e - f, quotes % 2
 
 
 def _unclear(before: str, rest: str) -> str:

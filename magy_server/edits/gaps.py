@@ -65,7 +65,7 @@ def _shares(
     """How many of the empty lines that the model left out go before and after the content."""
     lead, tail = around
     thought, missing = counts
-    if thought:
+    if thought and (lead or tail):
         if tail < thought:
             return missing, 0  # its own empty lines stand before the content
         if lead < thought:

@@ -229,5 +229,15 @@ def _quoted_there(
 
 
 def touched_lines(old: Sequence[str], new: Sequence[str]) -> set[int]:
-    """The lines of `old` that are replaced or deleted."""
-    return {n for a, b, _, _ in blocks(old, new) for n in range(a, b)}
+    """The lines of `old` that are replaced or deleted; or that may be: of `a b a` that becomes `a`,
+    nothing tells which `a` is left."""
+    touched: set[int] = set()
+    for a, b, c, d in blocks(old, new):
+        size = b - a
+        if size and c == d:
+            while a and squeeze(old[a - 1]) == squeeze(old[a - 1 + size]):
+                a -= 1
+            while b < len(old) and squeeze(old[b]) == squeeze(old[b - size]):
+                b += 1
+        touched |= set(range(a, b))
+    return touched

@@ -327,15 +327,14 @@ def _new_is_nearly_there(source: Source, wanted: Wanted, to_the_letter: bool) ->
         return None
     if sum(weight(squeeze(wanted.new[n])) for n in added) < 1:
         return None
-    found = next(iter(alignments(source, wanted.new)), None)
-    if found is None or found.faults > 2 or not added <= found.equal:
+    if to_the_letter and any(a < b for a, b, _, _ in blocks(wanted.old, wanted.new)):
         return None
-    if to_the_letter and (
-        any(a < b for a, b, _, _ in blocks(wanted.old, wanted.new))
-        or any(source.lines[found.at[n]] != wanted.new[n] for n in found.equal)
-    ):
-        return None
-    return found.first
+    near = alignments(source, wanted.new)
+    for found in near if to_the_letter else near[:1]:
+        as_written = all(source.lines[found.at[n]] == wanted.new[n] for n in found.equal)
+        if found.faults <= 2 and added <= found.equal and (as_written or not to_the_letter):
+            return found.first
+    return None
 
 
 def _added(wanted: Wanted) -> set[int]:

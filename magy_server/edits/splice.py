@@ -118,14 +118,15 @@ class _Splice:
     def _keeps_its_own(self, known: Sequence[tuple[str, str]]) -> bool:
         """Whether lines of old stay in new as they are quoted, and not as the file has them. Raises
         Unsafe: some lines say the one, some the other."""
-        apart = [(a, b) for a, b in known if a != b and not only_closers([a])]
+        differing = [(a, b) for a, b in known if a != b]
+        apart = [(a, b) for a, b in differing if not only_closers([a])]
         if not apart:
             return False
         own, of_file = (sum(line in self.new for line in side) for side in zip(*apart, strict=True))
         if own <= of_file:
             return False
         edges = [line for line in self.new if line.strip()]
-        if apart[0][1] == edges[0] or apart[-1][1] == edges[-1]:
+        if differing[0][1] == edges[0] or differing[-1][1] == edges[-1]:
             raise Unsafe(
                 "some lines of new are indented as old is, some as the file is; quote the lines "
                 "of old with the indentation that they have in the file"

@@ -124,3 +124,11 @@ def test_a_difference_is_found_again_in_a_text_without_an_end() -> None:
     (edit,) = parse("v4a", write("v4a", [edit_of(before, wanted, "f")]))
     found = resolve(before, edit.hunks)
     assert apply(before, found.changes) == wanted
+
+
+def test_what_is_there_beside_another_line_is_not_made_at_a_place_of_another_depth() -> None:
+    made_there = "  if a then\n    stop(log)\n    reply()\n"
+    raw = f"if b then\n  reply()\nend\n{made_there.replace('then', 'then -- now')}end\n"
+    raw += made_there.replace("  if", "if").replace("    ", "  ")
+    old = "  if a then\n    reply()\n"
+    assert refused(raw.replace("b then", "a then"), old, made_there).code == "already_applied"

@@ -37,6 +37,7 @@ def test_old_ends_within_a_line(before: str) -> None:
         ("if x and not y:", "if x and not", "if x and not z:"),
         ("const a = foo(b);", "const a = fo", "const a = bar(b);"),
         ("const a = 1;", "const a = 1", "const a = 2;"),
+        ('a += "```" + b.join("\\n");', 'a += "```" + b.join', 'a += b.join("\\n");'),
         ("x = foo_bar(b)", "x = foo_", "x = foo_baz(b)"),
         ('print("hello")', 'print("hel', 'print("hello world")'),
         ("  return 1", "return 1", "  return 2"),

@@ -40,6 +40,16 @@ def test_lines_that_stay_as_quoted_and_lines_as_in_the_file_tell_nothing_togethe
     assert after(LUA, f"  {head}\n{rest}".replace("\n", "\n  ").removesuffix("  "), OF_FILE)
 
 
+def test_a_closing_line_at_an_edge_that_is_as_in_the_file_tells_nothing_with_the_others() -> None:
+    raw = (
+        "func f() {\n\tif a {\n\t\treturn b\n\t}\n\tif old(c) {\n\t\tlog(c)\n"
+        "\t\tif d(c) {\n\t\t\tfail(c)\n\t\t}\n\t}\n}\n"
+    )
+    old = "}\nif old(c) {\n\tlog(c)\n\tif d(c) {\n\t\tfail(c)\n\t}\n}\n"
+    new = "\t}\n\tif d(c, 1) {\n\t\tfail(c)\n\t}\n"
+    assert "some lines of new are indented as old is" in refused(raw, old, new).message
+
+
 def test_most_of_the_lines_that_stay_tell_how_new_is_indented() -> None:
     raw = "class A:\n    def f():\n        one()\n        two()\n    def g():\n        one()\n"
     old = "def f():\n    one()\n    two()\n"
@@ -154,3 +164,12 @@ def test_a_text_that_begins_with_the_indentation_of_the_line_has_all_of_it() -> 
     new = "    local ok, one = call(require, name)"
     got = after(raw, "load_it,\n        name, true)", new, lines=False)
     assert got == f"if a {{\n{new}\n}}\n"
+
+
+def test_numbers_that_are_not_those_of_the_lines_are_what_new_lines_say() -> None:
+    raw = "# head\n" * 39 + "- match: a\n  captures:\n    1: one\n    0: zero\n"
+    old = "40:- match: a\n41:  captures:\n42:    1: one\n43:    0: zero\n"
+    new = "- match: b\n  captures:\n    1: one\n    0: zero\n"
+    assert after(raw, old, new) == raw.replace("match: a", "match: b")
+    numbered = "40:- match: b\n41:  captures:\n42:    1: one\n43:    0: zero\n"
+    assert after(raw, old, numbered) == raw.replace("match: a", "match: b")

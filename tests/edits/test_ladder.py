@@ -244,6 +244,13 @@ def test_new_lines_whose_side_of_an_empty_line_is_not_clear_are_refused() -> Non
     )
 
 
+def test_which_of_more_empty_lines_than_old_has_is_replaced_is_not_clear() -> None:
+    old = "int first_one(int);\n\nint second_one(int);\n"
+    assert (
+        code(old.replace("\n\n", "\n\n\n"), old, old.replace("\n\n", "\nint c();\n")) == "not_found"
+    )
+
+
 def test_a_slip_in_a_line_around_the_change_is_not_written_back() -> None:
     old = (
         "    def price(slef, item):\n        # the “net” price\n        value = self.prices[item]\n"

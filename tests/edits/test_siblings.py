@@ -207,3 +207,25 @@ def test_a_thousand_hunks_of_another_file_are_refused() -> None:
     found = resolve(raw, hunks)
     assert [failure.hunk for failure in found.failures] == list(range(1_000))
     assert all(a.message for a, _ in itertools.pairwise(found.failures))
+
+
+LOCK = "".join(f'[[package]]\nname = "{name}"\nversion = "1.{n}"\n\n' for n, name in
+               enumerate(["anstyle", "dirs", "fnv", "glob"]))  # fmt: skip
+
+
+def test_a_line_that_may_be_one_of_those_deleted_must_be_there() -> None:
+    old = LOCK.split("\n", 1)[1]
+    new = LOCK.replace('[[package]]\nname = "dirs"\nversion = "1.1"\n\n', "").split("\n", 1)[1]
+    assert after(LOCK, old, new) == LOCK.split("\n", 1)[0] + "\n" + new
+    raw = LOCK.replace('[[package]]\nname = "dirs"', '[[patch]]\nname = "dirs"')
+    refused(raw, old, new)
+
+
+def test_a_place_that_a_rare_line_names_is_not_hidden_by_one_nearby() -> None:
+    raw = 'source = "registry of crates"\n\n[[package]]\n' * 70 + (
+        'name = "typenum"\nversion = "1.12.0"\nsource = "registry of crates"\n\n[[package]]\n'
+        'name = "ucd-trie"\nversion = "0.1.3"\nsource = "registry of crates"\n\n[[walrus]]\n'
+    )
+    old = 'version = "0.1.3"\nsource = "registry of crates"\n\n[[package]]\n'
+    new = old.replace('crates"\n', 'crates"\nchecksum = 1\n')
+    refused(raw, old, new)
