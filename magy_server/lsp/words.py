@@ -24,7 +24,11 @@ def words(old: str, new: str, encoding: str) -> list[Word]:
     if max(len(before), len(after)) > MOST_LINES:
         return []
     found: list[Word] = []
-    for number, other in pairs(before, after).items():
+    became = pairs(before, after)
+    if len(before) == len(after):  # those that are too unlike to be paired stand beside each other
+        left = set(range(len(before))) - {*became, *became.values()}
+        became = {**became, **{number: number for number in left}}
+    for number, other in sorted(became.items()):
         a, b = before[number], after[other]
         if a != b and max(len(a), len(b)) <= LONGEST:
             found += _differing(number, a, other, b, encoding)

@@ -97,7 +97,7 @@ def run_file() -> Callable[[str], str]:
     def run(file: str) -> str:
         names = " ".join(name for name, _ in deftests(file))
         code = f"(ert-run-tests-batch-and-exit '(member {names}))"
-        done = emacs(*packages(), "-l", file, "--eval", code, timeout=110)
+        done = emacs(*packages(), "-l", file, "--eval", code, timeout=5 * PATIENCE)
         return done.stdout + done.stderr
 
     return run

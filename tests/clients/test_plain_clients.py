@@ -73,7 +73,7 @@ def guide(language: str, path: str) -> None:
 
 def run(command: list[str], env: dict[str, str]) -> dict[str, Any]:
     done = subprocess.run(
-        command, cwd=Path(env["FILE"]).parent, env={**os.environ, **env}, timeout=110,
+        command, cwd=Path(env["FILE"]).parent, env={**os.environ, **env}, timeout=5 * PATIENCE,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         restore_signals=False,
     )  # fmt: skip

@@ -72,6 +72,7 @@ WORDS = (
     ("the quick brown fox", "the slow brown dog", ["-quick", "+slow", "-fox", "+dog"]),
     ("x = 'ä', 1", "x = 'ä', 'ö', 1", ["+'ö', "]),
     ("one line", "nothing like that", []),
+    ("row 7", "ROW 7", ["-row", "+ROW"]),
 )
 
 

@@ -67,7 +67,7 @@
         (let* ((default-directory root)
                (project (magy-project-for root)))
           (magy-when-ready project (lambda () (magy-session-attach project "s-1" #'ignore)))
-          (magy-test-wait "the recording" #'magy-picture--recorded 20)
+          (magy-test-wait "the recording" #'magy-picture--recorded)
           (magy-session--flush project)
           (magy-children-show project)
           (with-temp-file picture

@@ -56,7 +56,7 @@ text: All done.
     (let ((magy-bypass-permission t)
           (magy-audit-directory (expand-file-name ".audit" magy-test-root)))
       (magy-prompt "clean up")
-      (magy-test-wait "the end" (lambda () (string-match-p "All done" (magy-test-text))) 30)
+      (magy-test-wait "the end" (lambda () (string-match-p "All done" (magy-test-text))))
       (should-not (file-directory-p (expand-file-name "build" magy-test-root)))
       (should (directory-files magy-audit-directory nil "\\`audit-[0-9]+\\.jsonl\\'")))))
 
@@ -89,7 +89,7 @@ text: All done.
       ;; Nobody answers here; the other Emacs does.
       (magy-test-wait "the other Emacs" (lambda () (not (process-live-p second))) 90)
       (should (equal 0 (process-exit-status second)))
-      (magy-test-wait "the end" (lambda () (string-search "All done" (magy-test-text))) 30)
+      (magy-test-wait "the end" (lambda () (string-search "All done" (magy-test-text))))
       (magy-test-idle)
       (should-not (magy-permission--all))
       (should-not (file-directory-p (expand-file-name "build" magy-test-root)))

@@ -46,7 +46,7 @@ text: Because. All done.
                   (magy-complete-setup (magy-test-project) #'point-min)
                   (insert text)
                   (pcase-let ((`(,beg ,end ,table . ,_)
-                               (magy-test-wait text #'magy-complete-at-point 30)))
+                               (magy-test-wait text #'magy-complete-at-point)))
                     (all-completions (buffer-substring beg end) table)))))
       (should (equal '("@src/parser.py") (offered "look at @pars")))
       (should (equal '("@init") (offered "@ini")))
@@ -62,7 +62,7 @@ text: Because. All done.
     (save-window-excursion
       (magy-doctor)
       (with-current-buffer (format "*magy doctor: %s*" (magy-project-name (magy-test-project)))
-        (magy-test-wait "the doctor" (lambda () magy-doctor--report) 60)
+        (magy-test-wait "the doctor" (lambda () magy-doctor--report))
         (should (string-match-p "✓ server +Magy" (buffer-string)))
         (should (string-match-p "^  . sqlite" (buffer-string)))
         (should (string-match-p (regexp-quote emacs-version) magy-doctor--report))))))

@@ -66,11 +66,11 @@ Added lines have a plus."
          (magy-test-work "go")
          ,@body))))
 
-(defun magy-test-work (text)
-  "Prompt TEXT and wait for the end of that turn, allowing everything."
+(defun magy-test-work (text &optional turns)
+  "Prompt TEXT and wait until TURNS (1) turns of the session are over, allowing everything."
   (let ((buffer (current-buffer)))
     (magy-prompt text)
-    (magy-test-settle)
+    (magy-test-settle turns)
     (set-buffer buffer)))
 
 (ert-deftest magy-review-is-drawn-where-the-lines-are ()

@@ -23,8 +23,8 @@
   (let ((question (magy-test-wait "the question"
                                   (lambda () (cdar (magy-permission--all))) 40)))
     (magy-permission--give project question "allow" "once"))
-  (magy-test-wait "the end" (lambda () (string-search "All done" (magy-test-text))) 40)
-  (magy-test-wait "idle" (lambda () (equal "idle" (magy-project-state project))) 40)
+  (magy-test-wait "the end" (lambda () (string-search "All done" (magy-test-text))))
+  (magy-test-wait "idle" (lambda () (equal "idle" (magy-project-state project))))
   (princ (magy-test-text))
   (magy-stop project)
   (magy-test-wait "the server's end" (lambda () (not (magy-live-p project)))))

@@ -26,20 +26,20 @@
 
 (defun magy-test-idle ()
   "Wait until the turn is over."
-  (magy-test-wait "idle" (lambda () (equal "idle" (magy-project-state (magy-test-project)))) 30))
+  (magy-test-wait "idle" (lambda () (equal "idle" (magy-project-state (magy-test-project))))))
 
 (defun magy-test-question ()
   "Wait for a question; return it."
   (magy-test-wait "a question"
-                  (lambda () (cdr (car (magy-permission--all)))) 30))
+                  (lambda () (cdr (car (magy-permission--all))))))
 
 (defun magy-test-give (outcome reason)
   "Answer the open question with OUTCOME and REASON."
   (cl-letf (((symbol-function 'read-string) (lambda (&rest _) reason)))
     (magy-permission--give (magy-test-project) (magy-test-question) outcome "once")))
 
-(defun magy-test-settle ()
-  "Allow what is asked until the turn is over."
+(defun magy-test-settle (&optional turns)
+  "Allow what is asked until TURNS (1) turns of the session are over."
   (magy-test-wait "the end of the turn"
                   (lambda ()
                     (if-let ((question (cdr (car (magy-permission--all)))))
@@ -47,8 +47,8 @@
                                (magy-test-until (not (rassq question (magy-permission--all))))
                                nil)
                       (and (equal "idle" (magy-project-state (magy-test-project)))
-                           (string-match-p "All done" (magy-test-text)))))
-                  30))
+                           (<= (or turns 1) (1- (length (split-string (magy-test-text)
+                                                                      "All done")))))))))
 
 (ert-deftest magy-real-server-reads-and-edits-the-live-buffer ()
   :tags '(G006)

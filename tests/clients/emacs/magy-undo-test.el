@@ -75,10 +75,7 @@
     (save-window-excursion
       (switch-to-buffer (find-file-noselect (magy-test-file "a.txt" magy-test-twenty)))
       (magy-test-work "one")
-      (magy-prompt "two")
-      (set-buffer "a.txt")
-      (magy-test-until (string-search "LINE 5" (with-current-buffer "a.txt" (buffer-string))))
-      (magy-test-idle)
+      (magy-test-work "two" 2)
       (magy-checkpoints)
       (with-current-buffer
           (magy-test-until (get-buffer (format "*magy turns: %s*"

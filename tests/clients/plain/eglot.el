@@ -30,12 +30,15 @@
 
 (defun plain-wait (what predicate)
   "Wait until PREDICATE holds; WHAT it is.
-In batch no idle timer runs, by which Eglot sends changes."
+In batch no idle timer runs, by which Eglot sends changes and asks about what is at point.  Of
+what comes in one piece with an answer that Emacs waits for, Emacs 28 reads what follows the
+answer only when the server says something again: it is asked, as a person at work asks it."
   (let ((end (time-add nil 60)))
     (while (not (funcall predicate))
       (when (time-less-p end nil) (error "Waited in vain for %s" what))
       (accept-process-output nil 0.05)
-      (eglot--signal-textDocument/didChange))))
+      (eglot--signal-textDocument/didChange)
+      (eglot-code-actions (point) (point)))))
 
 (defun plain-note (key value)
   "Note that KEY was VALUE."
