@@ -14,16 +14,27 @@
 (require 'magy-choose)
 (require 'magy-session)
 
-(defun magy-resume--line (info)
-  "Return INFO, about a session, as a line to choose."
-  (let ((id (plist-get info :sessionId)))
-    (format "%s  %s  (%d turns, %s, %s)"
+(defun magy-resume--lines (infos)
+  "Return (TITLE . INFO) for each of INFOS, about sessions.
+Titles come first, so that they can be completed; no two are the same."
+  (let ((seen (make-hash-table :test #'equal)))
+    (mapcar (lambda (info)
+              (let* ((id (plist-get info :sessionId))
+                     (title (or (plist-get info :title) id)))
+                (when (gethash title seen)
+                  (setq title (format "%s (%s)" title id)))
+                (puthash title t seen)
+                (cons title info)))
+            infos)))
+
+(defun magy-resume--remark (info)
+  "Return what there is to say about the session of INFO besides its title."
+  (let ((turns (plist-get info :turns)))
+    (format "%s%d turn%s, %s"
             (if-let ((at (plist-get info :updatedAt)))
-                (format-time-string "%F %R" (date-to-time at))
-              (make-string 16 ?\s))
-            (or (plist-get info :title) id)
-            (plist-get info :turns) (plist-get info :state)
-            (substring id (- (min 6 (length id)))))))
+                (format-time-string "%F %R, " (date-to-time at))
+              "")
+            turns (if (eql turns 1) "" "s") (plist-get info :state))))
 
 (defun magy-resume--show (project info)
   "Show the session that INFO is about, in PROJECT if it is one of its own."
@@ -50,9 +61,9 @@
         (lambda (result)
           (magy-choose
            "Resume: "
-           (mapcar (lambda (info) (cons (magy-resume--line info) info))
-                   (plist-get result :sessions))
+           (magy-resume--lines (plist-get result :sessions))
            (lambda (info) (magy-resume--show project info))
+           :annotate #'magy-resume--remark
            :group (lambda (info)
                     (let ((root (plist-get info :root)))
                       (cond ((equal root own) "This project")

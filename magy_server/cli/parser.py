@@ -19,7 +19,7 @@ EXIT_CODES = (
     (141, "who read the output went away"),
 )
 
-SESSION = "session id, or a beginning of it that no other has"
+SESSION = "id or title of a session, or a beginning that no other has"
 
 
 class Parser(argparse.ArgumentParser):
@@ -131,7 +131,9 @@ def _run(commands: Commands) -> None:
         help="the task; - reads it from standard input; left out, it is asked for on the terminal",
     )  # fmt: skip
     which = run.add_mutually_exclusive_group()
-    which.add_argument("-r", "--resume", metavar="ID", help="go on with this session")
+    which.add_argument(
+        "-r", "--resume", metavar="ID", help="go on with this session, by id or title"
+    )
     which.add_argument(
         "-c", "--continue", dest="newest", action="store_true",
         help="go on with the newest session of this project",

@@ -64,10 +64,23 @@ async def fresh_id(store: Store) -> str:
 
 
 async def resolve(store: Store, given: str) -> StreamInfo:
-    """The session with this id, or the only one whose id begins so. Raises NotFound."""
+    """The session with this id, or the only one whose id begins so, or else whose title does,
+    whatever its capitals. Raises NotFound."""
     given = given.encode("utf-8", "replace").decode()
     if exact := await store.info(f"session/{given}"):
         return exact
+    found = await _with_ids(store, given) or await _with_titles(store, given)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotFound(f"There is no session {given!r}. `magy sessions` lists them.")
+    names = ", ".join(info.stream.removeprefix("session/") for info in found[:NAMED])
+    more = " and more" if len(found) > NAMED else ""
+    raise NotFound(f"{given!r} may be {names}{more}: type more of it.")
+
+
+async def _with_ids(store: Store, given: str) -> list[StreamInfo]:
+    """Those whose ids begin so; a few are enough."""
     found: list[StreamInfo] = []
     cursor: str | None = None
     while given:
@@ -77,10 +90,22 @@ async def resolve(store: Store, given: str) -> StreamInfo:
         cursor = page.cursor
         if cursor is None or len(found) > NAMED:
             break
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise NotFound(f"There is no session {given!r}. `magy sessions` lists them.")
-    names = ", ".join(info.stream.removeprefix("session/") for info in found[:NAMED])
-    more = " and more" if len(found) > NAMED else ""
-    raise NotFound(f"{given!r} may be {names}{more}: type more of it.")
+    return found
+
+
+async def _with_titles(store: Store, given: str) -> list[StreamInfo]:
+    """Those with this title, or else those whose titles begin so."""
+    wanted = given.strip().casefold()
+    exact: list[StreamInfo] = []
+    found: list[StreamInfo] = []
+    cursor: str | None = None
+    while wanted:
+        page = await store.streams("session/", flat=True, cursor=cursor, limit=200)
+        for info in page.items:
+            title = str(info.summary.get("title") or "").casefold()
+            exact += [info] if title == wanted else []
+            found += [info] if title.startswith(wanted) else []
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return exact or found

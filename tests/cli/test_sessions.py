@@ -279,3 +279,17 @@ def test_a_pipe_that_closes_ends_it_quietly(magy: Magy, id: str) -> None:
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("> edit\n", "")
+
+
+def test_a_session_is_found_by_its_title(magy: Magy) -> None:
+    magy.script("prompt:\ntext: Right.\n")
+    for title in ("Mend it", "Mend it at once", "Look around"):
+        magy("run", title)
+    ids = {one["title"]: one["sessionId"] for one in magy.sessions()}
+    assert ids["Look around"] in magy("sessions", "show", "look AR", "--json").stdout
+    assert ids["Mend it"] in magy("sessions", "show", "mend it", "--json").stdout
+    several = magy("sessions", "show", "mend", "--json")
+    assert several.returncode == 2 and "may be" in several.stderr
+    assert all(ids[title] in several.stderr for title in ("Mend it", "Mend it at once"))
+    magy("run", "again", "--resume", "Look around")
+    assert [one["turns"] for one in magy.sessions() if one["title"] == "Look around"] == [2]

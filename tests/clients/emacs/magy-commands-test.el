@@ -83,8 +83,20 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
         (magy-resume-session)
         (magy-test-until (equal "s-own" (magy-project-session (magy-test-project)))))
       (should (equal (mapcar #'car offered) '("This project" "/elsewhere" "No project")))
-      (should (string-match-p "\\`2026-01-02 [0-9:]+  Mine  (2 turns, idle, s-own)\\'"
-                              (cdar offered))))))
+      (should (equal "Mine" (cdar offered))))))
+
+(ert-deftest magy-sessions-to-resume-are-completed-by-their-titles ()
+  :tags '(E058)
+  (let* ((infos (mapcar (lambda (id)
+                          (list :sessionId id :title (unless (equal id "s-3") "Mend it") :turns 1
+                                :state "idle" :updatedAt "2026-01-02T03:04:05.000+00:00"))
+                        '("s-1" "s-2" "s-3")))
+         (table (magy-choose--table (magy-resume--lines infos) nil #'magy-resume--remark))
+         (annotate (alist-get 'annotation-function (cdr (funcall table "" nil 'metadata)))))
+    (should (equal '("Mend it" "Mend it (s-2)" "s-3") (all-completions "" table)))
+    (should (equal "Mend it" (try-completion "Me" table)))
+    (should (string-match-p "\\`  2026-01-02 [0-9:]+, 1 turn, idle\\'"
+                            (funcall annotate "Mend it")))))
 
 (ert-deftest magy-bypass-is-an-option-and-a-command ()
   :tags '(E047 E062)

@@ -132,8 +132,11 @@ text: one two three four five six seven eight nine ten eleven twelve thirteen fo
       (cl-letf (((symbol-function 'completing-read)
                  (lambda (_prompt table &rest _)
                    (setq listed (all-completions "" table))
-                   (cl-find "(2 turns" listed :test (lambda (part line)
-                                                      (string-search part line))))))
+                   (let ((remark (completion-metadata-get (completion-metadata "" table nil)
+                                                          'annotation-function)))
+                     (cl-find "2 turns" listed
+                              :test (lambda (part line)
+                                      (string-search part (funcall remark line))))))))
         (magy-resume-session)
         (magy-test-until (equal session (magy-project-session (magy-test-project))))
         (magy-test-see "❯ slowly"))
