@@ -9,9 +9,9 @@ from magy_server.edits.keys import indentation
 
 _LEADS = re.compile(
     r"\s*(#(?!\s*(?:define|undef|include|import|end|else|elif))|//"
-    r"|/\*|\*|--|;|@|\"\"\"|'''|template\b|\[\[?\w)"
+    r"|/\*|\*|--|;|@|\"\"\"|'''|template\b|\[\[?\w(?![^\]]*\]\())"
 )
-"""Comments, decorators and attributes belong to what follows."""
+"""Comments, decorators and attributes (no links) belong to what follows."""
 _CLOSES = re.compile(r"\s*(?:[\])}]|end\b)")
 _TURNS_BACK = re.compile(
     r"\W*(?:(?:[\w-]+:?\s+)?(?:on|pop|enable|end|endregion)\W*|\w+-(?:enable|ignore-end)\b.*)"

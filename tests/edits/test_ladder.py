@@ -244,6 +244,16 @@ def test_new_lines_whose_side_of_an_empty_line_is_not_clear_are_refused() -> Non
     )
 
 
+def test_a_link_is_no_attribute_of_what_follows() -> None:
+    raw = "[one](https://one.example)\n\n*fd* is a simple program\n"
+    old = raw.replace("\n\n", "\n")
+    new = old.replace("\n", "\n[two](https://two.example)\n", 1)
+    assert code(raw, old, new) == "not_found"
+    assert after(raw, old, new.replace("two](https://two.example)", "two]")) == raw.replace(
+        "\n\n", "\n\n[two]\n"
+    )
+
+
 def test_which_of_more_empty_lines_than_old_has_is_replaced_is_not_clear() -> None:
     old = "int first_one(int);\n\nint second_one(int);\n"
     assert (

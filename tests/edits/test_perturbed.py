@@ -18,6 +18,7 @@ import pytest
 from tests.edits.perturbed.case import Case
 from tests.edits.perturbed.concurrent import CONCURRENT
 from tests.edits.perturbed.generate import CLASSES, NoHistory, generate
+from tests.edits.perturbed.history import File, Site
 from tests.edits.perturbed.judge import Answer, exact_only, judge, shares, verdict
 from tests.edits.perturbed.placeholders import SAYING
 
@@ -105,6 +106,24 @@ def test_blanks_in_empty_lines_count_where_nothing_changes() -> None:
     assert verdict(case, Answer(wanted.replace("C", " C"))) == "wrong"
     exact = Case("exact", "", "", "", text, "", "", True, wanted)
     assert verdict(exact, Answer(wanted.replace("B\n \n", "B\n\n"))) == "wrong"
+
+
+@pytest.mark.parametrize(
+    "put", [["    # ..."], ["import first"], ["import first", ""]], ids=["stands", "twice", "gap"]
+)
+def test_concurrent_edits_that_may_be_refused_anyway_are_left_out(put: list[str]) -> None:
+    lines = ["import first", "import second", "import third", "value = first.load(second)"]
+    rng = random.Random(1)
+    for perturb in CONCURRENT.values():
+        assert perturb(Site("", "", "", File(lines), 2, 2, tuple(put)), rng) is None
+    kept = Site("", "", "", File(lines), 2, 2, ("import fourth",))
+    assert CONCURRENT["seen_block_gone"](kept, rng)
+
+
+def test_a_block_that_only_closes_others_is_left_out() -> None:
+    lines = ["</table>", "</section>", "</article>"]
+    site = Site("", "", "", File(lines), 1, 1, ("<aside>words</aside>",))
+    assert all(perturb(site, random.Random(1)) is None for perturb in CONCURRENT.values())
 
 
 def test_a_seed_says_it_all() -> None:

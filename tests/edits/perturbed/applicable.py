@@ -165,8 +165,9 @@ def _open_gaps(
     head: Sequence[str], cut: Sequence[str], put: Sequence[str], tail: Sequence[str]
 ) -> set[int]:
     """The gaps between lines of the old block where lines may be said to be inserted: all that the
-    change can be moved to without another result, blank lines looked away from."""
-    if len(cut) == len(put):
+    change can be moved to without another result, blank lines looked away from. A line for an
+    empty one is inserted beside another one that was dropped."""
+    if len(cut) == len(put) and any(line.strip() for line in cut):
         return set()
     found = set(range(len(head), len(head) + len(cut) + 1))
     moving = [line for line in (put if len(put) > len(cut) else cut) if line.strip()]

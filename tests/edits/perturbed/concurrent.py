@@ -20,12 +20,31 @@ from tests.edits.perturbed.case import (
     strong,
     swapped,
 )
-from tests.edits.perturbed.history import File, Site
+from tests.edits.perturbed.history import File, Site, bone
+
+_STANDS_FOR_OTHERS = re.compile(r"\s*[^\w\s]*\s*(?:\.{3,}|…)\W*")
+_CLOSES = re.compile(r"[\W_]*|\W*(?:end|fi|done|esac|od)\W*|\s*</[\w.:-]+>\s*")
+NEAR = 10
+"""Lines around a change in which one that is added twice is looked for."""
+
+
+def _shown(site: Site, rng: random.Random) -> Frame | None:
+    """The block, if its label is no matter of opinion. Left out, as an engine may well refuse them
+    whatever the user did: a line added that stands for others (`# ...`), which would replace what
+    it stands for; lines added that are right there already (an import made twice), which look as if
+    the edit had been made; and a block that only closes others, which could be any."""
+    shown = frame(site, rng)
+    if shown is None or any(map(_STANDS_FOR_OTHERS.fullmatch, site.put)):
+        return None
+    around = site.file.lines[max(0, site.start - NEAR) : site.end + NEAR]
+    added = [line for line in site.put if strong(line)]
+    twice = not site.cut and added and {*map(bone, added)} <= {*map(bone, around)}
+    return None if twice or all(map(_CLOSES.fullmatch, shown.old)) else shown
 
 
 def seen_stale_context(site: Site, rng: random.Random) -> Case | None:
     """The user has rewritten a line that the edit shows and keeps."""
-    shown = frame(site, rng)
+    shown = _shown(site, rng)
     if shown is None:
         return None
     fit = [
@@ -44,7 +63,7 @@ def seen_stale_context(site: Site, rng: random.Random) -> Case | None:
 
 def seen_edit_elsewhere(site: Site, rng: random.Random) -> Case | None:
     """The user has typed, deleted or replaced lines away from the block."""
-    shown = frame(site, rng)
+    shown = _shown(site, rng)
     if shown is None:
         return None
     gone = rng.randint(0, 3)
@@ -76,7 +95,7 @@ def _line(rng: random.Random) -> str:
 
 def seen_same_line(site: Site, rng: random.Random) -> Case | None:
     """The user has changed a line that the edit removes or replaces."""
-    shown = frame(site, rng)
+    shown = _shown(site, rng)
     fit = [at for at in site.gone if strong(site.cut[at])]
     if shown is None or not fit:
         return None
@@ -93,7 +112,7 @@ def seen_same_line(site: Site, rng: random.Random) -> Case | None:
 def seen_block_gone(site: Site, rng: random.Random) -> Case | None:
     """The user has deleted the block; one like it is left below. There is context on both sides:
     with what stays put on one, an insertion still has its place."""
-    shown = frame(site, rng)
+    shown = _shown(site, rng)
     words = sorted({word for line in shown.old for word in WORD.findall(line)}) if shown else []
     if shown is None or not words or not shown.head or not shown.tail:
         return None
