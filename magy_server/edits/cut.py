@@ -16,7 +16,10 @@ NOTE = "old had only a part of its last line; new was taken for all of it"
 SHORTEST = 4
 """Characters of a text that is taken for all of a line but its indentation."""
 _SIGNS = "()[]{}"
-_QUOTED = re.compile(r"([\"'`])(?:\\.|(?!\1)[^\\\n])*\1")
+_QUOTED = re.compile(
+    r"(?<=\w)'(?=\w)|(?<=[&<])'(?=\w)"  # an apostrophe, a lifetime
+    r"|([\"'`])(?:\\.|(?!\1)[^\\\n])*\1"
+)
 _CLOSES = (";", ":", "{", "}", ")", "]", ",", '"', "'", "`")
 _OPERATOR = re.compile(r"(?:[-+*/%&|^!=<>?(\[,~]|\b(?:and|or|not|in|is))\s*$")
 """Behind this, a line is not at its end in any language."""

@@ -37,6 +37,11 @@ def test_old_ends_within_a_line(before: str) -> None:
         ("if x and not y:", "if x and not", "if x and not z:"),
         ("const a = foo(b);", "const a = fo", "const a = bar(b);"),
         ("const a = 1;", "const a = 1", "const a = 2;"),
+        (
+            'const N: &\'static str = "a.yaml";',
+            "const N: &'static str = \"a.",
+            'const N: &str = "b.yaml";',
+        ),
         ('a += "```" + b.join("\\n");', 'a += "```" + b.join', 'a += b.join("\\n");'),
         ("x = foo_bar(b)", "x = foo_", "x = foo_baz(b)"),
         ('print("hello")', 'print("hel', 'print("hello world")'),
