@@ -9,7 +9,7 @@ import os
 import platform
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import Editor, Store
+from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.secrets import Secrets
 from magy_server.core.state import State
 from magy_server.engine.audit import Audit
@@ -29,6 +29,7 @@ from magy_server.engine.consult import Titles
 from magy_server.engine.engine import Engine
 from magy_server.engine.kin import Herald
 from magy_server.engine.mailing import Mailing
+from magy_server.engine.mirror import Mirror, mirroring
 from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
@@ -37,7 +38,7 @@ from magy_server.engine.world import Expand, Settings, World, read_project
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables
 from magy_server.resources import resource
-from magy_server.settings import AuditSettings
+from magy_server.settings import AuditSettings, MirrorSettings
 from magy_server.settings import Settings as Tree
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.commits import Commits
@@ -88,7 +89,9 @@ async def compose(
         titles = Titles(lambda stream: runner.session(stream), world)
         audit = _audit(state, projects.settings(None).audit, closing)
         herald = Herald(bus)
-        heard: list[Listener] = [*listeners, *audit, titles, herald]
+        mirror = _mirror(opened, bus, state, projects.settings(None).mirror)
+        mirrors = [await closing.enter_async_context(mirror)] if mirror else []
+        heard: list[Listener] = [*listeners, *audit, *mirrors, titles, herald]
         world.lanes.moved = herald.moved
         runner = await closing.enter_async_context(Runner(world, end_group, heard))
         world.reviews = Reviews(runner)
@@ -129,6 +132,15 @@ def _audit(state: Path, settings: AuditSettings, closing: AsyncExitStack) -> Seq
     audit = Audit(str(directory), settings.preview_length)
     closing.callback(audit.close)
     return (audit,)
+
+
+def _mirror(
+    store: Store, bus: Bus, state: Path, settings: MirrorSettings
+) -> AbstractAsyncContextManager[Mirror] | None:
+    if not settings.enabled:
+        return None
+    place = Path(settings.directory).expanduser() if settings.directory else state
+    return mirroring(store, bus, place)
 
 
 def _world(

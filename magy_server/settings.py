@@ -187,6 +187,15 @@ class AuditSettings(Part):
     )
 
 
+class MirrorSettings(Part):
+    enabled: bool = Field(
+        default=False,
+        description="Keep each session as a file of JSON lines, too, for people and programs to "
+        "read: `projects/<sha1 of the root>/SESSION.jsonl`, children in `SESSION/agent-jobs/`.",
+    )
+    directory: str = Field(default="", description="Where; empty: beside the database.")
+
+
 class Settings(Part):
     """`magy.toml`."""
 
@@ -208,3 +217,4 @@ class Settings(Part):
     edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()
     audit: AuditSettings = AuditSettings()
+    mirror: MirrorSettings = MirrorSettings()

@@ -17,11 +17,11 @@ from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.printers import record
 from magy_server.cli.terminal import Output, OutputError, Screen, standard_output, write_all
 from magy_server.cli.text import harmless
-from magy_server.cli.transcript import header, line
 from magy_server.cli.view import View
 from magy_server.core import codec, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted, Entry, Hash
+from magy_server.core.log_lines import header, line
 from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine.engine import Engine
@@ -284,7 +284,7 @@ async def _save(pieces: AsyncIterator[str], path: str) -> None:
 
 async def _jsonl(store: Store, info: StreamInfo) -> AsyncIterator[str]:
     written: set[Hash] = set()
-    yield record(header(info))
+    yield record(header(id_of(info)) | {"entries": info.head})
     async for entries in _entries(store, info.stream):
         for entry in entries:
             new = [hash for hash in dict.fromkeys(codec.blobs(entry.event)) if hash not in written]

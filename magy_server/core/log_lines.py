@@ -6,20 +6,15 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from magy_server.core.events import (
-    Entry,
-    Hash,
-)
-from magy_server.core.ports import StreamInfo
+from magy_server.core.events import Entry, Hash
 
 VERSION = 1
 """Of the JSON lines."""
 
 
-def header(info: StreamInfo) -> dict[str, Any]:
-    """The first line of an export."""
-    id = info.stream.removeprefix("session/")
-    return {"type": "session", "version": VERSION, "sessionId": id, "entries": info.head}
+def header(session: str) -> dict[str, Any]:
+    """The first line."""
+    return {"type": "session", "version": VERSION, "sessionId": session}
 
 
 def line(entry: Entry, blobs: Mapping[Hash, bytes]) -> dict[str, Any]:
