@@ -239,11 +239,11 @@ class LiveWorkspace(Workspace):
         self._followers.append(see)
         return lambda: self._followers.remove(see)
 
-    def saved(self, uri: str, text: str | None = None) -> None:
-        """The editor has said that it saved this document: as it shows it now, or `text`."""
+    def saved(self, uri: str) -> None:
+        """The editor has said that it saved this document as it shows it now."""
         document, path = self.open_document(uri), canonical(uri)
         if document is not None and path is not None:
-            same(path, document.source if text is None else text)
+            same(path, document.source)
         self._tell(uri, saved=True)
 
     def files_changed(self, uris: Iterable[str]) -> None:

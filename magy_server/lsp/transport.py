@@ -110,7 +110,7 @@ class Connection:
         self._decoder = FrameDecoder()
         self._tasks: dict[Id, asyncio.Task[None]] = {}
         self._notified: set[asyncio.Task[None]] = set()
-        self._asked: dict[Id, tuple[str, asyncio.Future[Any], Callable[[], object]]] = {}
+        self._asked: dict[Id, tuple[str, asyncio.Future[Any], Callable[[Any], object]]] = {}
         self._ids = itertools.count(1)
 
     def open(self, standard: Standard) -> None:
@@ -133,11 +133,11 @@ class Connection:
         method: str,
         params: Any,
         timeout: float | None = None,
-        heard: Callable[[], object] = lambda: None,
+        heard: Callable[[Any], object] = lambda result: None,
     ) -> Any:
         """The client's result. Raises ClientError for its error, NotAnswered after `timeout`
         seconds or when it goes away. A request that is given up is cancelled at the client.
-        `heard` is called as the result comes, before any later message is looked at."""
+        `heard` is called with the result as it comes, before any later message is looked at."""
         id, answer = self.ask(method, params, heard)
         try:
             async with asyncio.timeout(timeout):
@@ -151,7 +151,7 @@ class Connection:
                 self.withdraw(id)
 
     def ask(
-        self, method: str, params: Any, heard: Callable[[], object] = lambda: None
+        self, method: str, params: Any, heard: Callable[[Any], object] = lambda result: None
     ) -> tuple[str, asyncio.Future[Any]]:
         """Sends a request: its id, and what will be its result. Who does not want that any more
         cancels the future. Raises NotAnswered."""
@@ -301,7 +301,7 @@ class Connection:
             return
         error = message.get("error")
         if error is None:
-            heard()
+            heard(message.get("result"))
             answer.set_result(message.get("result"))
             return
         fields = error if type(error) is dict else {"message": str(error)}

@@ -96,20 +96,19 @@ class LiveEditor:
         if "magy/editor/save" not in self._offers:
             return None
         params = {"uri": buffer.uri, "version": buffer.version}
-        shown: list[Buffer | None] = []
+        shown: list[Buffer] = []
 
-        def heard() -> None:
+        def heard(answer: object) -> None:
             """The person may type on in the very next message."""
-            shown.append(self.buffer(buffer.path))
+            now = self.buffer(buffer.path)
+            if type(answer) is dict and answer.get("saved") is True and now:
+                shown.append(now)
+                self._workspace.saved(buffer.uri)  # not every editor says `didSave`
 
         with suppress(ClientError, NotAnswered, EditRefused):
             self._current(buffer)
-            answer = await self._connection.request("magy/editor/save", params, SAVE, heard)
-            if type(answer) is not dict or answer.get("saved") is not True or not shown[0]:
-                return None
-            self._workspace.saved(buffer.uri, shown[0].text)  # not every editor says `didSave`
-            return shown[0]
-        return None
+            await self._connection.request("magy/editor/save", params, SAVE, heard)
+        return shown[0] if shown else None
 
     @property
     def knows(self) -> frozenset[str]:

@@ -82,6 +82,7 @@ class Found:
 
     now: Told
     stamp: Stamp | None = None
+    at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +259,18 @@ def _show(file: _File, now: Shown) -> None:
 
 
 def _not_found(file: _File) -> None:
-    """What was found on disk as it is still, was this saving: word of it came late."""
+    """What was found on disk was this saving, and word of it came late: if it is there still, or
+    the editor showed it when it saved, and has saved again."""
     for at in range(len(file.heard) - 1, -1, -1):
         one = file.heard[at]
         if isinstance(one, Shown):
             continue
-        if isinstance(one, Found) and one.stamp is not None and one.stamp == file.stamp:
+        if not isinstance(one, Found):
+            return
+        shown = file.shown or ""
+        there = one.stamp is not None and one.stamp == file.stamp
+        soon = time.monotonic() - one.at < SOON  # a person does not load and save so fast
+        if there or (soon and _same(shown, one.now) and not _same(shown, file.last)):
             later = [replace(one, loaded=False) for one in file.heard[at:] if type(one) is Shown]
             file.heard[at:] = later
         return

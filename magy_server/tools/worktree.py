@@ -55,8 +55,10 @@ LATE = 20.0
 """Seconds to find out after a command what changed."""
 NAMED = 10
 """Files named to the person."""
+CHANGES = 5.0
+"""Seconds for who changes a file to be done with it, beside somebody who types without a pause."""
 WAIT = 1.0
-"""Seconds for who changes a file to have told so. An editor may take its time to answer."""
+"""Seconds for an editor to have told what it writes."""
 Changing = Callable[[Collection[str]], Awaitable[None]]
 SAYS = 0.1
 """Seconds in which an editor says that it has saved a file."""
@@ -210,10 +212,11 @@ class Around:
         self, before: _Before, after: Listing, names: list[bytes], found: _Found
     ) -> None:
         was = await self._first(before, after, names)
-        for name in was:
-            await _idle(busy(self._path(name)))
         with suppress(TimeoutError):  # a change may wait for a person
-            async with asyncio.timeout(WAIT):
+            async with asyncio.timeout(CHANGES):
+                for name in was:
+                    async with busy(self._path(name)):
+                        pass
                 await self._changing([self._path(name) for name in was])
         room, until = ALL, time.monotonic() + WAIT
         async with self._trees.judging:
@@ -348,13 +351,6 @@ class Worktrees:
 
 def _slow(seconds: float) -> str:
     return f"looking at this work tree takes longer than {seconds:.0f} s"
-
-
-async def _idle(lock: asyncio.Lock) -> None:
-    """Until who changes a file has told so."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(WAIT if lock.locked() else None), lock:
-            pass
 
 
 def _changes(

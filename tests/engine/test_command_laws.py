@@ -134,7 +134,7 @@ class Life:
 
     def save(self) -> None:
         text = self.shown()
-        if text is None:
+        if text is None or text == self.disk():  # there is nothing to save
             return
         if self._random.random() < 0.3:  # a formatter, before or after it is written
             slot = self._random.choice(PERSONS)
@@ -168,7 +168,7 @@ class Life:
         """Before the editor says that it saved. What it shows right after that would be what it
         had made of the text by saving."""
         text = self.shown()
-        if text is not None:
+        if text is not None and text != self.disk():  # else there is nothing to save
             self._behind = True
             self.write(text)
             self.command()
