@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from .case import COMMANDS, run_all
+from .case import run_all
 from .text import Sheet, State
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("seed", "commands"), [(1, COMMANDS), (1000, COMMANDS), (500_000, 1.0)])
-async def test_no_key_is_lost_and_no_hunk_is_nobodys(
-    tmp_path: Path, seed: int, commands: float
-) -> None:
-    outcomes = await run_all(tmp_path, list(range(seed, seed + 10)), commands)
+@pytest.mark.parametrize("seed", [1, 1000])
+async def test_no_key_is_lost_and_no_hunk_is_nobodys(tmp_path: Path, seed: int) -> None:
+    outcomes = await run_all(tmp_path, list(range(seed, seed + 10)))
     assert [(one.seed, one.did, one.problems) for one in outcomes if one.problems] == []
     assert sum(one.keys for one in outcomes) > 100
 
