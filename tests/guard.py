@@ -27,6 +27,13 @@ SESSION = f"s{os.getpid()}"
 whole machine by the id of its session: two workers with the same one would find, and end, each
 other's processes."""
 
+SHUT = "\n".join(
+    f'[[provider]]\nname = "{name}"\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:1/v1"\n'
+    for name in ("ollama", "llamacpp", "vllm", "lmstudio")
+)
+"""Settings with which a model server that runs on the machine of who runs the tests has no part in
+them, though it listens where such servers do."""
+
 blocked: list[str] = []
 """Connections that were tried and refused, since the last test that looked."""
 

@@ -48,7 +48,7 @@ MOST = 500
 UNKNOWN = 20_000
 """Files that git neither knows nor ignores; with more, none of a work tree is covered."""
 SECONDS = 5.0
-"""To look at a work tree before a command."""
+"""To look at a work tree before a command, on a machine with nothing else to do."""
 PAUSE = 120.0
 """Seconds for which a work tree that takes longer is left alone."""
 LATE = 20.0
@@ -125,12 +125,12 @@ class Around:
 
     async def begin(self) -> None:
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(seconds := _patience()):
                 self._before = await self._trees.before(self._root, self._folder)
         except ToolError as error:
             self._problem = error.message
         except TimeoutError:
-            self._problem = self._trees.too_slow(self._root)
+            self._problem = self._trees.too_slow(self._root, seconds)
 
     async def changes(self, seconds: float = 0.0) -> Outcome:
         """What changed since `begin`, and is not known to be another's doing; found in so many
@@ -300,7 +300,8 @@ class Worktrees:
     def __init__(self, processes: Processes) -> None:
         self._commits = Commits(processes)
         self._kept: dict[str, Mapping[bytes, Held]] = {}
-        self._slow: dict[str, float] = {}
+        self._slow: dict[str, tuple[float, float]] = {}
+        """Until when a work tree is left alone, and how many seconds were not enough for it."""
         self.judging = asyncio.Lock()
         """Held while it is found out whose changes are whose: of two commands, one has them."""
 
@@ -320,8 +321,9 @@ class Worktrees:
 
     async def before(self, root: str, folder: str) -> _Before:
         """How it is now. Raises ToolError: why nothing is covered."""
-        if time.monotonic() < self._slow.get(root, 0.0):
-            raise ToolError(_slow(SECONDS))
+        until, seconds = self._slow.get(root, (0.0, 0.0))
+        if time.monotonic() < until:
+            raise ToolError(_slow(seconds))
         repository = await self.repository(root)
         if repository is None:
             raise ToolError("there is no git work tree here that can be looked at")
@@ -343,10 +345,20 @@ class Worktrees:
     async def head(self, root: str) -> str | None:
         return await self._commits.head(root)
 
-    def too_slow(self, root: str) -> str:
+    def too_slow(self, root: str, seconds: float) -> str:
         """Leaves it alone for a while."""
-        self._slow[root] = time.monotonic() + PAUSE
-        return _slow(SECONDS)
+        self._slow[root] = (time.monotonic() + PAUSE, seconds)
+        return _slow(seconds)
+
+
+def _patience() -> float:
+    """Seconds to look at a work tree before a command. Where more runs than there are processors,
+    a small one takes long, too, and is not to lose its reviews for that."""
+    try:
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except OSError:  # not known here
+        busy = 1.0
+    return min(SECONDS * max(1.0, busy), max(SECONDS, LATE))
 
 
 def _slow(seconds: float) -> str:

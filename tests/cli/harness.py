@@ -20,6 +20,7 @@ import pytest
 
 from magy_server.cli import listing
 from magy_server.store.sqlite import SqliteStore
+from tests.guard import SHUT
 from tests.patience import PATIENCE
 
 COMMAND = (sys.executable, "-m", "magy_server")
@@ -33,7 +34,9 @@ class Magy:
         self.root = root
         self.state = state
         self.script_file = state.parent / "model.script"
-        (state.parent / "magy.toml").write_text('[permission]\nedit = "ask"\n', encoding="utf-8")
+        (state.parent / "magy.toml").write_text(
+            f'[permission]\nedit = "ask"\n\n{SHUT}', encoding="utf-8"
+        )
 
     def script(self, text: str) -> None:
         self.script_file.write_text(text, encoding="utf-8")

@@ -15,13 +15,9 @@ from typing import Any
 import pytest
 
 from magy_server.store.sqlite import SqliteStore
+from tests.guard import SHUT
 
 COMMAND = (sys.executable, "-m", "magy_server", "doctor")
-SHUT = "\n".join(
-    f'[[provider]]\nname = "{name}"\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:1/v1"\n'
-    for name in ("ollama", "llamacpp", "vllm", "lmstudio")
-)
-"""Whatever model server runs on the machine of who runs the tests, it has no part in them."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ what people do."""
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.guard import SESSION
+from tests.guard import SESSION, SHUT
 from tests.lsp.client import Client, RpcError, SimulatedEditor
 
 MAGY = (sys.executable, "-m", "magy_server", "lsp")
@@ -127,6 +128,9 @@ async def person(
         state.mkdir(parents=True, exist_ok=True)
         file.write_text(script, encoding="utf-8")
         environment["MAGY_SCRIPT"] = str(file)
+    elif not os.path.lexists(file := state / "magy.toml"):
+        state.mkdir(parents=True, exist_ok=True)
+        file.write_text(SHUT, encoding="utf-8")
     async with Client.spawn(command, cwd=root, env=environment) as client:
         one = Person(client, root)
         await one.start(**start)
