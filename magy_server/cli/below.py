@@ -142,6 +142,8 @@ def cost_of(spent: Spent) -> str:
         return ""
     if spent.unpriced >= spent.requests:
         return "cost unknown"
+    if not (spent.cost or spent.unpriced):
+        return "free"
     return f"${spent.cost:.4f}" if spent.cost < 0.1 else f"${spent.cost:,.2f}"
 
 

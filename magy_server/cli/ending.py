@@ -8,6 +8,7 @@ from typing import Any
 
 from magy_server.cli.prose import filled
 from magy_server.cli.text import Marks, Span, counted, tokens, width_of
+from magy_server.core import family
 from magy_server.core.amounts import usage
 from magy_server.core.events import (
     Compacted,
@@ -145,9 +146,12 @@ def _joined(parts: list[str], marks: Marks, width: int | None) -> str:
 def waiting(
     files: Iterable[Summary], session_id: str, *, changed: bool, width: int | None = None
 ) -> list[Span]:
-    """What of this session is under review, and what can be done about it without an editor.
-    `changed`: the turn that is over changed files, so undoing that turn is what is meant."""
+    """What of this session and its children is under review, and what can be done about it without
+    an editor. `changed`: the turn that is over changed files, so undoing that turn is what is
+    meant."""
+    files = list(files)
     ours = [file for file in files if session_id in file.sessions]
+    theirs = [file for file in files if file not in ours and _below(file, session_id)]
     made = sum(file.pending for file in ours if not file.proposed)
     only = sum(file.pending for file in ours if file.proposed)
     said = []
@@ -157,9 +161,21 @@ def waiting(
         undo += " takes the turn back" if changed else " --list names the turns to take back"
         what = counted(made, "hunk" if changed else "earlier hunk")
         said.append(f"{what} under review: a commit (or an editor) accepts {them}, {undo}")
+    if others := sum(file.pending for file in theirs if not file.proposed):
+        them = "it" if others == 1 else "them"
+        said.append(
+            f"{counted(others, 'hunk')} of child agents under review: a commit (or an editor) "
+            f"accepts {them}, magy sessions undo {_below(theirs[0], session_id)} takes back what "
+            "that child did"
+        )
     if only:
         said.append(f"{counted(only, 'hunk')} only proposed: accept in an editor")
     return [(filled(line, width), "dim") for line in said]
+
+
+def _below(file: Summary, session_id: str) -> str:
+    """The first of the sessions below this one that changed the file, "" if none did."""
+    return next((id for id in file.sessions if family.is_below(id, session_id)), "")
 
 
 def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:

@@ -235,7 +235,9 @@ def _arrive(state: State, event: Prompted | Mailed, seq: int) -> State:
 def _requeue(state: State, event: Requeued) -> State:
     kept = {p.id: p for p in state.waiting if p.id not in event.dropped}
     first = [kept.pop(id) for id in event.order if id in kept]
-    return replace(state, waiting=(*first, *kept.values()))
+    gone = (p for p in state.waiting if p.id in event.dropped and isinstance(p, Prompted))
+    withdrawn = state.withdrawn or next((words(prompt) for prompt in gone), "")
+    return replace(state, waiting=(*first, *kept.values()), withdrawn=withdrawn)
 
 
 def _admit(state: State, event: Admitted, at: float) -> State:

@@ -221,6 +221,8 @@ class State:
     compact: CompactAsked | None = None
     cancelling: bool = False
     """The compaction that runs between turns shall stop."""
+    withdrawn: str = ""
+    """What the person asked first of what was taken back before a turn took it in."""
     told: tuple[str, ...] = ()
     """What the person said in the parts of the conversation that were compacted."""
     refused: tuple[str, ...] = ()

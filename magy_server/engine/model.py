@@ -96,6 +96,7 @@ async def _retried(
     """Retries what may succeed later: no call with an effect has run yet, so asking again is always
     safe. A permit is held while it asks, not while it waits."""
     retries = settings.retries
+    told = ""
     for attempt in range(retries + 1):
         try:
             async with permit():
@@ -111,7 +112,9 @@ async def _retried(
                 raise
             if early:
                 which = f"try {attempt + 2} of {retries + 1}"
-                session.notice(f"{error.message} Trying again in {wait:.0f} s ({which}).\n")
+                why = "" if error.message == told else f"{error.message} "
+                session.notice(f"{why}Trying again in {wait:.0f} s ({which}).\n")
+                told = error.message
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")
 

@@ -65,14 +65,14 @@ def activity(state: State) -> str:
 
 
 def title(state: State) -> str:
-    """The given title, else the first line of the first prompt."""
+    """The given title, else the first line of the first prompt, be it one that was taken back."""
     if given := state.options.get("title"):
         return _line(given)
     if state.told:
         return _line(state.told[0])
     said = (*state.conversation, *state.waiting)
     first = next((item for item in said if isinstance(item, Prompted)), None)
-    return text_of(first) if first else ""
+    return text_of(first) if first else _line(state.withdrawn)
 
 
 def text_of(arrival: Arrival) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from typing import Any
 
@@ -72,7 +73,14 @@ def test_a_run_shows_its_children(magy: Magy) -> None:
     assert "tokens · cost unknown" in done.stdout
     assert "Both are done." in done.stdout
     (root,) = magy.sessions()  # children are no sessions of their own in the list
-    assert [child["name"] for child in listed(magy, root["sessionId"])] == ["Look", "Write"]
+    children = listed(magy, root["sessionId"])
+    assert [child["name"] for child in children] == ["Look", "Write"]
+    undo = f"magy sessions undo {children[1]['sessionId']}"
+    assert f"1 hunk of child agents under review: a commit (or an editor) accepts it, {undo} " in (
+        done.stdout
+    )
+    words = shlex.split(undo)[1:]
+    assert magy(*words).returncode == 0 and "'hello'" in (magy.root / "app.py").read_text()
 
 
 def test_a_run_waits_for_a_child_that_its_agent_did_not_wait_for(magy: Magy) -> None:

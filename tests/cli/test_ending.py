@@ -62,6 +62,11 @@ def test_what_waits_for_a_decision_is_said() -> None:
     only = ending.waiting([reviewed("s1", proposed=True)], "s1", changed=False)
     assert plain(only) == "1 hunk only proposed: accept in an editor\n"
     assert ending.waiting(files, "s3", changed=True) == []
+    below = plain(ending.waiting([reviewed("s1/a", pending=2)], "s1", changed=False))
+    assert below == (
+        "2 hunks of child agents under review: a commit (or an editor) accepts them, magy sessions "
+        "undo s1/a takes back what that child did\n"
+    )
 
 
 def test_after_a_turn_without_changes_undoing_it_is_not_offered_for_those_of_before() -> None:
