@@ -23,7 +23,10 @@ from tests.loopback import Part, call, text
 
 END = "ALL DONE"
 
-_TASK = re.compile(r"TASK (\w+)")
+CONTEXT = {"beta": {"context": "all"}, "delta": {"context": "1"}}
+"""What these are given of their parent's conversation; the others: nothing."""
+
+_TASK = re.compile(r"^TASK (\w+)$", re.MULTILINE)
 _JOB = re.compile(r'"?job_id"?: *"?([^\s",}]+)')
 
 
@@ -67,11 +70,11 @@ class Told:
 
     @cached_property
     def role(self) -> str:
-        """Whose it is; "": nobody's in this play."""
-        for message in self.messages:
-            if message["role"] == "user" and (found := _TASK.search(text_of(message))):
-                return found[1]
-        return ""
+        """Whose it is; "": nobody's in this play. Before its task, a line of its own, stands what
+        its parent gave it of their conversation."""
+        users = [text_of(message) for message in self.messages if message["role"] == "user"]
+        found = [task[1] for text in users if (task := _TASK.search(text))]
+        return found[-1] if found else ""
 
     @cached_property
     def replies(self) -> int:
@@ -146,7 +149,7 @@ def _spawns(*roles: str) -> Goal:
         for role in roles:
             if role not in told.jobs:
                 given = {"agent": "worker", "prompt": task(role), "task_name": role}
-                yield call("spawn_agent", given)
+                yield call("spawn_agent", given | CONTEXT.get(role, {}))
 
     return Goal(lambda told: set(roles) <= set(told.jobs), act)
 

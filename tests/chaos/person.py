@@ -59,6 +59,10 @@ class Person:
             self._note(event["update"])
         await self.ask("session/prompt", **root, messageId=FIRST, prompt=_text(task("root")))
 
+    async def look_on(self) -> None:
+        """Connected, and nothing else."""
+        await self._client.initialize(self._stage.root, options={"magy": self._offers()})
+
     async def _talk(self) -> None:
         roles = self._stage.play.roles
         if "review" in roles:

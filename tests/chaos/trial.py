@@ -31,6 +31,8 @@ LENGTHS = {"request": 34, "update": 45, "append": 120}
 """About how many there are in such a run."""
 LATER = 0.3
 """The share of a run after which a life ends that is not the first: most of the work is done."""
+TWO = 0.3
+"""The share of trials with a second server."""
 MOST_KILLS = 12
 """In one trial; its last life is not cut short."""
 
@@ -74,9 +76,20 @@ async def trial(seed: int, directory: Path) -> Outcome:
     chance = random.Random(seed)
     shares = [1.0, *[LATER] * chance.randint(0, MOST_KILLS - 1)]
     kills = [Kill.drawn(chance, share) for share in shares]
+    return await killed(kills, seed, directory, two=chance.random() < TWO)
+
+
+async def killed(kills: Sequence[Kill], seed: int, directory: Path, *, two: bool) -> Outcome:
+    """A trial with these kills. `two`: a second server, which nobody kills, is there on the same
+    store and root all the time; it may go on where the other died."""
     stage = Stage(directory, f"{seed}x{os.getpid()}", ALL)
     stage.build()
-    async with Model(stage.tag, stage.play) as model:
+    async with Model(stage.tag, stage.play) as model, contextlib.AsyncExitStack() as beside:
+        model.alone = not two
+        if two:
+            spawned = Client.spawn(SERVER, cwd=stage.root, env=stage.environment())
+            client = await beside.enter_async_context(spawned)
+            await Person(client, stage, model, None).look_on()
         return await lives(stage, model, kills, seed)
 
 
