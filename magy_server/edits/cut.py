@@ -23,6 +23,8 @@ _QUOTED = re.compile(
 _CLOSES = (";", ":", "{", "}", ")", "]", ",", '"', "'", "`")
 _OPERATOR = re.compile(r"(?:[-+*/%&|^!=<>?(\[,~]|\b(?:and|or|not|in|is))\s*$")
 """Behind this, a line is not at its end in any language."""
+_TAG = re.compile(r"<[^<>=\n]*>\s*$")
+"""This one is closed, and no comparison: `<td>`, `Vec<T>`."""
 _AS_IT_IS = re.compile(r"<<|^#\s*(?:if|el|endif|define|undef|include|pragma|line|error|warning)")
 """Here documents, and lines that stand at the margin whatever is around them."""
 _PREFIXES = re.compile(
@@ -151,6 +153,7 @@ def _two_values(before: str, after: str, rest: str) -> bool:
     value = re.search(r"(\w+)$", after)
     return bool(
         _OPERATOR.search(before)
+        and not _TAG.search(before)
         and value
         and not value[1].endswith("_")
         and _PREFIXES.fullmatch(value[1]) is None

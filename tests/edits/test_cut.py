@@ -78,6 +78,7 @@ def test_old_begins_within_a_line() -> None:
         ("    return 1", "return 1", "    return 1"),
         ("int a = b + c;", "int a =", "long a = (long)"),
         ("if (a) {", "if (a", "if (a || b"),
+        ("<td> total", "<td>", "<td> the agent's"),
         ("see http://a.b/c, too", "see http://a.b", "see https://x.y"),
     ],
 )
