@@ -4,6 +4,7 @@ be caught, and what the pure parts may touch. A rule that pinches is changed her
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -307,3 +308,14 @@ def test_only_what_runs_at_import_is_at_import() -> None:
     )
     seen = {m for node in at_import(ast.parse(code)) for _, m in imports(node)}
     assert seen == {"a", "d"}
+
+
+@pytest.mark.req("F014", "F015")
+def test_the_top_level_and_the_packages_are_as_laid_out() -> None:
+    for there in ("magy_server", "clients", "agents", "skills", "tests", "docs", "README.md"):
+        assert (TOP / there).exists(), there
+    named = re.findall(r'^    "([a-z-]+)[><=]', (TOP / "pyproject.toml").read_text(), re.MULTILINE)
+    assert set(named) >= {
+        "pygls", "lsprotocol", "anthropic", "openai", "pydantic", "aiosqlite", "sqlite-vec",
+        "gitpython", "pytest", "pytest-lsp",
+    }  # fmt: skip
