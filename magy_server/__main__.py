@@ -19,11 +19,11 @@ BY_HAND = """\
 Magy runs coding agents: in your editor, and here in the terminal.
 
   magy run "Why do the tests fail?"    give an agent a task in this directory
-  magy run -c "Now mend it."           go on with the newest session here
-  magy sessions                        what was done here; show it, undo it, go on with it
+  magy run -c "Now fix it."            continue the newest session here
+  magy sessions                        the sessions of this project; show, undo or continue one
   magy agents                          the agents at work here, as a tree
-  magy demo                            watch a whole task; you need no key for it
-  magy doctor                          what is missing, and how to mend it
+  magy demo                            watch an agent do a whole task; no key needed
+  magy doctor                          what is missing, and how to fix it
   magy --help                          every command; `magy COMMAND --help` says more
 
 Your editor starts `magy lsp` by itself: docs/start in Magy's source says how."""

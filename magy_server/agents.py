@@ -144,7 +144,7 @@ def _listed(directory: Path) -> tuple[list[str], str | None]:
         return [], f"{directory} cannot be read: {error.strerror}."
     if len(paths) > MOST_FILES:
         last = os.path.basename(paths[MOST_FILES - 1])
-        said = f"{directory} has more than {MOST_FILES} agents; those after {last} are left out."
+        said = f"{directory} has more than {MOST_FILES} agents; Magy ignores those after {last}."
         return paths[:MOST_FILES], said
     return paths, None
 
@@ -162,7 +162,9 @@ def _text(path: str, within: Path | None = None) -> str:
     """The text of a regular file, which is not a link that leads out of `within`. Raises
     InvalidConfig."""
     if within and not os.path.realpath(path).startswith(os.path.realpath(within) + os.sep):
-        raise InvalidConfig(f"{path} is a link out of its directory; put the file itself there.")
+        raise InvalidConfig(
+            f"{path} is a symbolic link that leads out of its directory; put the file itself there."
+        )
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise InvalidConfig(f"{path} is not a file.")

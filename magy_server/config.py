@@ -90,26 +90,32 @@ def read(path: Path) -> Layer:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} cannot be read: {error}.") from None
     if _NESTED.search(text):
-        raise InvalidConfig(f"{path} has a key of more than {_DEEPEST} parts; no setting has.")
+        raise InvalidConfig(
+            f"{path} has a key of more than {_DEEPEST} parts; no setting is that deep."
+        )
     try:
         return Layer(str(path), tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{path} is not valid TOML: {error}.") from None
     except RecursionError:
-        raise InvalidConfig(f"{path} is nested too deeply; no settings are.") from None
+        raise InvalidConfig(f"{path} is nested too deeply; no setting is.") from None
 
 
 def _data(path: Path) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would be waited for
-            raise InvalidConfig(f"{path} is no regular file; write the settings into one.")
+            raise InvalidConfig(
+                f"{path} is not a regular file; write the settings into a regular file."
+            )
         with open(fd, "rb", closefd=False) as file:
             data = file.read(LARGEST + 1)
     finally:
         os.close(fd)
     if len(data) > LARGEST:
-        raise InvalidConfig(f"{path} is larger than {LARGEST >> 10} KB; no settings are so long.")
+        raise InvalidConfig(
+            f"{path} is larger than {LARGEST >> 10} KB, the most that a settings file may be."
+        )
     return data
 
 

@@ -17,42 +17,42 @@ class Part(BaseModel):
 
 
 class Identity(Part):
-    name: str = Field(default="Magy", description="How this installation calls itself.")
+    name: str = Field(default="Magy", description="The name of this installation.")
     description: str = Field(default="", description="For people.")
 
 
 class ModelSettings(Part):
     default: str = Field(
         default="",
-        description="`provider/model` of new sessions. Empty: chosen from the keys in the "
-        "environment, else from the model servers that run on this machine.",
+        description="`provider/model` of new sessions. Empty: Magy chooses by the keys in the "
+        "environment, else by the model servers that run on this machine.",
     )
     small: str = Field(
         default="", description="`provider/model` for titles; empty: the session's own."
     )
     max_tokens: Annotated[int, Field(ge=0)] = Field(
         default=0,
-        description="Most tokens of one reply, thinking included; 0: what the model can, at most "
-        "32,000.",
+        description="The most tokens of one reply, thinking included; 0: the model's own limit, "
+        "at most 32,000.",
     )
     thinking_tokens: Annotated[int, Field(ge=0)] = Field(
         default=0, description="Thinking budget of one reply; 0 is off, else at least 1024."
     )
     retries: Annotated[int, Field(ge=0, le=20)] = Field(
-        default=4, description="How often a request that may succeed later is tried again."
+        default=4, description="How often Magy retries a request that may succeed later."
     )
     retry_delay: Annotated[float, Field(ge=0)] = Field(
         default=1.0, description="Seconds before the first retry; doubled each time."
     )
     timeout: Annotated[float, Field(gt=0)] = Field(
         default=120.0,
-        description="Seconds until a reply must have begun; if not set, 900 for a model on this "
+        description="Seconds until a reply must have started; if not set, 900 for a model on this "
         "machine.",
     )
     compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8,
-        description="The conversation is compacted when it fills this share of what the model "
-        "can hold; 1: only when the provider says that it is too long.",
+        description="Magy compacts the conversation when it fills this share of the context "
+        "window; 1: only when the provider says that it is too long.",
     )
 
 
@@ -60,36 +60,40 @@ class AboutModel(Part):
     """Known of a model; what is left out is as in Magy's own table."""
 
     window: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Tokens that the model can hold, prompt and reply together."
+        default=None, description="The context window in tokens, prompt and reply together."
     )
     max_tokens: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Most tokens of one reply."
+        default=None, description="The most tokens of one reply."
     )
     input: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="US dollars for a million tokens."
     )
     output: Annotated[float, Field(ge=0)] | None = Field(default=None, description="The same.")
     cache_read: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="The same; if only `input` is given, that."
+        default=None, description="The same; by default the price of `input`."
     )
     cache_write: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="The same; if only `input` is given, that."
+        default=None, description="The same; by default the price of `input`."
     )
 
 
 class ProviderSettings(Part):
     name: str = Field(description="The part of `provider/model` before the slash.")
     kind: Literal["anthropic", "openai", "openai-chat", "scripted"] = Field(
-        description="Which wire it speaks: Anthropic Messages, OpenAI Responses, or Chat "
+        description="The wire format: Anthropic Messages, OpenAI Responses, or Chat "
         "Completions as OpenAI and most others speak it."
     )
     api_key_env: str = Field(
         default="", description="The environment variable that holds the key; never the key."
     )
-    base_url: str | None = Field(default=None, description="Another endpoint than the usual one.")
-    models: list[str] = Field(default=[], description="Models to offer; any other may be named.")
+    base_url: str | None = Field(
+        default=None, description="The endpoint, if it is not the usual one."
+    )
+    models: list[str] = Field(
+        default=[], description="The models to offer; you can name any other."
+    )
     about: dict[str, AboutModel] = Field(
-        default={}, description="What is known of models, by their names: sizes and prices."
+        default={}, description="Sizes and prices of models, by their names."
     )
     script: str | None = Field(
         default=None, description="For kind `scripted`: the script file, absolute."
@@ -105,21 +109,23 @@ class LimitSettings(Part):
     )
     cost: Annotated[float, Field(ge=0)] = Field(
         default=0,
-        description="US dollars for one turn, as far as prices are known; 0: no limit.",
+        description="US dollars for one turn, counted where prices are known; 0 is no limit.",
     )
     seconds: Annotated[float, Field(ge=0)] = Field(
         default=0, description="Time for one turn, seconds; 0 is no limit."
     )
     run_tokens: Annotated[int, Field(ge=0)] = Field(
         default=0,
-        description="Tokens in one run, which is a turn and all that its children do for it, "
-        "together; 0 is no limit.",
+        description="Tokens in one run, that is, a turn together with all that its children do "
+        "for it; 0 is no limit.",
     )
     run_cost: Annotated[float, Field(ge=0)] = Field(
         default=0, description="US dollars for one run; 0 is no limit."
     )
     repeats: Annotated[int, Field(ge=0)] = Field(
-        default=5, description="So often the same calls with the same outcome are a loop; 0: never."
+        default=5,
+        description="How often the same calls with the same outcome may come before "
+        "Magy stops the turn as a loop; 0: no limit.",
     )
 
 
@@ -127,63 +133,73 @@ class SpawnSettings(Part):
     """Limits of child agents. Magy clamps a value that is out of range, and says so."""
 
     max_depth: int = Field(
-        default=2, description="So deep below a session children may be: 1 to 3."
+        default=2, description="The most levels of children below a session: 1 to 3."
     )
     max_children: int = Field(
-        default=4, description="Children of one session that are not closed: 1 to 4."
+        default=4, description="The most open children of one session: 1 to 4."
     )
-    max_total: int = Field(default=24, description="Children at work in one process: 1 to 256.")
+    max_total: int = Field(
+        default=24, description="The most working children in one process: 1 to 256."
+    )
     max_concurrent: int = Field(
-        default=8, description="Turns of children at once; the others wait: 1 to 10."
+        default=8,
+        description="The most turns of children that run at once; the others wait: 1 to 10.",
     )
-    max_queue: int = Field(default=200, description="Children that wait for a turn: 1 to 200.")
+    max_queue: int = Field(
+        default=200, description="The most children that may wait for a turn: 1 to 200."
+    )
     wait_timeout: float = Field(
         default=300.0,
-        description="Seconds that `wait_agent` waits if it is not told how long: 1 to 86,400.",
+        description="Seconds that `wait_agent` waits by default: 1 to 86,400.",
     )
 
 
 class ToolSettings(Part):
     bash_timeout: Annotated[float, Field(gt=0)] = Field(
-        default=30.0, description="Seconds for a command that does not name its own limit."
+        default=30.0, description="The time limit in seconds of a command that sets none itself."
     )
     environment: list[str] = Field(
         default=[],
-        description="Variables that commands get besides the usual ones, by name, or with `*`, "
-        "which takes no keys along. Only of your own settings, not of a project's.",
+        description="More environment variables for commands, by name or with `*` (which never "
+        "matches a key). Only your own settings can set this, not a project's.",
     )
     grep_program: str = Field(
-        default="rg", description="ripgrep; where it is not there, Magy searches by itself."
+        default="rg", description="The ripgrep program; without it, Magy uses its own search."
     )
     grep_matches: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=100, description="Most matching lines that one `grep` call shows."
+        default=100, description="The most matching lines that one `grep` call shows."
     )
     glob_results: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=500, description="Most paths that one `glob` call shows."
+        default=500, description="The most paths that one `glob` call shows."
     )
     search_url: str = Field(
         default="https://html.duckduckgo.com/html/",
-        description="Where `web_search` asks, in DuckDuckGo's HTML form.",
+        description="The search page that `web_search` asks; it must answer like DuckDuckGo's "
+        "HTML page.",
     )
 
 
 class EditSettings(Part):
     review: Literal["review", "propose", "auto"] = Field(
         default="review",
-        description="What becomes of an agent's edits: made at once and pending until looked at "
-        "(`review`), only shown until accepted (`propose`), or made and not asked about (`auto`).",
+        description="What happens to an agent's edits: `review` makes them at once and keeps them "
+        "pending until you judge them, `propose` only shows them until you accept them, "
+        "`auto` makes and accepts them.",
     )
     style: Literal["auto", "str_replace", "patch"] = Field(
         default="auto",
-        description="How models edit: by replacing texts, by patches, or as their family is best.",
+        description="How models edit: by replacing texts, by patches, or whichever suits the "
+        "model's family.",
     )
 
 
 class AuditSettings(Part):
-    enabled: bool = Field(default=True, description="Write the audit files.")
-    directory: str = Field(default="", description="Where; empty: `audit`, beside the sessions.")
+    enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
+    directory: str = Field(
+        default="", description="Their directory; empty: `audit`, beside the sessions."
+    )
     preview_length: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        default=120, description="Characters of a command or path that the audit keeps."
+        default=120, description="How many characters of a command or path the audit keeps."
     )
 
 
@@ -200,14 +216,15 @@ class Settings(Part):
     """`magy.toml`."""
 
     magy: Identity = Identity()
-    default_agent: str = Field(default="build", description="The agent of new sessions.")
+    default_agent: str = Field(default="build", description="The agent that new sessions use.")
     custom_agents: bool = Field(
-        default=True, description="Read agents from the user's and the project's directories."
+        default=True,
+        description="Whether Magy reads agents from the user's and the project's directories.",
     )
-    titles: bool = Field(default=True, description="Let the model give each session a title.")
+    titles: bool = Field(default=True, description="Whether the model gives each session a title.")
     model: ModelSettings = ModelSettings()
     provider: list[ProviderSettings] = Field(
-        default=[], description="Providers besides those Magy knows, or changes to them, by name."
+        default=[], description="More providers, or changes to those that Magy knows, by name."
     )
     limits: LimitSettings = LimitSettings()
     spawn: SpawnSettings = SpawnSettings()

@@ -191,7 +191,7 @@ def deep(path: Path) -> None:
     [
         (a_directory, "is not a file"),
         (a_pipe, "is not a file"),
-        (a_link_out, "is a link out of its directory"),
+        (a_link_out, "is a symbolic link that leads out of its directory"),
         (a_link_to_nothing, "cannot be read: No such file"),
         (a_link_to_itself, "cannot be read: "),
         (too_large, "is larger than 256 KiB"),
@@ -226,7 +226,7 @@ def test_names_that_are_none_are_said(home: Path) -> None:
     for name in ("Bad", "a b", "ü"):
         agent(home / "agent", name)
     assert len(find(None).problems) == 3
-    assert all("is no agent name" in problem for problem in find(None).problems)
+    assert all("is not a valid agent name" in problem for problem in find(None).problems)
 
 
 def test_a_link_inside_the_directory_is_followed(home: Path) -> None:
@@ -241,7 +241,7 @@ def test_there_is_a_limit_to_their_number(home: Path) -> None:
     found = find(None)
     assert len(found) == len(BUILT_IN) + agents.MOST_FILES
     assert "a199" in found and "a200" not in found
-    assert "more than 200 agents; those after a199.md are left out" in found.problems[0]
+    assert "more than 200 agents; Magy ignores those after a199.md" in found.problems[0]
 
 
 def test_a_directory_that_is_none_is_said(home: Path) -> None:

@@ -140,7 +140,7 @@ Those that are meant for it are first."
               (let ((most (plist-get limits key))) (and most (>= count most)))))
     (let ((open (cl-count-if #'magy-child--not-closed-p (magy-children-of project parent))))
       (cond ((not (magy-child--not-closed-p (magy-child project parent)))
-             "it is closed, and takes nothing more")
+             "it is closed, and accepts nothing more")
             ((full (cl-count ?/ parent) :maxDepth)
              (format "agents may be %d deep (spawn.max_depth)" (plist-get limits :maxDepth)))
             ((full open :maxChildren)

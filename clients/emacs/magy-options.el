@@ -282,7 +282,7 @@ The others are denied, whatever an agent's own rules say."
   :package-version '(magy . "0.1"))
 
 (defcustom magy-audit-preview-length 120
-  "Characters of a command or path that the audit keeps."
+  "How many characters of a command or path the audit keeps."
   :type 'natnum
   :group 'magy
   :package-version '(magy . "0.1"))

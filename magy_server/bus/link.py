@@ -66,9 +66,7 @@ def pack(*frame: Any) -> bytes:
 
 
 def gone(peer: str) -> MagyError:
-    return MagyError(
-        f"The process {peer} is gone; nobody else can answer for it.", reason="peer_gone"
-    )
+    return MagyError(f"The process {peer} has ended, and only it could answer.", reason="peer_gone")
 
 
 class Link(asyncio.Protocol):
@@ -105,14 +103,14 @@ class Link(asyncio.Protocol):
         """Raises MagyError."""
         if self._behind:
             raise MagyError(
-                f"The process {self.peer} does not read what it is sent; it may be suspended. "
-                "Continue it, or try again later.",
+                f"The process {self.peer} does not read its messages; it may be suspended. Resume "
+                "it, or try again later.",
                 reason="peer_busy",
             )
         number = next(self._numbers)
         frame = pack("ask", number, method, params)
         if len(frame) > MAX_FRAME:
-            raise MagyError(f"{method}: {len(frame)} bytes are more than a request may have.")
+            raise MagyError(f"{method}: the request has {len(frame)} bytes, more than are allowed.")
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
         self._transport.write(frame)
         try:

@@ -153,7 +153,7 @@ class LocalBus:
         except TimeoutError:
             raise MagyError(
                 f"The process {peer} did not answer {method} within {timeout:g} s. It may still "
-                "do it: look before you ask again.",
+                "finish: check before you repeat the request.",
                 reason="peer_timeout",
             ) from None
 
@@ -207,7 +207,7 @@ class LocalBus:
     def _answered(self, link: Link, number: int, method: str, task: asyncio.Task[Any]) -> None:
         self._serving.discard(task)
         if task.cancelled():
-            link.reply(number, {"error": f"The process left before {method} was done."})
+            link.reply(number, {"error": f"The process exited before {method} was done."})
             return
         error = task.exception()
         if error is None:

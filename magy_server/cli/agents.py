@@ -116,7 +116,7 @@ def _lines(screen: Screen, trees: Sequence[tuple[StreamInfo, Sequence[ChildInfo]
         for child in children:
             *line, end = below.line(child, screen.marks, family.depth(id_of(info)))
             spans += [*line, (end[0].rstrip("\n"), end[1]), (f"  {child.session}\n", "dim")]
-    return spans or [("There are no children. `magy agents spawn` begins one.\n", "dim")]
+    return spans or [("There are no child agents. `magy agents spawn` starts one.\n", "dim")]
 
 
 # --- acting ---------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _payload(options: Options) -> Payload | None:
     """None: it is text. Raises InvalidRequest."""
     given = [what for what in (options.message, options.data, options.signal) if what is not None]
     if len(given) != 1:
-        raise InvalidRequest("Say one thing: a message, --data or --signal.")
+        raise InvalidRequest("Give exactly one of: a message, --data, --signal.")
     if options.signal:
         return SignalPayload(signal=options.signal)
     if options.data is None:
@@ -228,7 +228,7 @@ def _waiter(ids: Sequence[str]) -> str:
         return ids[0]
     parents = {family.parent(id) for id in ids}
     if len(parents) > 1 or None in parents:
-        raise InvalidRequest("Name one session, or children of one and the same session.")
+        raise InvalidRequest("Name one session, or children of a single session.")
     return str(parents.pop())
 
 
@@ -252,7 +252,7 @@ def _results(screen: Screen, waited: Waited) -> list[Span]:
         if one.text:
             spans.append((f"{harmless(one.text).strip()}\n\n", ""))
     if waited.why == "timed_out":
-        spans.append(("not done in that time; nothing was cancelled\n", "yellow"))
+        spans.append(("the time ran out before they were done; nothing was cancelled\n", "yellow"))
     return spans
 
 
@@ -270,7 +270,7 @@ async def close(options: Options, app: Composition) -> int:
         line = record({"previousState": before, "closed": list(closed)})
         await standard_output().write(line)
     else:
-        said = ", ".join(closed) if closed else "nothing: it was closed before"
+        said = ", ".join(closed) if closed else "nothing changed: it was already closed"
         running.complain(f"closed {said}.")
     return ending.DONE
 
@@ -285,5 +285,5 @@ def _mailing(engine: Engine) -> Mailing:
 
 def _made(part: T | None) -> T:
     if part is None:
-        raise MagyError("Magy was put together without child agents.", reason="not_started")
+        raise MagyError("This Magy was built without child agents.", reason="not_started")
     return part

@@ -230,7 +230,8 @@ def question(
 
 def _covers(asked: Mapping[str, Any]) -> list[Span]:
     return [
-        (f"{INDENT}always would allow: {visible(one)}\n", "dim") for one in asked.get("covers", ())
+        (f"{INDENT}`always` would allow: {visible(one)}\n", "dim")
+        for one in asked.get("covers", ())
     ]
 
 

@@ -48,7 +48,7 @@ def edit(options: argparse.Namespace) -> int:
         return _report(output, options, [], [Fault("", "parse", error.message)])
     edits = [_chosen(root, files, one) for one in edits]
     if seen is not None and len({one.path for one in edits}) > 1:
-        raise InvalidRequest("--seen is the text of one file, but the edit is of several.")
+        raise InvalidRequest("--seen gives the text of one file, but this edit changes several.")
     links = {
         file.path for name, file in zip(options.files, files, strict=True) if os.path.islink(name)
     }
@@ -77,8 +77,8 @@ def _given(root: str, name: str) -> Place:
     """A file named on the command line, wherever it is. Raises InvalidRequest."""
     if name == "-":
         raise InvalidRequest(
-            "- is no file to change (one that is called so is ./-). Without --from the edit is "
-            "read from standard input; --from - says so, too."
+            "- does not name a file to change (write ./- for a file of that name). Without "
+            "--from, and with --from -, the edit is read from standard input."
         )
     try:
         path = canonical(root, name)
@@ -102,7 +102,7 @@ def _place(root: str, files: Sequence[Place], edits: Sequence[FileEdit], path: s
             return file
     if len(files) == 1 and len({one.path for one in edits}) == 1:
         return files[0]  # whatever the edit calls it, as with patch(1)
-    raise ToolError(f"{path} is none of the files on the command line; name it there too.")
+    raise ToolError(f"{path} is not among the files on the command line; name it there, too.")
 
 
 def _chosen(root: str, files: Sequence[Place], edit: FileEdit) -> FileEdit:
@@ -153,7 +153,7 @@ def _hint(data: bytes, options: argparse.Namespace) -> str:
         try:
             detect(decode(data, "The edit")[0])
         except EditError:
-            return f" If it is all that {options.files[0]} shall hold, say --format whole."
+            return f" If it is the whole new text of {options.files[0]}, use --format whole."
     return ""
 
 
@@ -165,7 +165,7 @@ def _read(source: str | None) -> bytes:
         if sys.stdin is None:
             return b""
         if sys.stdin.isatty():
-            complain("the edit is read from the terminal; end it with Ctrl-D.")
+            complain("reading the edit from the terminal; end it with Ctrl-D.")
         return sys.stdin.buffer.read(TEXT_LIMIT + 1)
     except OSError as error:
         what = "Standard input" if source in (None, "-") else str(source)
@@ -193,7 +193,7 @@ def _written(output: Output, options: argparse.Namespace, files: Sequence[File])
     except OutputError as error:
         if error.quiet:
             raise
-        complain(f"{error.message} The edit was made all the same.")
+        complain(f"{error.message} The edit was made nevertheless.")
         return ending.UNTOLD
 
 

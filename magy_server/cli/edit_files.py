@@ -161,8 +161,8 @@ class Tree:
             raise Refused(
                 Fault(
                     file.place.name, "exists",
-                    f"{file.place.name} exists already, with another text; it was not overwritten. "
-                    "Change it instead, or delete it before.",
+                    f"{file.place.name} already exists with a different text; it was not "
+                    "overwritten. Change that file instead, or delete it first.",
                 )
             )  # fmt: skip
 
@@ -181,8 +181,8 @@ class Tree:
                 raise Refused(
                     Fault(
                         file.place.name, "conflict",
-                        f"{file.place.name} has more in it than the diff removes, so it was not "
-                        "deleted. Look at what it holds now.",
+                        f"{file.place.name} contains more than the diff removes, so it was not "
+                        "deleted. Read what it contains now.",
                     )
                 )  # fmt: skip
         file.after = None
@@ -221,8 +221,8 @@ class Tree:
             raise _unknown(file)
         if file.place.path in self._links or os.path.islink(path):
             raise ToolError(
-                f"{path} is a symbolic link to {file.place.name}; links are not removed or renamed "
-                "here. Name the file itself, or use rm or mv."
+                f"{path} is a symbolic link to {file.place.name}; this command does not remove or "
+                "rename links. Name the file itself, or use rm or mv."
             )
 
     def _check_free(self, target: File, file: File) -> None:
@@ -231,13 +231,14 @@ class Tree:
             raise Refused(
                 Fault(
                     file.place.name, "exists",
-                    f"{name} exists already; {file.place.name} was not renamed to it. Choose "
-                    "another name, or delete that file before.",
+                    f"{name} already exists; {file.place.name} was not renamed to it. Choose "
+                    "another name, or delete that file first.",
                 )
             )  # fmt: skip
         if file.moved_from or file.was.hash is None:
             raise ToolError(
-                f"{file.place.name} does not exist yet; name it as it shall be called in the end."
+                f"{file.place.name} does not exist yet; use the name that it will have after the "
+                "edit."
             )
 
 
@@ -279,7 +280,7 @@ def _begin(file: File, content: str) -> None:
 
 def _unknown(file: File) -> Refused:
     if file.was.hash is not None:
-        message = f"{file.place.name} was removed or renamed by this edit before."
+        message = f"{file.place.name} was already removed or renamed earlier in this edit."
     else:
         message = missing(file.place)
     return Refused(Fault(file.place.name, "unknown_file", message))
@@ -312,7 +313,7 @@ def write(files: Sequence[File]) -> None:
         if not isinstance(error, MagyError | OSError):
             raise
         why = error.message if isinstance(error, MagyError) else f"{error.strerror}."
-        stays = f" These stay changed, as they could not be taken back: {', '.join(left)}."
+        stays = f" These files could not be restored and stay changed: {', '.join(left)}."
         raise ToolError(why + (stays if left else "")) from None
 
 
@@ -362,7 +363,7 @@ def _rename(old: Place, new: Place) -> None:
     with directory(old) as (old_fd, old_name), directory(new, create=True) as (new_fd, new_name):
         with suppress(FileNotFoundError):
             os.stat(new_name, dir_fd=new_fd, follow_symlinks=False)
-            raise ToolError(f"{new.name} was created by someone else at this moment.")
+            raise ToolError(f"{new.name} was created by another program at the same moment.")
         try:
             os.rename(old_name, new_name, src_dir_fd=old_fd, dst_dir_fd=new_fd)
         except OSError as error:

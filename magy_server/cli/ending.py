@@ -125,7 +125,7 @@ def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = 
         said.append(f"{counted(len(found.changes), 'file')} changed")
     style = "green" if found.stop == "end_turn" else "yellow"
     sums = _joined(said, marks, width)[len(said[0]) :]
-    go_on = f"go on: magy run --resume {session_id}"
+    go_on = f"continue: magy run --resume {session_id}"
     fits = width is None or width_of(f"{said[0]}{sums} {marks.dot} {go_on}") <= width
     between = f" {marks.dot} " if fits else "\n"
     return [(said[0], style), (sums, "dim"), (f"{between}{go_on}\n", "dim")]
@@ -158,7 +158,7 @@ def waiting(
     if made:
         them = "it" if made == 1 else "them"
         undo = f"magy sessions undo {session_id}"
-        undo += " takes the turn back" if changed else " --list names the turns to take back"
+        undo += " undoes the turn" if changed else " --list shows the turns you can undo"
         what = counted(made, "hunk" if changed else "earlier hunk")
         said.append(f"{what} under review: a commit (or an editor) accepts {them}, {undo}")
     if others := sum(file.pending for file in theirs if not file.proposed):
@@ -169,7 +169,7 @@ def waiting(
             "that child did"
         )
     if only:
-        said.append(f"{counted(only, 'hunk')} only proposed: accept in an editor")
+        said.append(f"{counted(only, 'hunk')} only proposed: accept them in an editor")
     return [(filled(line, width), "dim") for line in said]
 
 

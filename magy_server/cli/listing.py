@@ -74,7 +74,7 @@ def _stamp(at: float) -> str:
 
 def lines(found: Listed, root: str, marks: Marks, width: int | None) -> list[Span]:
     if not found.items:
-        return [("There are no sessions yet. `magy run` begins one.\n", "dim")]
+        return [("There are no sessions yet. `magy run` starts one.\n", "dim")]
     spans: list[Span] = []
     for place, group in _grouped(found.items, root):
         here = " (here)" if place == root else ""

@@ -10,16 +10,16 @@ from magy_server import __version__
 
 EXIT_CODES = (
     (0, "done"),
-    (1, "an error: the model, the log or the output failed, or the model refused"),
+    (1, "an error: the model, the log or the output failed, or the model declined the task"),
     (2, "the command line or the configuration is wrong"),
-    (3, "done, but a permission question was refused because there was nobody to ask"),
+    (3, "done, but something was refused because there was nobody to ask for permission"),
     (4, "stopped at a limit (requests, tokens, time, length of a reply) or in a loop"),
-    (6, "the model wrote a tool call as text that could not be made"),
-    (130, "cancelled, or left, with Ctrl-C"),
-    (141, "who read the output went away"),
+    (6, "the model wrote a tool call as text, and Magy could not run it"),
+    (130, "cancelled with Ctrl-C"),
+    (141, "the program that read the output ended"),
 )
 
-SESSION = "id or title of a session, or a beginning that no other has"
+SESSION = "id or title of a session, or enough of its beginning to be unique"
 
 
 class Parser(argparse.ArgumentParser):
@@ -69,15 +69,19 @@ def build() -> argparse.ArgumentParser:
     _config(commands)
     _edit(commands)
     doctor = commands.add_parser(
-        "doctor", help="say what is wrong with this installation, and how to mend it"
+        "doctor", help="say what is wrong with this installation, and how to fix it"
     )
-    doctor.add_argument("--json", action="store_true", help="the findings as one JSON object")
-    commands.add_parser("help", help="say in a few lines what one can do")
+    doctor.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    commands.add_parser("help", help="show the most useful commands in a few lines")
     commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
-    demo = commands.add_parser("demo", help="watch a whole task, in a project made for it")
+    demo = commands.add_parser(
+        "demo", help="watch an agent do a whole task, in a project made for it"
+    )
     demo.add_argument("--fast", action="store_true", help="do not pause for the reader")
     demo.add_argument("--real", action="store_true", help="use the configured model")
-    replay = commands.add_parser("replay", help="print every model request of a session, exactly")
+    replay = commands.add_parser(
+        "replay", help="print every model request of a session, byte for byte"
+    )
     replay.add_argument("session", metavar="ID", help="session id")
     replay.add_argument("--to", type=int, metavar="SEQ", help="up to this entry of the log")
     completion = commands.add_parser("completion", help="print completions for a shell")
@@ -99,26 +103,28 @@ def _json(parser: argparse._ActionsContainer, help: str) -> None:
 
 def _root(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--root", metavar="DIR", help="the project; else the git work tree around here"
+        "--root",
+        metavar="DIR",
+        help="the project directory; else the git work tree around the current directory",
     )
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
     """How a turn is shown."""
-    parser.add_argument("--thinking", action="store_true", help="show what the model thinks")
+    parser.add_argument("--thinking", action="store_true", help="show the model's thinking")
     form = parser.add_mutually_exclusive_group()
-    _json(form, "JSON lines: each session update, and at the end the result")
+    _json(form, "print JSON lines: each session update, then the result")
     form.add_argument("-q", "--quiet", action="store_true", help="print only the final text")
     parser.add_argument(
         "--bypass", action="store_true",
-        help="answer permission questions with yes; what the rules deny stays denied",
+        help="answer every permission question with yes; deny rules still hold",
     )  # fmt: skip
 
 
 def _run(commands: Commands) -> None:
     run = commands.add_parser(
         "run",
-        help="give an agent a task, here and now",
+        help="give an agent a task",
         description=(
             "Give an agent a task in the project around the current directory. What is piped in\n"
             "is attached to the prompt. On a terminal it asks for permission; elsewhere nobody\n"
@@ -132,16 +138,18 @@ def _run(commands: Commands) -> None:
     )  # fmt: skip
     which = run.add_mutually_exclusive_group()
     which.add_argument(
-        "-r", "--resume", metavar="ID", help="go on with this session, by id or title"
+        "-r", "--resume", metavar="ID", help="continue this session, by id or title"
     )
     which.add_argument(
         "-c", "--continue", dest="newest", action="store_true",
-        help="go on with the newest session of this project",
+        help="continue the newest session of this project",
     )  # fmt: skip
-    which.add_argument("--fork", metavar="ID", help="begin with a copy of this session")
-    run.add_argument("--agent", metavar="NAME", help="the agent; else the configured one")
-    run.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; else the agent's")
-    run.add_argument("--cwd", metavar="DIR", help="work there instead of here")
+    which.add_argument("--fork", metavar="ID", help="start from a copy of this session")
+    run.add_argument("--agent", metavar="NAME", help="the agent (default: the configured one)")
+    run.add_argument("--model", metavar="PROVIDER/MODEL", help="the model (default: the agent's)")
+    run.add_argument(
+        "--cwd", metavar="DIR", help="work in this directory instead of the current one"
+    )
     _root(run)
     _showing(run)
 
@@ -149,33 +157,39 @@ def _run(commands: Commands) -> None:
 def _sessions(commands: Commands) -> None:
     sessions = commands.add_parser("sessions", help="list, show, resume, export sessions")
     verbs = sessions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = verbs.add_parser("list", help="this project's first (what is done without a verb)")
+    listed = verbs.add_parser("list", help="list sessions, this project's first (the default)")
     for parser in (sessions, listed):
         _listing(parser)
     show = _verb(verbs, "show", "print the transcript")
-    show.add_argument("--thinking", action="store_true", help="show what the model thought")
-    _json(show, "JSON lines: each session update")
-    resume = _verb(verbs, "resume", "go on with a turn that was left open")
+    show.add_argument("--thinking", action="store_true", help="show the model's thinking")
+    _json(show, "print JSON lines: each session update")
+    resume = _verb(verbs, "resume", "continue a turn that was interrupted")
     _showing(resume)
     fork = _verb(verbs, "fork", "copy a session; prints the id of the copy")
-    fork.add_argument("--at", type=int, metavar="SEQ", help="only up to this entry of its log")
+    fork.add_argument("--at", type=int, metavar="SEQ", help="copy only up to this entry of its log")
     export = _verb(verbs, "export", "write a session to a file")
     export.add_argument(
         "--format", choices=("jsonl", "markdown"), default="markdown",
-        help="jsonl: the whole log, nothing lost; markdown: to be read (the default)",
+        help="jsonl: the whole log; markdown: for people to read (the default)",
     )  # fmt: skip
-    export.add_argument("-o", "--output", metavar="FILE", help="else standard output")
-    delete = _verb(verbs, "delete", "remove a session for good")
-    delete.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    compact = _verb(verbs, "compact", "sum the conversation up, to make room")
-    compact.add_argument("focus", nargs="?", default="", help="what matters most")
-    _verb(verbs, "summary", "print a summary, made by the model")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="write to this file (default: standard output)"
+    )
+    delete = _verb(verbs, "delete", "delete a session permanently")
+    delete.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+    compact = _verb(verbs, "compact", "summarize the conversation, to make room")
+    compact.add_argument("focus", nargs="?", default="", help="what the summary must keep")
+    _verb(verbs, "summary", "print a summary written by the model")
     title = _verb(verbs, "title", "give a session a title")
     title.add_argument("title", help="the title")
-    undo = _verb(verbs, "undo", "take back what its last turn did, or go back to before another")
-    undo.add_argument("--turn", metavar="T", help="to before this turn; else the last one's")
-    undo.add_argument("--list", action="store_true", help="only list the turns, oldest first")
-    redo = _verb(verbs, "redo", "take the last undo back")
+    undo = _verb(verbs, "undo", "undo the last turn, or everything since an earlier one")
+    undo.add_argument(
+        "--turn", metavar="T", help="undo this turn and all later ones (default: the last turn)"
+    )
+    undo.add_argument(
+        "--list", action="store_true", help="only list the turns that can be undone, oldest first"
+    )
+    redo = _verb(verbs, "redo", "redo what was undone last")
     for parser in (undo, redo):
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--files", action="store_true", help="only the files")
@@ -183,68 +197,100 @@ def _sessions(commands: Commands) -> None:
         parser.add_argument(
             "-n", "--dry-run", action="store_true", help="only show what it would do"
         )
-        _json(parser, "one JSON object")
+        _json(parser, "print one JSON object")
 
 
 def _agents(commands: Commands) -> None:
-    agents = commands.add_parser("agents", help="list, spawn, speak to and close child agents")
+    agents = commands.add_parser("agents", help="list, spawn, message and close child agents")
     verbs = agents.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = verbs.add_parser("list", help="this project's (what is done without a verb)")
+    listed = verbs.add_parser("list", help="list this project's agents (the default)")
     for parser in (agents, listed):
         _listing_agents(parser)
-    listed.add_argument("session", nargs="?", metavar="ID", help="only those below this session")
-    spawn = _verb(verbs, "spawn", "start a child of a session on a task")
+    listed.add_argument(
+        "session", nargs="?", metavar="ID", help="only the agents below this session"
+    )
+    spawn, send = _spawning(verbs), _sending(verbs)
+    for parser in (spawn, send):
+        parser.add_argument("--key", metavar="KEY", help="sending the same key again has no effect")
+        parser.add_argument(
+            "-d", "--detach", action="store_true",
+            help="do not watch it; print its id. An editor or a later command runs it",
+        )  # fmt: skip
+        _showing(parser)
+    _waiting(verbs)
+    close = _verb(verbs, "close", "close a child: it accepts nothing more, and its log stays")
+    close.add_argument("--cancel", action="store_true", help="also stop what it is doing")
+    close.add_argument("--reason", default="", help="the reason, for people")
+    close.add_argument("--only", action="store_true", help="do not close the children below it")
+    _json(close, "print one JSON object")
+
+
+def _spawning(verbs: Commands) -> argparse.ArgumentParser:
+    spawn = _verb(verbs, "spawn", "start a child agent of a session on a task")
     spawn.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from standard input")
-    spawn.add_argument("--agent", metavar="NAME", help="the agent; else the parent's")
-    spawn.add_argument("--name", metavar="TITLE", help="what the task is called")
+    spawn.add_argument("--agent", metavar="NAME", help="the agent (default: the parent's)")
+    spawn.add_argument("--name", metavar="TITLE", help="a name for the task")
     spawn.add_argument(
         "--context", type=_context, default=0, metavar="none|all|N",
-        help="what it knows of the parent's conversation: its latest N turns",
+        help="how much of the parent's conversation it sees: the latest N turns",
     )  # fmt: skip
-    spawn.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; else the parent's")
-    spawn.add_argument("--cwd", metavar="DIR", help="work there; else where the parent does")
-    send = _verb(verbs, "send", "say something to an agent")
+    spawn.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="the model (default: the parent's)"
+    )
+    spawn.add_argument(
+        "--cwd", metavar="DIR", help="work in this directory (default: the parent's)"
+    )
+    return spawn
+
+
+def _sending(verbs: Commands) -> argparse.ArgumentParser:
+    send = _verb(verbs, "send", "send a message to an agent")
     send.add_argument("message", nargs="?", metavar="TEXT", help="- reads it from standard input")
-    send.add_argument("--data", metavar="JSON", help="an object for machines; no model reads it")
-    send.add_argument("--signal", choices=("ping", "cancel", "shutdown"), help="or a signal")
+    send.add_argument(
+        "--data", metavar="JSON", help="a JSON object for programs; no model reads it"
+    )
+    send.add_argument("--signal", choices=("ping", "cancel", "shutdown"), help="a signal")
     mode = send.add_mutually_exclusive_group()
     for name, help in (
-        ("steer", "it reaches a running turn at its next step (the default)"),
-        ("queue", "it waits until the turn is over"),
-        ("interrupt", "it stops the turn"),
+        ("steer", "a running turn gets it at its next step (the default)"),
+        ("queue", "it waits until the running turn is over"),
+        ("interrupt", "it stops the running turn"),
     ):
         mode.add_argument(
             f"--{name}", dest="delivery", action="store_const", const=name, default="steer",
             help=help,
         )  # fmt: skip
-    for parser in (spawn, send):
-        parser.add_argument("--key", metavar="KEY", help="the same key again changes nothing")
-        parser.add_argument(
-            "-d", "--detach", action="store_true",
-            help="do not watch; print the id. Somebody else runs it: an editor, or a later command",
-        )  # fmt: skip
-        _showing(parser)
+    return send
+
+
+def _waiting(verbs: Commands) -> None:
     wait = verbs.add_parser("wait", help="wait for children, and print their results")
-    wait.add_argument("session", nargs="+", metavar="ID", help="children, or their parent: all")
-    wait.add_argument("--any", action="store_true", help="until one of them rests; else all")
-    wait.add_argument("--after", type=_seq, metavar="SEQ", help="only for what ended after this")
+    wait.add_argument(
+        "session",
+        nargs="+",
+        metavar="ID",
+        help="children to wait for; a parent stands for all of its children",
+    )
+    wait.add_argument(
+        "--any", action="store_true", help="return when one of them is done (default: when all are)"
+    )
+    wait.add_argument(
+        "--after", type=_seq, metavar="SEQ", help="count only turns that ended after this cursor"
+    )
     wait.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="seconds (300)")
-    _json(wait, "one JSON object")
-    close = _verb(verbs, "close", "let a child take nothing more; its log stays")
-    close.add_argument("--cancel", action="store_true", help="stop what it does, too")
-    close.add_argument("--reason", default="", help="why, for people")
-    close.add_argument("--only", action="store_true", help="not those below it")
-    _json(close, "one JSON object")
+    _json(wait, "print one JSON object")
 
 
 def _listing_agents(parser: argparse.ArgumentParser) -> None:
     silent = argparse.SUPPRESS
     _root(parser)
-    parser.add_argument("--everywhere", action="store_true", default=silent, help="of all projects")
-    parser.add_argument("--all", action="store_true", default=silent, help="the closed ones, too")
+    parser.add_argument(
+        "--everywhere", action="store_true", default=silent, help="list the agents of all projects"
+    )
+    parser.add_argument("--all", action="store_true", default=silent, help="include closed agents")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", default=silent, help="one JSON object")
-    form.add_argument("--ids", action="store_true", default=silent, help="only the ids")
+    form.add_argument("--json", action="store_true", default=silent, help="print one JSON object")
+    form.add_argument("--ids", action="store_true", default=silent, help="print only the ids")
 
 
 def _context(text: str) -> int:
@@ -252,7 +298,7 @@ def _context(text: str) -> int:
     if text in ("none", "all"):
         return -1 if text == "all" else 0
     if not (text.isdigit() and 1 <= int(text) <= 1000):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither none, all nor a number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not none, all, or a number from 1 upwards")
     return int(text)
 
 
@@ -268,7 +314,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 86400 at most")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 86400")
     return seconds
 
 
@@ -289,14 +335,20 @@ def _listing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--here", action="store_true", default=silent, help="only this project's sessions"
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", default=silent, help="so many (30)")
     parser.add_argument(
-        "--cursor", metavar="PLACE", default=silent, help="go on where a page before ended"
+        "--limit",
+        type=_positive,
+        metavar="N",
+        default=silent,
+        help="how many to list (default: 30)",
     )
-    parser.add_argument("--all", action="store_true", default=silent, help="all of them, in one go")
+    parser.add_argument(
+        "--cursor", metavar="PLACE", default=silent, help="continue where the previous page ended"
+    )
+    parser.add_argument("--all", action="store_true", default=silent, help="list all of them")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", default=silent, help="one JSON object")
-    form.add_argument("--ids", action="store_true", default=silent, help="only the ids")
+    form.add_argument("--json", action="store_true", default=silent, help="print one JSON object")
+    form.add_argument("--ids", action="store_true", default=silent, help="print only the ids")
 
 
 def _positive(text: str) -> int:
@@ -308,11 +360,11 @@ def _positive(text: str) -> int:
 
 EDIT_FORMATS = ("str_replace", "aider", "cline", "roo", "unified", "v4a", "whole")
 EDIT_CODES = (
-    (0, "done; with --check: it would be"),
+    (0, "done; with --check: the edit would succeed"),
     (1, "refused, or an error; nothing was written"),
     (2, "the command line is wrong"),
-    (5, "done, but the output could not be written"),
-    (141, "done (or refused), and who read the output went away"),
+    (5, "the edit was made, but the output could not be written"),
+    (141, "done or refused, but the program that read the output ended"),
 )
 
 
@@ -329,33 +381,44 @@ def _edit(commands: Commands) -> None:
     )
     edit.add_argument(
         "files", nargs="*", metavar="FILE",
-        help="only these may change, wherever they are; a single one is meant whatever the edit "
-        "calls it",
+        help="only these files may change, wherever they are; with a single file, the edit's own "
+            "file name is ignored",
     )  # fmt: skip
-    edit.add_argument("--format", choices=EDIT_FORMATS, help="else it is found out")
+    edit.add_argument(
+        "--format", choices=EDIT_FORMATS, help="the format of the edit (default: detected)"
+    )
     edit.add_argument("--from", dest="source", metavar="EDIT", help="else standard input")
     edit.add_argument(
         "--seen", metavar="TEXT",
-        help="a file with the text that the edit was made for; what changed since is merged",
+        help="a file with the text that the edit was made for; later changes are merged",
     )  # fmt: skip
     dry = edit.add_mutually_exclusive_group()
-    dry.add_argument("--check", action="store_true", help="change nothing; say what would be done")
-    dry.add_argument("--diff", action="store_true", help="change nothing; print what would change")
-    _json(edit, "one JSON object: files and failures")
+    dry.add_argument(
+        "--check", action="store_true", help="change nothing; report what would be done"
+    )
+    dry.add_argument("--diff", action="store_true", help="change nothing; print the diff")
+    _json(edit, "print one JSON object: files and failures")
 
 
 def _config(commands: Commands) -> None:
     config = commands.add_parser(
         "config",
-        help="print the settings that hold here, and where each comes from",
+        help="print the settings in effect here, and where each comes from",
     )
     _root(config)
     form = config.add_mutually_exclusive_group()
-    _json(form, "one JSON object")
-    form.add_argument("--schema", action="store_true", help="the JSON Schema of magy.toml")
+    _json(form, "print one JSON object")
+    form.add_argument("--schema", action="store_true", help="print the JSON Schema of magy.toml")
     verbs = config.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     verbs.add_parser("path", help="print where configuration and sessions are kept")
-    check = verbs.add_parser("check", help="say what is wrong in a magy.toml")
-    check.add_argument("file", nargs="?", metavar="FILE", help="else the user's and the project's")
-    verbs.add_parser("trust", help="let this project's own configuration count")
-    verbs.add_parser("untrust", help="let it only narrow, as before it was trusted")
+    check = verbs.add_parser("check", help="check a magy.toml for mistakes")
+    check.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="the file to check (default: the user's and the project's)",
+    )
+    verbs.add_parser("trust", help="trust this project's own configuration")
+    verbs.add_parser(
+        "untrust", help="take the trust back: the project's configuration can only restrict again"
+    )

@@ -35,7 +35,7 @@ def project(root: str | None, cwd: str | None) -> tuple[str, str]:
     try:
         here = directory(cwd or os.getcwd())
     except FileNotFoundError:
-        raise InvalidRequest("The current directory is not there any more.") from None
+        raise InvalidRequest("The current directory no longer exists.") from None
     if root is None:
         around = (here, *map(str, Path(here).parents))
         # In a linked work tree or a submodule `.git` is a file.

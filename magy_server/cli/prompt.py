@@ -17,11 +17,13 @@ def prompt_of(given: str) -> list[Content]:
     piped = standard_input()
     if given == "-":
         if piped is None:
-            raise InvalidRequest("`-` reads the prompt from standard input, which is empty here.")
+            raise InvalidRequest(
+                "`-` reads the prompt from standard input, but standard input is empty."
+            )
         return [Text(text=piped)]
     text = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not text.strip():
-        raise InvalidRequest("The prompt is empty: say what is to be done.")
+        raise InvalidRequest("The prompt is empty: say what to do.")
     attached = [Embedded(uri="stdin:", text=piped)] if piped else []
     return [Text(text=text), *attached]
 
@@ -42,6 +44,8 @@ def standard_input() -> str | None:
     except OSError as error:
         raise InvalidRequest(f"Standard input cannot be read: {error.strerror}.") from None
     if b"\0" in data:
-        raise InvalidRequest("Standard input is not text; put it into a file, and name that.")
+        raise InvalidRequest(
+            "Standard input is not text; put it into a file, and name the file in the prompt."
+        )
     text = data.decode("utf-8", "replace")
     return text if text.strip() else None

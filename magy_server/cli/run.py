@@ -124,9 +124,9 @@ class Shown:
             complain(f"{STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
         for rule in dict.fromkeys(unasked):
             complain(
-                f"refused, as nobody can be asked without a terminal: {rule}. Use an agent "
+                f"refused, because without a terminal there is nobody to ask: {rule}. Use an agent "
                 "that allows it (a file with `extends: build` and `permissions`, see "
-                "docs/howto/agents.md), or --bypass if all that may be asked shall be allowed."
+                "docs/howto/agents.md), or use --bypass to answer every question with yes."
             )
         return code
 
@@ -202,17 +202,17 @@ def left(interrupts: Interrupts, named: list[str]) -> int:
             if interrupts.resting
             else (f"magy sessions resume {named[0]}")
         )
-        complain(f"left; `{how}` goes on from there.")
+        complain(f"left; continue with `{how}`.")
     else:
-        complain("left before anything was done.")
+        complain("left before anything happened.")
     return 128 + (interrupts.left or signal.SIGINT)
 
 
 def _say_ignored(trust: Trust, root: str) -> None:
     if ignored := trust.ignored(root):
         complain(
-            f"{root} is not trusted, so this is ignored: {', '.join(ignored)}. "
-            "`magy config trust` lets it count."
+            f"{root} is not trusted, so these settings are ignored: {', '.join(ignored)}. `magy "
+            "config trust` trusts it."
         )
     for problem in dict.fromkeys([*trust.problems(root), *trust.problems(None)]):
         complain(problem)
@@ -231,7 +231,7 @@ async def _source(options: argparse.Namespace, app: Composition, root: str) -> S
     finally:
         await store.close()
     if not newest:
-        raise InvalidRequest(f"There is no session of {root} to go on with.")
+        raise InvalidRequest(f"There is no session of {root} to continue.")
     return newest[0]
 
 
@@ -279,7 +279,9 @@ class Bypass:
 
     async def __aenter__(self) -> None:
         if (await self._engine.runner.session(stream_of(self._id))).state.bypass:
-            complain("bypass is on in this session: questions are answered with yes.")
+            complain(
+                "bypass is on in this session: Magy answers every permission question with yes."
+            )
             self._wanted = False
         if self._wanted:
             await self._engine.configure(self._id, "bypass", "on")

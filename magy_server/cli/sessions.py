@@ -146,7 +146,7 @@ async def resume(options: Options, app: Composition) -> int:
             named.append(id_of(info))
             if info.summary.get("state") == "idle":
                 running.complain(
-                    f"there is nothing to go on with: the last turn of {named[0]} is over. "
+                    f"there is nothing to continue: the last turn of {named[0]} is over. "
                     f'`magy run --resume {named[0]} "..."` gives it another prompt.'
                 )
                 return ending.DONE
@@ -307,7 +307,7 @@ async def delete(options: Options, app: Composition) -> int:
     async with acting(app, options.session) as (engine, info):
         id = id_of(info)
         name = f"{id} ({listing.title_of(info)})"
-        if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} for good?"):
+        if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} permanently?"):
             running.complain("nothing was deleted.")
             return ending.ERROR
         await engine.delete(id)
@@ -318,6 +318,6 @@ async def delete(options: Options, app: Composition) -> int:
 def _sure(question: str) -> bool:
     """Raises InvalidRequest when nobody can be asked."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise InvalidRequest("Nobody can be asked here whether that is meant: say --yes.")
+        raise InvalidRequest("There is nobody here to confirm this: add --yes.")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

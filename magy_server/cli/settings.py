@@ -69,7 +69,7 @@ async def _trusted(app: Composition, root: str) -> bool:
     try:
         store = await app.store()
     except StoreError as error:
-        complain(f"{error.message} The project is taken as not trusted.")
+        complain(f"{error.message} The project counts as not trusted.")
         return False
     try:
         known = (await read_project(store, root)).trusted
@@ -105,7 +105,7 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
 def _right(path: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
     if not remarks:
         return [(marks.done, "green"), (f" {path} is right\n", "")]
-    head = f"{marks.notice} {path} asks for what cannot be; the nearest that can be holds:\n"
+    head = f"{marks.notice} {path} sets values out of range; the nearest allowed value applies:\n"
     return [(head, "yellow"), *((f"  {one_line(remark)}\n", "yellow") for remark in remarks)]
 
 
@@ -113,9 +113,10 @@ async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) 
     async with app.compose([root], {}) as (_, trust):
         await trust.set(root, trusted)
     said = (
-        f"{root} is trusted as its Magy files are now; when one of them changes, say it again.\n"
+        f"{root} is trusted with its present Magy files; when one of them changes, run this "
+        "again.\n"
         if trusted
-        else f"{root} is not trusted: its Magy files may only narrow what is allowed.\n"
+        else f"{root} is not trusted: its Magy files can only restrict what is allowed.\n"
     )
     await screen.write([(said, "")])
     return ending.DONE
@@ -211,7 +212,7 @@ def as_json(loaded: Loaded, root: str, trusted: bool) -> dict[str, Any]:
 
 def table(loaded: Loaded, root: str, trusted: bool) -> list[Span]:
     """As TOML, each value with a comment on where it comes from."""
-    said = "trusted" if trusted else "not trusted: its own files may only narrow"
+    said = "trusted" if trusted else "not trusted: its own files can only restrict"
     spans: list[Span] = [(f"# {one_line(root)} ({said})\n", "dim")]
     flat = flattened(loaded)
     origins = {**loaded.origins}
@@ -227,7 +228,9 @@ def table(loaded: Loaded, root: str, trusted: bool) -> list[Span]:
         spans += [("\n[permission]", "heading"), (f"  # {one_line(source)}\n", "dim")]
         spans += [(f"{_name(key)} = {toml(value)}\n", "") for key, value in rules.items()]
     for what in loaded.ignored:
-        spans.append((f"\n# ignored, as the project is not trusted: {one_line(what)}", "yellow"))
+        spans.append(
+            (f"\n# ignored, because the project is not trusted: {one_line(what)}", "yellow")
+        )
     return [*spans, ("\n", "")] if loaded.ignored else spans
 
 

@@ -105,7 +105,7 @@ def _output_error(error: OSError) -> OutputError:
 def standard_output() -> Output:
     """Raises OutputError when it is closed."""
     if sys.stdout is None:
-        raise OutputError("Standard output is closed; there is nowhere to write to.", quiet=False)
+        raise OutputError("Standard output is closed; Magy cannot write its output.", quiet=False)
     return Output(sys.stdout.fileno(), sys.stdout.encoding)
 
 

@@ -24,7 +24,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.undoing import first_words
 
 Options = argparse.Namespace
-UNPROMPTED = "(no prompt: the agent went on by itself)"
+UNPROMPTED = "(no prompt: the agent continued by itself)"
 """As what its children reported has it do."""
 STATES = {"applied": "", "undone": "  undone", "partly": "  partly undone"}
 DONE = {"create": "created", "change": "changed", "remove": "removed", "nothing": "as it was"}
@@ -50,7 +50,7 @@ async def redo(engine: Engine, info: StreamInfo, options: Options) -> int:
     said = Said(options, session)
     newest = await checkpoints.newest(session)
     if newest is None:
-        raise InvalidRequest("There is nothing to redo: nothing is undone.")
+        raise InvalidRequest("There is nothing to redo: nothing was undone.")
     return await _restore(checkpoints, session, said, options, "", newest)
 
 
@@ -102,7 +102,7 @@ class Said:
                 state = STATES[file.state]
                 spans.append((f"    {name} +{file.added} -{file.removed}{state}\n", "dim"))
             if not point.files and point.state == "undone":
-                spans.append(("    only said something, and that is undone\n", "dim"))
+                spans.append(("    changed no files; its messages are undone\n", "dim"))
         await self._screen.write(spans)
 
     async def preview(self, preview: Preview) -> None:
@@ -128,7 +128,7 @@ class Said:
             words = "as it was again" if restore.undoes else f"back to before {before}"
             spans.append((f"conversation: {words}\n", ""))
         if restore.text:
-            spans += [("what you had said there:\n", "dim"), (f"{restore.text}\n", "")]
+            spans += [("your prompt there was:\n", "dim"), (f"{restore.text}\n", "")]
         await self._screen.write(spans)
 
     def _files(

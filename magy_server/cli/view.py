@@ -192,7 +192,7 @@ class View:
         if not parts:  # the reply is tried again, from its beginning
             hidden = thought and not self._thinking
             return self.close(width) if hidden or not before else self._lines(
-                "notice", [("(cut off; begun again)\n", "dim")], width)  # fmt: skip
+                "notice", [("(cut off; started again)\n", "dim")], width)  # fmt: skip
         whole = "".join(parts)
         spans: list[Span] = []
         if not before:

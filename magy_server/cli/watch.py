@@ -24,8 +24,8 @@ TICK = 1.0
 BUDGET = 64 * 1024
 BY = "magy run"
 NOBODY = (
-    "Nobody can be asked: this runs without a terminal. Do without it, and say at the end what "
-    "could not be done."
+    "Nobody can answer: Magy runs without a terminal. Do without this, and say at the end what "
+    "you could not do."
 )
 KEYS = {"y": "once", "s": "session", "p": "project"}
 """Those that allow; as in Emacs."""
@@ -190,7 +190,7 @@ class Watch:
             self._keyboard.rest()
         cancelled = await self._engine.cancel(self._id, None)
         self._wake.set()
-        await self._printer.say([("cancelling; Ctrl-C again leaves at once\n", "yellow")])
+        await self._printer.say([("cancelling; press Ctrl-C again to leave at once\n", "yellow")])
         return cancelled
 
     # --- questions ------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class Watch:
 
 
 def help_of(question: dict[str, Any], *, folded: bool) -> list[Span]:
-    lines = ["n  refuse; the agent is told why, if you say why", "y  allow this call"]
+    lines = ["n  refuse; you can give the agent a reason", "y  allow this call"]
     if grants := " and ".join(question["covers"]):
         lines += [
             f"s  allow {grants} until this session ends",

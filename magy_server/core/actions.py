@@ -92,11 +92,14 @@ class ActionReader(Nodes):
         found: dict[str, ActionSpec | None] = {}
         for key, value in self.pairs(node):
             if not _ID.fullmatch(key.value):
-                self.fail(key, f"{key.value!r} is no action's name; use small letters, digits, - "
-                               "and _.")  # fmt: skip
+                self.fail(key, f"{key.value!r} is not a valid action name; use small "
+                    "letters, digits, - and "
+                    "_.")  # fmt: skip
             if not self._owner and isinstance(value, yaml.ScalarNode):
                 if self.boolean(value):
-                    self.fail(value, "write what the action is, or `false` to take one away.")
+                    self.fail(
+                        value, "write the action's settings, or `false` to remove the action."
+                    )
                 found[key.value] = None
                 continue
             spec = self._action(key, value)
@@ -138,17 +141,17 @@ class ActionReader(Nodes):
 
     def _check(self, fields: Mapping[str, Any], nodes: Mapping[str, Node]) -> None:
         if fields.get("rewrite") and fields.get("agent"):
-            self.fail(nodes["agent"], "a rewrite is done by the agent `rewrite`; leave one of the "
-                                      "two settings out.")  # fmt: skip
+            self.fail(nodes["agent"], "only the agent `rewrite` rewrites; leave one of "
+                "the two settings out.")  # fmt: skip
         for name in ("title", "prompt"):
             for hole in _HOLE.findall(fields[name]):
                 if hole == "symbol" and fields["when"] != "symbol":
-                    self.fail(nodes[name], "there is a {symbol} only with `when: symbol`.")
+                    self.fail(nodes[name], "`{symbol}` works only with `when: symbol`.")
 
     def _title(self, node: Node) -> str:
         title = self.string(node)
         if len(title) > LONGEST_TITLE or "\n" in title:
-            self.fail(node, f"a title is one line of at most {LONGEST_TITLE} characters.")
+            self.fail(node, f"a title must be one line of at most {LONGEST_TITLE} characters.")
         for hole in _HOLE.findall(title):
             if hole not in HOLES:
                 self.fail(node, f"{{{hole}}} is not known; there are {{symbol}} and {{place}}.")

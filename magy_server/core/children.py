@@ -178,8 +178,8 @@ def refusal(
     `working`, `queued`: children at work in this process, and those of them that wait."""
     if family.depth(parent) >= limits.depth:
         return (
-            f"No child can be spawned here: agents may be {limits.depth} deep (spawn.max_depth), "
-            f"and this one is. Do the task yourself."
+            f"You cannot spawn a child: agents may be {limits.depth} levels deep "
+            "(spawn.max_depth), and you are at the deepest. Do the task yourself."
         )
     if len(siblings) >= limits.children:
         there = ", ".join(f"{s.session} ({s.name}): {s.status}" for s in siblings)
@@ -189,8 +189,8 @@ def refusal(
         )
     if working >= limits.total:
         return (
-            f"{working} children are at work in this process, and no more than {limits.total} may "
-            f"be (spawn.max_total). Wait for one of yours, or close one."
+            f"{working} children are at work in this process, which is the limit "
+            f"(spawn.max_total: {limits.total}). Wait for one of yours, or close one."
         )
     if queued >= limits.queue:
         return (

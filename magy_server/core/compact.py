@@ -93,11 +93,11 @@ def digest(state: State, dropped: int) -> str:
 
 def replacement(summary: str, known: str) -> str:
     """The text that stands for the part that went."""
-    parts = ["The earlier part of this conversation was compacted. What follows stands for it."]
+    parts = ["The earlier part of this conversation was compacted. What follows replaces it."]
     if summary.strip():
         parts.append(f"# Summary\n\n{summary.strip()}")
     else:
-        parts.append("No summary could be written; look at the files before you go on.")
+        parts.append("No summary could be written; look at the files before you continue.")
     if known:
         parts.append(f"# From the log\n\n{known}")
     return framed("compacted", "\n\n".join(parts))

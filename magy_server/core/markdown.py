@@ -40,9 +40,9 @@ STOPS = {
     "end_turn": "done", "cancelled": "cancelled", "error": "failed",
     "refusal": "the model refused", "max_tokens": "stopped: the reply became too long",
     "max_requests": "stopped: too many requests", "max_turn_tokens": "stopped: too many tokens",
-    "max_cost": "stopped: too expensive", "max_run": "stopped: the whole run is at its cap",
+    "max_cost": "stopped: too expensive", "max_run": "stopped: the whole run reached its limit",
     "max_time": "stopped: out of time", "loop": "stopped: a loop",
-    "stray_call": "stopped: a tool call came as text, and was not made",
+    "stray_call": "stopped: a tool call came as text, and was not run",
 }  # fmt: skip
 """Why a turn ended, for people."""
 
@@ -113,7 +113,7 @@ class Markdown:
                     for task in planned.tasks
                 )
             case Noted() as noted:
-                yield f"### Told the model\n\n{fenced(harmless(noted.text))}"
+                yield f"### Note to the model\n\n{fenced(harmless(noted.text))}"
             case Restored() as restored:
                 yield _restored(restored)
             case Compacted(summary=str(hash)):

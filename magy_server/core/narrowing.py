@@ -27,8 +27,9 @@ def narrowing(table: Mapping[str, str | Mapping[str, str]], of_tools: Collection
     for key, rules in keys.items():
         if all(rule.action == "allow" for rule in rules):
             raise InvalidRequest(
-                f"permissions: {key} only allows, and a child may do no more than its agent and "
-                "those above it; say what it may not, or leave it out."
+                f"permissions: {key} only allows, but this setting can only restrict: a child may "
+                "never do more than its agent and its parents. Write an ask or a deny, or "
+                "leave it out."
             )
     return Ruleset(source=SOURCE, keys=keys, narrows=True)
 
@@ -59,4 +60,4 @@ def _action(key: str, text: str) -> Action:
     for action in ACTIONS:
         if text == action:
             return action
-    raise InvalidRequest(f"permissions: {key}: an action is allow, ask or deny, not {text!r}.")
+    raise InvalidRequest(f"permissions: {key}: an action must be allow, ask or deny, not {text!r}.")

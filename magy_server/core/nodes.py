@@ -31,7 +31,7 @@ def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == "---":
             return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :]).strip()
-    raise InvalidConfig(f"{where}:1: the front matter has no end; add a line `---` after it.")
+    raise InvalidConfig(f"{where}:1: the front matter does not end; add a line `---` after it.")
 
 
 @cache
@@ -95,7 +95,7 @@ class Nodes:
             if not isinstance(key, yaml.ScalarNode) or not key.value:
                 self.fail(key, "a key must be one word or one quoted text.")
             if key.value in seen:
-                self.fail(key, f"{key.value!r} is there twice; keep one of them.")
+                self.fail(key, f"{key.value!r} occurs twice; keep one of them.")
             seen.add(key.value)
             yield key, value
 

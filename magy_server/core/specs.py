@@ -103,9 +103,9 @@ class Agents(Mapping[str, AgentSpec]):
             raise InvalidConfig(self.broken[name])
         if name in self.untrusted:
             raise NotTrusted(
-                f"The agent {name!r} is not used: {self.untrusted[name]} is in a project that is "
-                "not trusted, or that changed since it was. Look at the file, then trust the "
-                "project."
+                f"Magy does not use the agent {name!r}: {self.untrusted[name]} is in a project "
+                "that is not trusted, or that changed since you trusted it. Read the file, "
+                "then trust the project."
             )
         known = ", ".join(spec.name for spec in self.specs.values() if not spec.hidden)
         raise NotFound(f"There is no agent {name!r}. Agents are: {known}.")
@@ -118,7 +118,8 @@ def parse_agent(
     agents that it may extend. Raises InvalidConfig."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
         raise InvalidConfig(
-            f"{where}: {name!r} is no agent name; use small letters, digits, - and _ for the file."
+            f"{where}: {name!r} is not a valid agent name; use small letters, digits, - and _ for "
+            "the file's name."
         )
     front, prompt = front_matter(text, where, AGENT_FILE)
     fields = _Reader(where, bases or {}, name).fields(front)
@@ -126,7 +127,7 @@ def parse_agent(
     if base is not None:
         fields = _extended(fields, base)
     if "description" not in fields:
-        raise InvalidConfig(f"{where}:1: there is no description; add `description: ...`.")
+        raise InvalidConfig(f"{where}:1: the description is missing; add `description: ...`.")
     prompt = prompt or fields.pop("prompt", "")
     if not prompt:
         raise InvalidConfig(
@@ -193,21 +194,23 @@ class _Reader(Nodes):
     def _temperature(self, node: Node) -> float:
         value = self.scalar(node)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
-            self.fail(node, f"temperature is a number from 0 to 2, not {node.value!r}.")
+            self.fail(node, f"temperature must be a number from 0 to 2, not {node.value!r}.")
         return float(value)
 
     def _model(self, node: Node) -> str:
         model = self.string(node)
         provider, slash, name = model.partition("/")
         if not (provider and slash and name):
-            self.fail(node, f"model is `provider/model`, such as anthropic/NAME, not {model!r}.")
+            self.fail(
+                node, f"model must be `provider/model`, such as anthropic/NAME, not {model!r}."
+            )
         return model
 
     def _names(self, node: Node) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(item for item, _ in self.items(node)))
         for name in names:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                self.fail(node, f"{name!r} is no tool name; write `tools: read_file, bash`.")
+                self.fail(node, f"{name!r} is not a tool name; write `tools: read_file, bash`.")
         return names
 
     def _base(self, node: Node) -> AgentSpec:
@@ -274,7 +277,7 @@ class _Reader(Nodes):
         if action is None:
             near = difflib.get_close_matches(text.lower(), _ACTIONS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            self.fail(node, f"an action is allow, ask or deny, not {text!r}.{hint}")
+            self.fail(node, f"an action must be allow, ask or deny, not {text!r}.{hint}")
         return action
 
 

@@ -181,9 +181,9 @@ def _ended_by(state: State, turn: Turn) -> bool:
 
 
 STRAY = (
-    "The model wrote a tool call as text. Magy did not make it: other text stands beside it, or "
+    "The model wrote a tool call as text. Magy did not run it: there is other text beside it, or "
     'the model has no such tool. Prompt again (for example: "Call one of your tools, and write '
-    'nothing else"), or choose a model that is made for tool calls.'
+    'nothing else"), or choose a model that supports tool calls.'
 )
 
 
@@ -192,7 +192,7 @@ def _end(reply: Replied) -> End:
         return End("stray_call", STRAY)
     stop: Stop = "end_turn" if reply.stop == "tool_use" else reply.stop
     silent = not any(isinstance(part, Text) and part.text.strip() for part in reply.content)
-    return End(stop, "The model ended its turn without a word." if silent else "")
+    return End(stop, "The model ended its turn without an answer." if silent else "")
 
 
 def _limit(state: State, turn: Turn) -> End | None:
@@ -216,14 +216,14 @@ def _limit(state: State, turn: Turn) -> End | None:
 
 def hand_back(state: State, turn: Turn, why: str) -> str:
     """The partial work of a turn that was stopped, for the person (G024)."""
-    lines = [f"Stopped at {why}. Nothing is lost: prompt again to go on."]
+    lines = [f"Stopped at {why}. Nothing is lost: send another prompt to continue."]
     if done := Counter(turn.done):
         lines.append("Done in this turn:")
         for (title, status), count in list(done.items())[:20]:
             times = f" ({count} times)" if count > 1 else ""
             lines.append(f"- {title}: {status}{times}")
     if left := [t.content for t in state.plan if t.status in ("pending", "in_progress")]:
-        lines.append("Left in the plan:")
+        lines.append("Still to do in the plan:")
         lines.extend(f"- {content}" for content in left)
     return "\n".join(lines)
 

@@ -13,8 +13,8 @@ from magy_server.core.values import Kind, Version
 from magy_server.edits.rebase import merge3
 
 NOTHING = Version()
-UNSAVED = "It has changes in the editor that are not saved. Save or drop them first."
-OTHER_END = "The other end of its move cannot be looked at."
+UNSAVED = "It has unsaved changes in the editor. Save or discard them first."
+OTHER_END = "Magy cannot read the file at the other end of the move."
 Run = Sequence[FileChange]
 """Changes in the order in which they were made, oldest first."""
 
@@ -198,11 +198,11 @@ class _TakingBack:
             self._now[one.path] = self._known(one.before)
             return
         if one.before == NOTHING:
-            raise _Problem("It was created then, and has been changed since by somebody else.")
+            raise _Problem("That turn created it, and somebody else changed it later.")
         if one.after == NOTHING:
-            raise _Problem("It was deleted then, and there is another file in its place now.")
+            raise _Problem("That turn deleted it, and there is another file in its place now.")
         if here.version == NOTHING:
-            raise _Problem("It is not there any more: somebody else removed it since.")
+            raise _Problem("It no longer exists: somebody else removed it later.")
         self._now[one.path] = self._merged(one.before, one.after, here)
 
     def _move(self, there: Net, back: Net) -> None:
@@ -227,19 +227,19 @@ class _TakingBack:
     def _known(self, wanted: Version) -> There:
         found = self._contents.there(wanted)
         if found is None:
-            raise _Problem("What it held before is not known any more.")
+            raise _Problem("Its earlier content is no longer known.")
         return found
 
     def _merged(self, before: Version, after: Version, here: There) -> There:
         """`here` without what led from `before` to `after`."""
         if "link" in (before.kind, after.kind, here.version.kind):
-            raise _Problem("It is (or was) a symbolic link, and has been changed since.")
+            raise _Problem("It is (or was) a symbolic link, and somebody changed it later.")
         theirs, base = self._known(before), self._known(after)
         texts = [self._contents.text(there.data) for there in (base, here, theirs)]
         if before.hash == after.hash:
             data = here.data
         elif any(text is None for text in texts):
-            raise _Problem("It is no text, and has been changed since.")
+            raise _Problem("It is not text, and somebody changed it later.")
         else:
             data = self._merged_text([text or "" for text in texts], here.data)
         kept = here.version.kind if here.version.kind != after.kind else before.kind
@@ -250,7 +250,7 @@ class _TakingBack:
         merged = merge3(base, mine, theirs)
         if merged.conflicts:
             lines = ", ".join(str(conflict.live_line) for conflict in merged.conflicts[:5])
-            raise _Problem(f"The same lines have been changed since by somebody else: at {lines}.")
+            raise _Problem(f"Somebody else changed the same lines later: at {lines}.")
         if not merged.changes:
             return here
         try:

@@ -60,8 +60,8 @@ STATUS = {
     "cancelled": "cancelled",
     "not_run": "cancelled",
 }
-_CLOSED = {"finish": "It finishes what it was given, and takes nothing more.",
-           "cancel": "It was stopped, and takes nothing more."}  # fmt: skip
+_CLOSED = {"finish": "It finishes its work and accepts nothing more.",
+           "cancel": "It was stopped, and accepts nothing more."}  # fmt: skip
 
 
 def updates(entry: Entry, texts: Mapping[Hash, str]) -> list[Update]:
@@ -109,14 +109,14 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
         case Consulted():
             yield from _consulted(event, stamp)
         case CompactAsked():
-            why = "as you asked" if event.why == "user" else "the model finds it too long"
-            yield notice("info", "Compacting", f"The conversation is summed up: {why}.")
+            why = "as you asked" if event.why == "user" else "the model says that it is too long"
+            yield notice("info", "Compacting", f"Magy summarizes the conversation: {why}.")
             if event.resting:
                 yield {"sessionUpdate": "state_update", "state": "running"}
         case Compacted():
             yield from _compacted(event)
         case Resumed():
-            yield notice("info", "Resumed", "The session was interrupted and goes on here.")
+            yield notice("info", "Resumed", "The session was interrupted and continues here.")
         case CancelAsked():
             yield notice("info", "Cancelling", event.why)
         case Ended():
@@ -280,8 +280,8 @@ def _compacted(event: Compacted) -> Iterable[Update]:
     if event.problem:
         yield notice("warning", "Not compacted", event.problem)
     else:
-        by = "A summary" if event.written else "No summary could be had; what the log knows"
-        what = f"{by} replaces {event.dropped} earlier items in what the model sees."
+        by = "A summary" if event.written else "The model wrote no summary; a list from the log"
+        what = f"{by} replaces {event.dropped} earlier items of what the model sees."
         yield notice("info", "Compacted", f"{what} The transcript keeps them.")
     if event.model:
         yield _usage(event, "compaction")
@@ -316,7 +316,7 @@ def _restored(event: Restored) -> Iterable[Update]:
     left = f"; {len(event.conflicts)} left alone" if event.conflicts else ""
     what = f"{' and '.join(both)} to where turn {event.turn} began{left}"
     if event.undoes:
-        what = f"an undo (or redo) was taken back: {' and '.join(both)}{left}"
+        what = f"an undo (or redo) was reverted: {' and '.join(both)}{left}"
     yield notice("info", "Restored", what)
 
 

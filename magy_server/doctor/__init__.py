@@ -125,13 +125,13 @@ async def _limited(check: Check, around: Around) -> list[Finding]:
 def _failed(check: Check, error: BaseException) -> Finding:
     match error:
         case TimeoutError():
-            what = f"This could not be examined within {check.seconds:g} s."
-            mend = "Look whether a disk, a program or the network hangs, then try again."
+            what = f"This check did not finish within {check.seconds:g} s."
+            mend = "Check whether a disk, a program or the network hangs, then try again."
             return Finding(check.topic, "warning", what, mend)
         case ImportError():
-            what = f"A part of Magy or of what it needs cannot be loaded: {error}."
-            mend = f"Install Magy anew: `{sys.executable} -m pip install --force-reinstall magy`."
+            what = f"A part of Magy, or a package that it needs, cannot be loaded: {error}."
+            mend = f"Reinstall Magy: `{sys.executable} -m pip install --force-reinstall magy`."
             return Finding(check.topic, "problem", what, mend)
     what = f"This check failed: {type(error).__name__}: {error}"
-    mend = "This is a mistake in Magy: report it with the output of `magy doctor --json`."
+    mend = "This is a bug in Magy: report it with the output of `magy doctor --json`."
     return Finding(check.topic, "warning", what, mend)

@@ -39,7 +39,7 @@ def _check() -> list[Finding]:
             return [*_version(db, path), *_whole(db, path), *_times(db), *_log_size(path)]
     except sqlite3.OperationalError as error:
         if (error.sqlite_errorcode & 0xFF) not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR):
-            mend = f"Make {path} and its directory yours and readable."
+            mend = f"Make yourself the owner of {path} and its directory, with read permission."
             return [_problem(f"{path} cannot be opened: {error}.", mend)]
         return [_damaged(path, str(error))]
     except sqlite3.DatabaseError as error:
@@ -52,10 +52,10 @@ def _problem(what: str, mend: str) -> Finding:
 
 def _damaged(path: Path, why: str) -> Finding:
     mend = (
-        f"Close every Magy, then save what can be read with `sqlite3 {path} .recover`, or move "
-        f"the file aside with its -wal and -shm files to start anew."
+        f"Close every Magy, then save what is readable with `sqlite3 {path} .recover`, or move "
+        "the file and its -wal and -shm files away to start with an empty database."
     )
-    return _problem(f"{path} is damaged, or not Magy's: {why}.", mend)
+    return _problem(f"{path} is damaged, or is not Magy's database: {why}.", mend)
 
 
 def _version(db: sqlite3.Connection, path: Path) -> list[Finding]:
@@ -65,16 +65,18 @@ def _version(db: sqlite3.Connection, path: Path) -> list[Finding]:
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
-        return [Finding("database", "ok", f"{path} is empty; its tables are made at the start.")]
+        return [
+            Finding("database", "ok", f"{path} is empty; Magy creates its tables when it starts.")
+        ]
     if application != APPLICATION_ID:
-        what = f"{path} is a database of another program."
+        what = f"{path} is the database of another program."
         return [_problem(what, "Move it elsewhere, or set MAGY_STATE_DIR to another directory.")]
     if version > len(MIGRATIONS):
         what = f"{path} was written by a newer Magy (format {version}; known: {len(MIGRATIONS)})."
-        return [_problem(what, "Update Magy; nothing is lost meanwhile.")]
+        return [_problem(what, "Update Magy; no session is lost until then.")]
     if version < len(MIGRATIONS):
         what = f"{path} has an older format ({version} of {len(MIGRATIONS)})."
-        mend = "Start Magy: it brings the file up to date. Older ones cannot read it then."
+        mend = "Start Magy: it updates the file. Older versions of Magy cannot read it afterwards."
         return [Finding("database", "note", what, mend)]
     return []
 
@@ -91,14 +93,14 @@ def _whole(db: sqlite3.Connection, path: Path) -> list[Finding]:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
             raise
-        what = f"{path} ({megabytes:.0f} MiB) is too large to be examined in {SECONDS:g} s."
-        mend = f"Examine it at leisure: `sqlite3 -readonly {path} 'PRAGMA quick_check'`."
+        what = f"{path} ({megabytes:.0f} MiB) is too large to check in {SECONDS:g} s."
+        mend = f"Check it when you have time: `sqlite3 -readonly {path} 'PRAGMA quick_check'`."
         return [Finding("database", "note", what, mend)]
     finally:
         db.set_progress_handler(None, 0)
     if said != "ok":
         return [_damaged(path, said)]
-    return [Finding("database", "ok", f"{path} ({megabytes:.1f} MiB) is whole.")]
+    return [Finding("database", "ok", f"{path} ({megabytes:.1f} MiB) is intact.")]
 
 
 def _times(db: sqlite3.Connection) -> list[Finding]:
@@ -108,8 +110,11 @@ def _times(db: sqlite3.Connection) -> list[Finding]:
     if newest is None or newest < time.time() + 3600:
         return []
     when = datetime.fromtimestamp(newest, UTC).isoformat(" ", "minutes")
-    what = f"The newest entry is from the future ({when}), so sessions are listed out of order."
-    return [Finding("database", "warning", what, "Set this computer's clock.")]
+    what = (
+        f"The newest entry is dated in the future ({when}), so sessions are listed in the wrong "
+        "order."
+    )
+    return [Finding("database", "warning", what, "Set the clock of this computer.")]
 
 
 def _log_size(path: Path) -> list[Finding]:
@@ -120,5 +125,5 @@ def _log_size(path: Path) -> list[Finding]:
     if size < LARGE_LOG:
         return []
     what = f"The log of writes beside {path} has grown to {size // 2**20} MiB."
-    mend = "Close every Magy once: the last one to end folds it into the database."
+    mend = "Close every Magy once: the last one to exit merges that log into the database."
     return [Finding("database", "note", what, mend)]

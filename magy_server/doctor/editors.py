@@ -32,7 +32,7 @@ async def check(around: Around) -> list[Finding]:
     if findings:
         return findings
     names = ", ".join(editor.name for editor in EDITORS)
-    what = f"No editor that Magy has a client for is on PATH ({names})."
+    what = f"PATH has no editor for which Magy has a client ({names})."
     mend = "Use any editor that speaks the Language Server Protocol with `magy lsp`."
     return [Finding("editors", "note", what, mend)]
 
@@ -46,8 +46,8 @@ async def _editor(editor: Editor, around: Around) -> Finding | None:
     code, said = await outcome([path, "--version"], around)
     version = version_in(said)
     if code != 0 or not version:
-        why = said.splitlines()[0] if said else "it says nothing"
-        mend = f"Run `{path} --version` and mend what it says."
+        why = said.splitlines()[0] if said else "it prints nothing"
+        mend = f"Run `{path} --version` and fix what it reports."
         return Finding("editors", "warning", f"{editor.name} ({path}) does not run: {why}.", mend)
     number = ".".join(map(str, version))
     if version < editor.least:
@@ -58,6 +58,6 @@ async def _editor(editor: Editor, around: Around) -> Finding | None:
     if client.is_dir() and any(client.iterdir()):
         what = f"{editor.name} {number} ({path}); its client is in {client}."
         return Finding("editors", "ok", what)
-    what = f"{editor.name} {number} ({path}) is here, but this Magy has no client for it."
+    what = f"{editor.name} {number} ({path}) is installed, but this Magy has no client for it."
     mend = f"Start `magy lsp` as a language server in {editor.name}."
     return Finding("editors", "note", what, mend)

@@ -38,12 +38,15 @@ def _magy() -> list[Finding]:
     try:
         installed = importlib.metadata.version("magy")
     except importlib.metadata.PackageNotFoundError:
-        what = "Magy runs from its directory and is not installed, so packages are not compared."
+        what = (
+            "Magy runs from its directory and is not installed, so the doctor cannot compare "
+            "package versions."
+        )
         mend = f"Install it: `{sys.executable} -m pip install {os.path.dirname(where)}`."
         return [*findings, Finding("installation", "note", what, mend)]
     if installed != __version__:
         what = f"Version {installed} is installed, but version {__version__} runs."
-        mend = f"Find out which of them is meant; what runs is in {where}."
+        mend = f"Find out which one you want; the running one is in {where}."
         findings.append(Finding("installation", "warning", what, mend))
     return findings
 
@@ -60,7 +63,7 @@ def _packages() -> list[Finding]:
         if matched and (said := _unmet(matched[1], matched[2])):
             wrong.append(said)
     if not wrong:
-        what = f"{len(needed)} packages as Magy needs them."
+        what = f"{len(needed)} packages, in versions that Magy supports."
         return [Finding("installation", "ok", what)]
     mend = f"Install them: `{sys.executable} -m pip install --upgrade magy`."
     return [Finding("installation", "problem", what, mend) for what in wrong]
@@ -73,7 +76,7 @@ def _loads() -> list[Finding]:
         importlib.import_module("magy_server.app")
     except ImportError as error:
         what = f"Magy cannot be loaded: {error}."
-        mend = f"Install it anew: `{sys.executable} -m pip install --force-reinstall magy`."
+        mend = f"Reinstall it: `{sys.executable} -m pip install --force-reinstall magy`."
         return [Finding("installation", "problem", what, mend)]
     return []
 
@@ -85,7 +88,7 @@ def _unmet(name: str, bounds: str) -> str:
         return f"The package {name} is not installed."
     if satisfies(version, bounds):
         return ""
-    return f"The package {name} is {version}, and Magy needs {bounds.strip()}."
+    return f"The package {name} has version {version}, but Magy needs {bounds.strip()}."
 
 
 def satisfies(version: str, bounds: str) -> bool:
@@ -158,8 +161,8 @@ def _vectors() -> Finding:
             instead = " (this Python's own SQLite cannot load extensions)"
             said = f"through {name}{instead if name != 'sqlite3' else ''}"
             return Finding("sqlite", "ok", f"sqlite-vec {version} loads {said}.")
-    what = "This Python's SQLite cannot load extensions, so there is no search by vectors."
-    mend = f"Install what can: `{sys.executable} -m pip install pysqlite3-binary`."
+    what = "This Python's SQLite cannot load extensions, so Magy has no vector search."
+    mend = f"Install one that can: `{sys.executable} -m pip install pysqlite3-binary`."
     return Finding("sqlite", "note", what, mend)
 
 

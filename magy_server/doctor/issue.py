@@ -125,7 +125,7 @@ def report(
     parts = [f"Magy {__version__}", _fenced("\n".join(lines))]
     if editor:
         told = json.dumps(redaction.value(editor), indent=2, ensure_ascii=False, default=str)
-        parts += ["What the editor says:", _fenced(told[:WHOLE], "json")]
+        parts += ["What the editor reports:", _fenced(told[:WHOLE], "json")]
     return "\n\n".join(parts) + "\n"
 
 

@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 from magy_server.doctor.finding import Around, Finding
 
-_USER = "Run Magy as a user who is not root; in a container, give it such a user."
+_USER = "Run Magy as a user other than root, in a container, too."
 _ALONE = (
-    "Give them to Magy alone: start `magy` through a script that sets them, and not the program "
-    "that starts it."
+    "Give them to Magy alone: set them in a script that starts `magy`, not in the program that "
+    "runs it."
 )
 
 
@@ -32,18 +32,18 @@ def _own() -> Finding:
     from magy_server import privacy
 
     if sys.platform != "linux":
-        what = (
-            "Keys are not in the environment that this system shows of Magy, but a debugger that "
-        )
-        what += "you allow can read its memory."
-        return Finding("keys", "note", what, "Allow no debugger to a command of an agent.")
+        what = "This system does not show the keys in Magy's environment, but a debugger that "
+        what += "you allow can read Magy's memory."
+        return Finding("keys", "note", what, "Do not allow an agent's command to run a debugger.")
     if os.geteuid() == 0:
-        what = "Magy runs as root: commands of agents can read its memory, and the keys in it."
+        what = "Magy runs as root: agents' commands can read its memory, and the keys in it."
         return Finding("keys", "note", what, _USER)
     if not privacy.is_closed():
-        what = "The kernel does not close Magy to others, so commands of agents can read its keys."
-        return Finding("keys", "warning", what, "Run Magy on a kernel that knows PR_SET_DUMPABLE.")
-    return Finding("keys", "ok", "Commands of agents can read neither Magy's memory nor its keys.")
+        what = "The kernel does not protect Magy's memory, so agents' commands can read its keys."
+        return Finding(
+            "keys", "warning", what, "Run Magy on a kernel that supports PR_SET_DUMPABLE."
+        )
+    return Finding("keys", "ok", "Agents' commands can read neither Magy's memory nor its keys.")
 
 
 def _above(names: Collection[str]) -> list[Finding]:

@@ -44,7 +44,7 @@ async def _first(providers: Providers, origin: str) -> tuple[str, Finding]:
     except MagyError as error:
         what, mend = _parted(error)
         return "", Finding("models", "problem", what, mend)
-    why = f"as {origin} says" if origin else "none is configured; chosen by what is there"
+    why = f"as {origin} says" if origin else "none is configured; chosen from what is available"
     return model, Finding("models", "ok", f"New sessions use {model} ({why}).")
 
 
@@ -85,8 +85,8 @@ async def _look(
 def _stopped(one: ProviderSettings, *, used: bool) -> Finding:
     parts = urlsplit(one.base_url or "")  # its host alone: a URL may hold a password
     where = f"{parts.hostname}{f':{parts.port}' if parts.port else ''}"
-    what = f"{one.name} does not run: nothing listens at {where}."
-    mend = "Start it, or take it out of magy.toml."
+    what = f"{one.name} is not running: nothing listens at {where}."
+    mend = "Start it, or remove it from magy.toml."
     return Finding("models", "problem" if used else "warning", what, mend)
 
 
@@ -103,8 +103,8 @@ def _refused(
         return None  # something else lives at the port where a model server might
     status: Status = "problem" if used else "warning"
     if fault == "auth" and one.api_key_env:
-        what = f"{one.name} wants a key, and {one.api_key_env} is not set: {what}"
-        mend = f"Set {one.api_key_env} where Magy is started, or take {one.name} out of magy.toml."
+        what = f"{one.name} needs a key, and {one.api_key_env} is not set: {what}"
+        mend = f"Set {one.api_key_env} where you start Magy, or remove {one.name} from magy.toml."
         return Finding("models", status, what, mend)
     return Finding("models", status, f"{one.name} cannot be used: {what}", mend)
 
@@ -119,7 +119,7 @@ def _listed(one: ProviderSettings, names: list[str], model: str) -> Finding:
         return Finding("models", "warning", what, mend)
     if not names:
         mend = "Load a model there, for example with `ollama pull`."
-        return Finding("models", "warning", f"{one.name} answers, but has no model.", mend)
+        return Finding("models", "warning", f"{one.name} answers, but offers no model.", mend)
     return Finding("models", "ok", f"{one.name} answers, with {count}.")
 
 

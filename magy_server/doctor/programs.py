@@ -68,14 +68,14 @@ def version_in(text: str) -> tuple[int, ...]:
 
 
 def missing(name: str, what: str, status: str = "warning") -> Finding:
-    mend = f"Install {name}, with the system's package manager, and see that it is on PATH."
-    sentence = f"{name} is not there: {what}."
+    mend = f"Install {name} with the system's package manager, and make sure that it is on PATH."
+    sentence = f"{name} is not installed: {what}."
     return Finding("programs", "warning" if status == "warning" else "note", sentence, mend)
 
 
 def broken(path: str, said: str) -> Finding:
-    what = f"{path} does not work: {said.splitlines()[-1] if said else 'it says nothing'}."
-    return Finding("programs", "warning", what, f"Run `{path} --version` and mend what it says.")
+    what = f"{path} does not work: {said.splitlines()[-1] if said else 'it prints nothing'}."
+    return Finding("programs", "warning", what, f"Run `{path} --version` and fix what it reports.")
 
 
 async def _git(around: Around) -> list[Finding]:
@@ -103,9 +103,9 @@ async def _identity(path: str, around: Around) -> Finding:
             if code != 0 or not said:
                 lacking.append(f"user.{key}")
     if not lacking:
-        return Finding("programs", "ok", "git knows who commits.")
+        return Finding("programs", "ok", "git has a name and an e-mail address for commits.")
     commands = " and ".join(f"`git config --global {key} ...`" for key in lacking)
-    what = f"git does not know {' and '.join(lacking)}, so commits fail."
+    what = f"git has no {' and no '.join(lacking)}, so commits fail."
     return Finding("programs", "warning", what, f"Say it: {commands}.")
 
 
@@ -115,12 +115,12 @@ async def _ripgrep(around: Around) -> list[Finding]:
     name = settings(around).tools.grep_program
     path = found(name, around)
     if path is None:
-        what = f"ripgrep ({name}) is not there: Magy searches by itself, more slowly."
+        what = f"ripgrep ({name}) is not installed: Magy uses its own search, which is slower."
         mend = "Install ripgrep, or name it in magy.toml: `tools.grep_program`."
         return [Finding("programs", "note", what, mend)]
     code, said = await outcome([path, "--version"], around)
     if code != 0 or not said.startswith("ripgrep"):
-        what = f"{path} is not a ripgrep that works: Magy searches by itself, more slowly."
+        what = f"{path} is not a working ripgrep: Magy uses its own search, which is slower."
         mend = "Install ripgrep, or name it in magy.toml: `tools.grep_program`."
         return [Finding("programs", "warning", what, mend)]
     number = ".".join(map(str, version_in(said)))
@@ -134,15 +134,15 @@ async def _sandbox(around: Around) -> list[Finding]:
         return [Finding("programs", "note", what, mend)]
     path = found("bwrap", around)
     if path is None:
-        return [missing("bubblewrap", "commands cannot be kept in a sandbox (`bwrap`)", "note")]
+        return [missing("bubblewrap", "commands cannot run in a sandbox (`bwrap`)", "note")]
     true = found("true", around) or "/bin/true"
     code, said = await outcome(
         [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", true], around
     )
     if code == 0:
-        return [Finding("programs", "ok", f"bubblewrap ({path}) can make a sandbox.")]
+        return [Finding("programs", "ok", f"bubblewrap ({path}) can create a sandbox.")]
     why = said.splitlines()[-1] if said else f"exit code {code}"
-    what = f"bubblewrap ({path}) cannot make a sandbox here: {why}."
+    what = f"bubblewrap ({path}) cannot create a sandbox here: {why}."
     mend = "Allow user namespaces (sysctl, AppArmor or the container's settings), then try again."
     return [Finding("programs", "warning", what, mend)]
 

@@ -41,9 +41,14 @@ def _file(what: str, path: Path) -> Finding:
     except InvalidConfig as error:
         return Finding("configuration", "problem", error.message, _MEND_FILE)
     if said := remarks(found.spawn):
-        what = f"{path} ({what}) asks for what cannot be: {' '.join(said)}"
-        return Finding("configuration", "note", what, "Magy goes by the bounds; so may the file.")
-    return Finding("configuration", "ok", f"{path} ({what}) can be read.")
+        what = f"{path} ({what}) sets values out of range: {' '.join(said)}"
+        return Finding(
+            "configuration",
+            "note",
+            what,
+            "Magy uses the nearest allowed values; put them into the file.",
+        )
+    return Finding("configuration", "ok", f"{path} ({what}) is readable.")
 
 
 def _together(around: Around) -> list[Finding]:
@@ -71,7 +76,7 @@ def _trust(around: Around) -> list[Finding]:
     try:
         files_hash(around.root)
     except NotTrusted as error:
-        mend = "Until then its files can only make Magy stricter."
+        mend = "Until this is fixed, its files can only make Magy stricter."
         return [Finding("configuration", "warning", error.message, mend)]
     if project.trusted(around):
         return [Finding("configuration", "ok", f"This project ({names}) is trusted.")]
@@ -80,9 +85,12 @@ def _trust(around: Around) -> list[Finding]:
     except InvalidConfig:
         ignored = ()
     changed = "was trusted, but has changed" if project.trusts(around.root) else "is not trusted"
-    said = f"; of its settings {', '.join(ignored)} do not count" if ignored else ""
+    said = f"; Magy ignores these settings of it: {', '.join(ignored)}" if ignored else ""
     what = f"This project ({names}) {changed}{said}."
-    mend = "Read those files, then trust the project in your editor; else leave it as it is."
+    mend = (
+        "Read those files; if you agree with them, trust the project in your editor or with "
+        "`magy config trust`."
+    )
     return [Finding("configuration", "note", what, mend)]
 
 
@@ -101,10 +109,10 @@ def _agents(around: Around) -> list[Finding]:
         common_rules()
     except InvalidConfig as error:
         problems.append(error.message)
-    mend = "Correct that file; until then the agent cannot be used."
+    mend = "Correct that file; until then the agent is not available."
     findings = [Finding("agents", "problem", message, mend) for message in problems]
     if settings.default_agent not in found:
-        what = f"There is no agent {settings.default_agent!r}, with which sessions begin."
+        what = f"The default agent, {settings.default_agent!r}, does not exist."
         mend = f"Set `default_agent` in magy.toml to one of {', '.join(sorted(found))}."
         findings.append(Finding("agents", "problem", what, mend))
     names = ", ".join(sorted(name for name, spec in found.items() if not spec.hidden))

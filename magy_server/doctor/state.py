@@ -43,7 +43,7 @@ def _check(around: Around) -> list[Finding]:
         return [_to_be_made(path)]
     if not path.is_dir():
         what = f"{path}, where Magy keeps its sessions, is not a directory."
-        return [_problem(what, "Move it away, or set MAGY_STATE_DIR to a directory.")]
+        return [_problem(what, "Move the file away, or set MAGY_STATE_DIR to a directory.")]
     mine = _owner(path)
     return [*mine, *_use(path), *_space(path), *_disk(path), *_leftovers(around.root)]
 
@@ -55,8 +55,8 @@ def _problem(what: str, mend: str) -> Finding:
 def _to_be_made(path: Path) -> Finding:
     parent = next(above for above in path.parents if above.exists())
     if os.access(parent, os.W_OK | os.X_OK):
-        return Finding("state", "ok", f"{path} will be made when Magy first starts.")
-    what = f"{path}, where Magy keeps its sessions, cannot be made: {parent} is not writable."
+        return Finding("state", "ok", f"{path} will be created when Magy first starts.")
+    what = f"{path}, where Magy keeps its sessions, cannot be created: {parent} is not writable."
     return _problem(what, f"Make {parent} writable, or set MAGY_STATE_DIR to another directory.")
 
 
@@ -64,10 +64,17 @@ def _owner(path: Path) -> list[Finding]:
     found = path.stat()
     if found.st_uid != os.geteuid():
         what = f"{path} belongs to {_user(found.st_uid)}, not to you."
-        return [_problem(what, f"Make it yours: `sudo chown -R {_user(os.geteuid())} {path}`.")]
+        return [
+            _problem(
+                what, f"Make yourself its owner: `sudo chown -R {_user(os.geteuid())} {path}`."
+            )
+        ]
     if mode := stat.S_IMODE(found.st_mode) & 0o077:
-        what = f"Others on this machine may use {path}, with all your sessions (mode {mode:03o})."
-        return [Finding("state", "warning", what, f"Close it to them: `chmod 700 {path}`.")]
+        what = (
+            f"Other users of this machine can read {path}, with all your sessions (mode "
+            f"{mode:03o})."
+        )
+        return [Finding("state", "warning", what, f"Exclude them: `chmod 700 {path}`.")]
     return []
 
 
@@ -89,9 +96,12 @@ def _use(path: Path) -> list[Finding]:
     except (OSError, sqlite3.Error) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         what = f"Magy cannot keep its sessions in {path}: {why}."
-        mend = "Make the directory and its files yours and writable, or set MAGY_STATE_DIR."
+        mend = (
+            "Make yourself the owner of the directory and its files, with write permission, or "
+            "set MAGY_STATE_DIR."
+        )
         return [_problem(what, mend)]
-    return [Finding("state", "ok", f"{path} is yours, writable, and takes locks.")]
+    return [Finding("state", "ok", f"{path} is yours and writable, and file locks work there.")]
 
 
 def _lock(path: str) -> None:
@@ -123,9 +133,11 @@ def _disk(path: Path) -> list[Finding]:
     kind = _file_system(os.path.realpath(path))
     if kind not in NETWORK:
         return []
-    what = f"{path} is on a network file system ({kind}): locks there may not hold, and a database "
+    what = (
+        f"{path} is on a network file system ({kind}): locks may fail there, and two machines that "
+    )
     mend = "Set MAGY_STATE_DIR to a directory on a local disk."
-    return [Finding("state", "warning", what + "that two machines write is damaged.", mend)]
+    return [Finding("state", "warning", what + "write to one database damage it.", mend)]
 
 
 def _file_system(path: str) -> str:
@@ -145,7 +157,10 @@ def _leftovers(root: str) -> list[Finding]:
     found = list(_spare_files(root))
     if not found:
         return []
-    what = f"Killed edits left {len(found)} temporary files in this project, such as {found[0]}."
+    what = (
+        f"Edits that were killed left {len(found)} temporary files in this project, such as "
+        f"{found[0]}."
+    )
     mend = "Delete them: nothing reads files named `.magy-*.tmp`."
     return [Finding("state", "note", what, mend)]
 

@@ -21,7 +21,7 @@ def _encoding(around: Around) -> Finding:
         return Finding("terminal", "ok", "Text is UTF-8.")
     said = next((f" ({k}={v})" for k in ("LC_ALL", "LC_CTYPE", "LANG")
                  if (v := around.environ.get(k))), "")  # fmt: skip
-    what = f"The locale{said} writes {', '.join(wrong)}, not UTF-8: names and text may be garbled."
+    what = f"The locale{said} uses {', '.join(wrong)}, not UTF-8: names and text may be garbled."
     mend = "Set LANG to a UTF-8 locale, such as C.UTF-8, where Magy is started."
     return Finding("terminal", "warning", what, mend)
 
@@ -32,8 +32,8 @@ def _terminal(around: Around) -> list[Finding]:
     kind = around.environ.get("TERM", "")
     if kind not in ("", "dumb", "unknown"):
         return [Finding("terminal", "ok", f"The terminal is {kind}.")]
-    what = f"TERM is {kind or 'not set'}: no colours, and no line that shows what is under way."
-    mend = "Set TERM to what the terminal is, such as xterm-256color."
+    what = f"TERM is {kind or 'not set'}: no colours, and no progress line."
+    mend = "Set TERM to the type of the terminal, such as xterm-256color."
     return [Finding("terminal", "note", what, mend)]
 
 
@@ -45,5 +45,5 @@ def _clock() -> Finding:
     if now.timestamp() >= made.timestamp() - 86_400:
         return Finding("terminal", "ok", f"The clock says {now:%Y-%m-%d %H:%M} UTC.")
     what = f"The clock says {now:%Y-%m-%d %H:%M} UTC, which is before this Magy was made."
-    mend = "Set this computer's clock; secure connections fail until then."
+    mend = "Set the clock of this computer; secure connections fail until then."
     return Finding("terminal", "problem", what, mend)

@@ -206,7 +206,7 @@ class Applying:
                     break
                 await asyncio.sleep(PAUSE)
             else:
-                text = "Another Magy is changing files of this folder. Try again when it is done."
+                text = "Another Magy is changing files in this folder. Try again when it is done."
                 raise InvalidRequest(text, reason="busy")
             try:
                 yield lease
@@ -312,18 +312,18 @@ def _sentence(text: str) -> str:
 def _stay(root: str, left: Sequence[FileChange]) -> str:
     if not left:
         return ""
-    return f" These stay changed, as they could not be brought back: {_names(root, left)}."
+    return f" These files could not be restored and stay changed: {_names(root, left)}."
 
 
 def _interrupted(root: str, meant: Sequence[FileChange], done: Sequence[FileChange]) -> str:
-    text = "Magy was ended while it did this. "
+    text = "Magy was stopped while it did this. "
     made = {change.path for change in done}
     left = [change for change in meant if change.path not in made]
     if done:
-        text += f"Done by then: {_names(root, done)}. "
+        text += f"Already done: {_names(root, done)}. "
     if left:
         text += f"Not done: {_names(root, left)}. "
-    return text + "Look at the files before you send what is missing as a new request."
+    return text + "Read the files before you send the rest as a new request."
 
 
 def _names(root: str, changes: Iterable[FileChange]) -> str:

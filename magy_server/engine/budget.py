@@ -69,12 +69,12 @@ class Slip:
 
 
 _UNPRICED = (
-    "The price of {model} is not known, so the cap on the cost of this run cannot hold for it; "
-    "a cap on its tokens does.\n"
+    "The price of {model} is not known, so the limit on the cost of this run does not apply to "
+    "it; a limit on its tokens does.\n"
 )
 _UNREPORTED = (
-    "{model} does not say how many tokens it takes, so the caps of this run cannot hold for it; "
-    "a limit of its requests does.\n"
+    "{model} does not report its tokens, so the limits on cost and tokens of this run do not "
+    "apply to it; a limit on its requests does.\n"
 )
 
 
@@ -224,10 +224,10 @@ def _refusal(cap: Cap, spent: Sum, asked: Sum) -> str:
     limits = cap.limits
     if limits.run_tokens and spent.tokens + asked.tokens > limits.run_tokens:
         return (
-            f"the cap of {limits.run_tokens} tokens for the run of {cap.session} and its agents "
+            f"the limit of {limits.run_tokens} tokens for the run of {cap.session} and its agents "
             f"({spent.tokens} used; the next request may take {asked.tokens})"
         )
     return (
-        f"the cap of ${limits.run_cost:g} for the run of {cap.session} and its agents "
+        f"the limit of ${limits.run_cost:g} for the run of {cap.session} and its agents "
         f"(${spent.cost:.4f} spent; the next request may cost ${asked.cost:.4f})"
     )

@@ -20,11 +20,11 @@ LOG = logging.getLogger(__name__)
 
 STOPPED = "(stopped before it ended)"
 UNKNOWN = (
-    "The process that ran this was killed. Whether it took effect is unknown: look before you "
+    "The process that ran this was killed. It is unknown whether it took effect: check before you "
     "do it again."
 )
-NOT_RUN = "(not run: the turn was stopped first)"
-OVER = "(not run: the turn is over: the call before this one ended it)"
+NOT_RUN = "(not run: the turn was stopped before it)"
+OVER = "(not run: the call before this one ended the turn)"
 PARTIAL = 2_000
 """Characters of a stopped command's output that the model still gets."""
 

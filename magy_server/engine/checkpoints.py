@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from magy_server.engine.runner import Runner
 
 Events = Sequence[Event]
-LEFT = "It was left alone: others had changed it since."
+LEFT = "It was left alone: somebody else had changed it later."
 TRIES, PAUSE = 250, 0.02
 """How often, and with how many seconds between, a session that should rest is looked at."""
 
@@ -242,7 +242,7 @@ class Checkpoints:
         if to.why:
             raise InvalidRequest(f"{to.why} The files alone can go back.", reason="conversation")
         if to.nothing:
-            raise InvalidRequest("There is nothing to take back: those turns changed no files.")
+            raise InvalidRequest("There is nothing to undo: those turns changed no files.")
         restorer = self._restorer(session)
         plan = await restorer.plan(to.runs, to.moves)
         begun = Restoring(
@@ -367,7 +367,7 @@ class Checkpoints:
     def _restorer(self, session: Session) -> Restorer:
         opened = session.state.opened
         if self._world.files is None or opened is None:
-            raise InvalidRequest("There are no files to go back to here.")
+            raise InvalidRequest("There are no files to restore here.")
         return Restorer(self._world.files, self._world.store, opened.root or opened.cwd)
 
 

@@ -113,8 +113,8 @@ class Children:
         other = had and (wanted.agent not in ("", had.agent) or wanted.model not in ("", had.model))
         if wanted.by and task and (other or not same(task, wanted.prompt)):
             raise InvalidRequest(
-                f"There is a child {child!r} already, with another task, agent or model. The same "
-                "again is harmless; another child needs a requestKey of its own.",
+                f"A child {child!r} with another task, agent or model exists already. You can "
+                "repeat a request without harm; another child needs its own requestKey.",
                 reason="key_used",
             )
 
@@ -287,14 +287,16 @@ def _may_spawn(above: State, wanted: Spawn) -> None:
     id = above.stream.removeprefix("session/")
     if above.closed:
         raise InvalidRequest(
-            f"Session {id!r} is closed and spawns no more. Fork it, or spawn from another.",
+            f"Session {id!r} is closed and cannot spawn. Fork it, or spawn from another session.",
             reason="closed",
         )
     if wanted.by:
         return
     turn = above.turn
     if turn is None or turn.cancel:
-        raise InvalidRequest(f"The turn of {id!r} that spawns is over; nothing was spawned.")
+        raise InvalidRequest(
+            f"The turn of {id!r} that asked for the child is over; nothing was spawned."
+        )
 
 
 def _stopped(now: State, *, everything: bool) -> Write | None:
@@ -319,10 +321,10 @@ def _no_session(id: str) -> str:
 
 def _unknown(id: str, *, exists: bool) -> str:
     if exists or family.parent(id) is None:
-        return f"{id!r} is no child: no agent or person has spawned it from another session."
+        return f"{id!r} is not a child: nobody spawned it from another session."
     return f"There is no child {id!r}: it was never spawned, or it was deleted."
 
 
 def _gone(above: Session) -> NotFound:
     id = above.stream.removeprefix("session/")
-    return NotFound(f"Session {id!r} was deleted meanwhile; nothing was spawned.")
+    return NotFound(f"Session {id!r} was deleted in the meantime; nothing was spawned.")

@@ -52,7 +52,7 @@ async def compacted(session: Session, world: World) -> Write:
         return given_up(state, error.message)
     dropped = cut(state) or cut(state, all=True)
     if not dropped:
-        return given_up(state, "there is nothing that may go.")
+        return given_up(state, "there is nothing that may be left out.")
     event = Compacted(
         dropped=dropped,
         summary=put(replacement(found.text, digest(state, dropped)), blobs),
@@ -100,7 +100,7 @@ class _Summary:
         self._asked = instructions
         focus = self._state.compact.focus if self._state.compact else ""
         if focus:
-            self._asked += f"\n\nThe user asks you to keep in particular: {focus}"
+            self._asked += f"\n\nThe user asks you to keep this in particular: {focus}"
         self._spent: list[Replied] = []
 
     async def write(self) -> _Found:

@@ -169,9 +169,9 @@ class Deciding:
     async def _stale(self, now: Now, at: Standing, chosen: Chosen) -> Outcome:
         results: list[tuple[str, HunkState]] = [(id, "stale") for id in chosen.missing]
         results += [(hunk.id, hunk.state) for hunk in chosen.hunks]
-        text = "There is no such hunk any more; nothing was decided. Look at what there is now."
+        text = "That hunk no longer exists; nothing was decided. Look at the current hunks."
         if not now.hunks:
-            text = f"Nothing is pending in {now.held.name} (any more)."
+            text = f"Nothing is pending in {now.held.name}."
         return Outcome(await self._file(now, at), "", tuple(results), text)
 
     async def _undo(self, stream: str, id: str, by: str, key: str) -> Outcome:
@@ -183,7 +183,7 @@ class Deciding:
         at = await log.standing(store, stream)
         now = await self._desk.now(at)
         if any(done.id == id and done.taken_back for done in log.journal(entries)):
-            text = "That decision was taken back already."
+            text = "That decision was already taken back."
             return Outcome(review_file(now, log.journal(entries)), "", (), text)
         before, after = await self._held(found.before), await self._held(found.after)
         made = await asyncio.to_thread(undone, now, before, after)
@@ -266,7 +266,9 @@ class Deciding:
                 work, found = await self._moved_on(first)
                 continue
             return await self._outcome(work, after, at)
-        raise Conflict(f"{work.now.held.name}: too much is decided about it at once; try again.")
+        raise Conflict(
+            f"{work.now.held.name}: too many decisions about it arrived at once; try again."
+        )
 
     async def _moved_on(self, work: _Work) -> tuple[_Work, Found]:
         """Somebody else wrote into the journal after the file was put: from there the file shows
@@ -370,7 +372,7 @@ class Deciding:
     async def _outcome(self, work: _Work, after: Now, at: Standing) -> Outcome:
         message = ""
         if any(state == "conflict" for _, state in work.made.results):
-            message = "Hunks whose lines the user changed since they were proposed were left."
+            message = "Hunks were left out whose lines the user changed after they were proposed."
         file = await self._file(replace(after, seq=at.seq), at)
         results = work.made.results
         if not results:
@@ -387,8 +389,8 @@ def _check(file: ReviewFile, revision: str) -> None:
     """Lines mean nothing in a text that has changed."""
     if file.hunks and file.revision != revision:
         raise EditRefused(
-            f"The review of {file.path} is not at revision {revision} any more, so the lines may "
-            "be others by now. Get it again.",
+            f"The review of {file.path} is no longer at revision {revision}, so its lines may "
+            "have changed. Get it again.",
             reason="stale",
         )
 

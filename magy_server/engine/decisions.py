@@ -27,8 +27,8 @@ DONE: dict[str, HunkState] = {
 
 
 RENAME = (
-    "A rename that was rejected cannot be taken back by itself: ask the agent again, or rename the "
-    "file in the editor."
+    "Magy cannot redo a rename that was rejected: ask the agent again, or rename the file in the "
+    "editor."
 )
 
 
@@ -89,7 +89,9 @@ def decide(now: Now, wish: Wish, chosen: Chosen) -> Made:
     if wish.verb == "comment":
         return _commented(now, wish, chosen)
     if wish.verb == "amend" and (len(chosen.hunks) != 1 or chosen.hunks[0].whole):
-        raise InvalidRequest("Amend one hunk of lines at a time: name the one that `text` is for.")
+        raise InvalidRequest(
+            "You can amend only one hunk of lines at a time: name the one that `text` is for."
+        )
     if now.held.proposed:
         return _of_proposal(now, wish, chosen)
     _check_own(now, wish, chosen)
@@ -124,8 +126,8 @@ def _check_own(now: Now, wish: Wish, chosen: Chosen) -> None:
     touched = now.live.version != now.event.agent
     if wish.verb == "reject" and touched and chosen.kinds & {"binary", "link", "create"}:
         raise InvalidRequest(
-            f"{now.held.name} was changed since the agent wrote it, and what came since would be "
-            "lost. Put it back yourself, or accept it as it is.",
+            f"{now.held.name} was changed after the agent wrote it, and the later changes would "
+            "be lost. Restore it yourself, or accept it as it is.",
             reason="conflict",
         )
 
@@ -296,8 +298,8 @@ def undone(now: Now, before: Held, after: Held) -> Made | str:
     file = _back(now.live, after.base, before.base) if held.proposed else text
     if base is None or text is None or file is None or before.moved_from != after.moved_from:
         return (
-            f"What was decided about {held.name} cannot be taken back by itself: the same lines "
-            "were changed since. Change them in the editor."
+            f"Magy cannot take back the decision about {held.name}: the same lines were changed "
+            "later. Change them in the editor."
         )
     origins = tuple(dict.fromkeys((*held.origins, *before.origins)))
     review = _review_back(now, before, base, text, origins)

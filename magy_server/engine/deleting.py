@@ -39,9 +39,8 @@ async def delete(runner: Runner, session: str) -> bool:
 def _refusal(session: str, *, here: bool) -> InvalidRequest:
     if here:
         return InvalidRequest(
-            f"Session {session!r} is being deleted or set back just now; try again when that is "
-            "done."
+            f"Session {session!r} is being deleted or restored; try again when that is done."
         )
     return InvalidRequest(
-        f"Session {session!r} runs in another process; cancel or close it there first."
+        f"Another process runs session {session!r}; cancel or close it there first."
     )

@@ -223,7 +223,7 @@ class Engine:
         """Asks for it; it happens before the next model request, or now if nothing runs."""
         session = await self.runner.session(stream_of(session_id))
         if not possible(session.state):
-            raise InvalidRequest("There is nothing to compact: no reply has come yet.")
+            raise InvalidRequest("There is nothing to compact: the model has not replied yet.")
 
         def ask(now: State) -> Write | None:
             if now.compact:
@@ -236,7 +236,7 @@ class Engine:
         """As for a pull request. Raises ProviderError."""
         session = await self.runner.session(stream_of(session_id))
         if not possible(session.state):
-            raise InvalidRequest("There is nothing to sum up: the agent has not answered yet.")
+            raise InvalidRequest("There is nothing to summarize: the agent has not answered yet.")
         said, blobs = await consult(session, self.world, "summary")
         await session.append(lambda now: Write([said], blobs))
         return said.text
@@ -378,8 +378,8 @@ def _check_root(session_id: str) -> None:
     """Raises InvalidRequest for what can only be the id of a child."""
     if family.parent(session_id) is not None:
         raise InvalidRequest(
-            f"{session_id!r} has a `/`, which is for children: `magy/child/spawn` makes those. "
-            "Choose another id."
+            f"{session_id!r} contains a `/`, which only ids of children have (`magy/child/spawn` "
+            "creates them). Choose another id."
         )
 
 

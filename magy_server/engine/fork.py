@@ -39,14 +39,14 @@ ALL = -1
 NOTHING = Withdrawn(grant="")
 """Stands where an event is left out: the numbers of the others stay as they are."""
 LEFT_OUT = (
-    "[This conversation is your parent agent's. Its earlier part is left out: you were given the "
-    "latest {turns}.]"
+    "[This conversation is your parent agent's. Its earlier part is left out: you see the latest "
+    "{turns}.]"
 )
 YOURS = (
-    "[You are the agent that this call spawned. The conversation up to here is your parent's, so "
-    "that you know what it is about; your own task comes next.]"
+    "[You are the agent that this call spawned. The conversation up to here is your parent's, for "
+    "your information; your own task comes next.]"
 )
-PARENTS = "[Your parent agent's call: it had not ended when you were spawned.]"
+PARENTS = "[Your parent agent's call, which had not ended when you were spawned.]"
 
 
 def copied(entries: Sequence[Entry], stream: str, source: tuple[str, int]) -> Batch:

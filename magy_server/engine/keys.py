@@ -42,8 +42,8 @@ async def refuse_other(store: Store, now: State, key: str, said: Said) -> None:
     if had is not None and not same(had, said):
         raise InvalidRequest(
             f"{key!r} is the key of another message to session "
-            f"{now.stream.removeprefix('session/')!r}. The same message again is harmless; "
-            "another one needs a key of its own.",
+            f"{now.stream.removeprefix('session/')!r}. You can repeat a message without harm; "
+            "another message needs its own key.",
             reason="key_used",
         )
 
@@ -56,14 +56,14 @@ def refuse_other_session(now: State, cwd: str, agent: str, model: str) -> None:
         had = opened and (opened.cwd, opened.agent, opened.model)
         if had in (None, (cwd, agent, model)):
             return
-    raise _used(now, "made in another way")
+    raise _used(now, "created in another way")
 
 
 def refuse_other_fork(now: State, source: str, seq: int | None) -> None:
     """Raises InvalidRequest if the session is no fork of `source`, up to entry `seq`."""
     made = now.opened.forked_from if now.opened and now.opened.parent is None else None
     if made is None or made[0] != source:
-        raise _used(now, f"that is no fork of session {source!r}")
+        raise _used(now, f"that is not a fork of session {source!r}")
     if seq is not None and seq != made[1]:
         raise _used(now, f"forked at entry {made[1]}")
 
@@ -71,8 +71,8 @@ def refuse_other_fork(now: State, source: str, seq: int | None) -> None:
 def _used(now: State, what: str) -> InvalidRequest:
     name = now.stream.removeprefix("session/")
     return InvalidRequest(
-        f"There is a session {name!r} already, {what}. The same request again is harmless; another "
-        "session needs an id of its own.",
+        f"A session {name!r} exists already, {what}. You can repeat a request without harm; "
+        "another session needs its own id.",
         reason="key_used",
     )
 

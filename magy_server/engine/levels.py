@@ -130,15 +130,16 @@ def told(state: State, above: Sequence[State], deeper: int) -> str:
     lines = [
         f"You are a child agent. You were spawned by {who}."
         if opened.call
-        else f"You are a child agent. A person spawned you beside {who}.",
-        "Only the last message of your turn reaches that agent: say there all that it must know. "
-        "A <message> in this conversation is from another agent, not from the person.",
+        else f"You are a child agent. A person spawned you to work beside {who}.",
+        "Only the last message of your turn reaches that agent: put all that it must know into "
+        "it. A <message> in this conversation comes from another agent, not from the "
+        "person.",
     ]
     if deeper > 0:
         depth = "one level" if deeper == 1 else f"{deeper} levels"
-        lines.append(f"You may spawn agents yourself, {depth} deep below you.")
+        lines.append(f"You may spawn agents yourself, up to {depth} levels below you.")
     else:
         lines.append("You cannot spawn agents: do the task yourself.")
     if opened.cwd != (opened.root or opened.cwd):
-        lines.append(f"Your directory is {opened.cwd}: your commands begin there.")
+        lines.append(f"Your directory is {opened.cwd}: your commands start there.")
     return "\n".join(lines)

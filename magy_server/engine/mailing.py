@@ -84,9 +84,7 @@ class Mailing:
         if isinstance(said, SignalPayload | DataPayload):
             return await self._tell(session, said, key, sender)
         if delivery == "interrupt" and sender and not family.is_below(to, sender):
-            raise InvalidRequest(
-                "An agent cannot interrupt its parent: say it with mode steer or queue."
-            )
+            raise InvalidRequest("An agent cannot interrupt its parent: use mode steer or queue.")
         if sender:
             if not isinstance(said, TextPayload):
                 raise InvalidRequest("An agent can only send text; nothing was sent.")
@@ -111,17 +109,17 @@ class Mailing:
         itself: bool = False,
     ) -> Waited:
         """Waits until any or all of these agents, all below `waiter`, have nothing to do; none
-        named: its own, see `awaited`. `after`: only for what ended after this cursor; where the
-        log of `waiter` does not say when one ended, it counts as it is. `deadline`: seconds since
-        the epoch; reaching it stops nobody. `itself`: `waiter` waits, and reads what it gets: any
-        is the first with something that it has not had, and it also ends when somebody has
+        named: its own, see `awaited`. `after`: count only turns that ended after this cursor; where
+        the log of `waiter` does not say when one ended, it counts as it is. `deadline`: seconds
+        since the epoch; reaching it stops nobody. `itself`: `waiter` waits, and reads what it gets:
+        any is the first with something that it has not had, and it also ends when somebody has
         something to say to `waiter`. The answer has all of them, with a result for those that are
         done. Raises NotFound, InvalidRequest."""
         for id in (ids := ids or await self.awaited(waiter, after)):
             if not family.is_below(id, waiter):
                 raise InvalidRequest(
-                    f"{id!r} is not below {waiter!r}. An agent can only wait for agents that it, "
-                    "or one below it, has spawned; so no two ever wait for each other."
+                    f"{id!r} is not below {waiter!r}. An agent can only wait for agents below it, "
+                    "so that no two agents wait for each other."
                 )
         session = await self._session(waiter)
         targets = [await self._session(id) for id in dict.fromkeys(ids)]
@@ -293,16 +291,16 @@ def _recipient(to: str, sender: str) -> str:
         if parent:
             return parent
         raise InvalidRequest(
-            "You have no parent: a person prompted you. Say it in your answer instead."
+            "You have no parent: a person prompted you. Write it in your answer instead."
         )
     if to == sender:
-        raise InvalidRequest("That is you. A message goes to another agent: one of yours, or "
-                             "your parent.")  # fmt: skip
+        raise InvalidRequest("That is you. Send messages to one of your agents, or to "
+            "your parent.")  # fmt: skip
     if family.is_below(to, sender):
         return to
     raise InvalidRequest(
-        f"{to!r} is neither yours nor your parent. An agent can write to agents that it, or one "
-        'below it, has spawned, and to "parent"; list_agents names yours.'
+        f"{to!r} is neither below you nor your parent. You can write to the agents below you, "
+        'which list_agents names, and to "parent".'
     )
 
 
@@ -312,8 +310,8 @@ def refuse_closed(now: State) -> None:
         id = now.stream.removeprefix("session/")
         why = f" ({now.closed.reason})" if now.closed.reason else ""
         raise InvalidRequest(
-            f"Agent {id!r} is closed{why} and takes nothing more. Spawn another one, or fork its "
-            "session to go on from there.",
+            f"Agent {id!r} is closed{why} and accepts nothing more. Spawn another one, or fork "
+            "its session to continue from there.",
             reason="closed",
         )
 
@@ -323,7 +321,7 @@ def refuse_full(now: State) -> None:
     if len(now.waiting) >= MAX_QUEUE:
         id = now.stream.removeprefix("session/")
         raise InvalidRequest(
-            f"{len(now.waiting)} messages wait at agent {id!r}, and no more than {MAX_QUEUE} may. "
-            "Wait until it has taken them, or interrupt it.",
+            f"{len(now.waiting)} messages wait for agent {id!r}, and at most {MAX_QUEUE} may. "
+            "Wait until it has read them, or interrupt it.",
             reason="queue_full",
         )

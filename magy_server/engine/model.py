@@ -120,7 +120,7 @@ async def _retried(
 
 
 def _patience(error: ProviderError, wait: float) -> ProviderError:
-    text = f"{error.message} It asks to wait {wait:.0f} s; prompt again then."
+    text = f"{error.message} The provider asks to wait {wait:.0f} s; send the prompt again then."
     return ProviderError(text, fault=error.fault, retryable=True, retry_after=wait)
 
 
@@ -138,9 +138,9 @@ def _check_fits(request: ModelRequest, facts: ModelFacts) -> None:
         tools = sum(sizes.characters(tool) for tool in request.tools) // 5
         advice = (
             "start its server with a larger context (OLLAMA_CONTEXT_LENGTH=32768, --ctx-size 32768 "
-            "or --max-model-len 32768), or take an agent with fewer tools"
+            "or --max-model-len 32768), or use an agent with fewer tools"
             if facts.local
-            else "take a model with a larger window, or an agent with fewer tools"
+            else "use a model with a larger window, or an agent with fewer tools"
         )
         raise ProviderError(
             f"{request.model}: the prompt has at least {least:,} tokens ({tools:,} of them the "

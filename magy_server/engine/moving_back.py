@@ -42,14 +42,14 @@ async def planned(desk: Desk, now: Now, made: Made) -> Back:
     back = await _back(desk, now, made)
     if back.there.version.hash is not None and not back.came:
         raise InvalidRequest(
-            f"There is something else at {back.there.path} by now. Move it away first, or accept "
-            "the new name.",
+            f"There is another file at {back.there.path} now. Move it away first, or accept the "
+            "new name.",
             reason="conflict",
         )
     if now.found.disk is not None:
         raise InvalidRequest(
-            f"{now.held.name} has changes in the editor that are not saved. Save or drop them "
-            "first; nothing was changed.",
+            f"{now.held.name} has unsaved changes in the editor. Save or discard them first; "
+            "nothing was changed.",
             reason="conflict",
         )
     return back

@@ -39,7 +39,7 @@ from magy_server.engine.trees import is_child
 from magy_server.engine.world import World
 
 REFUSED = "The user refused this call."
-LATE = "The editor made the edit all the same, after that"
+LATE = "The editor made the edit nevertheless, after that"
 
 
 class Performer:

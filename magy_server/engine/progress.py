@@ -18,8 +18,8 @@ from magy_server.engine.session import Session
 FIRST, EVERY, HELP = 3.0, 1.0, 20.0
 """Seconds until something is said, between two times, and until it is said what helps."""
 _HELP = (
-    "A shorter prompt is read faster (an agent with fewer tools, a new session), and so is one "
-    "that a smaller model or a graphics card reads"
+    "A shorter prompt (an agent with fewer tools, a new session), a smaller model or a graphics "
+    "card makes this faster"
 )
 
 

@@ -46,13 +46,13 @@ class Relatives:
     @property
     def _children(self) -> Children:
         if self._world.children is None:
-            raise ToolError("There are no agents here to work with.")
+            raise ToolError("This session has no child agents.")
         return self._world.children
 
     @property
     def _mailing(self) -> Mailing:
         if self._world.mailing is None:
-            raise ToolError("There are no agents here to speak with.")
+            raise ToolError("This session has no other agents to write to.")
         return self._world.mailing
 
     async def spawn(self, wanted: Spawn) -> tuple[ChildInfo, bool]:
@@ -81,9 +81,9 @@ class Relatives:
             return found[0]
         if found:
             ids = ", ".join(one.session for one in found[:NAMED])
-            raise ToolError(f"{job!r} is not one agent: {ids}. Give the whole id.")
+            raise ToolError(f"{job!r} matches more than one agent: {ids}. Give the whole id.")
         ids = ", ".join(one.session for one in below if one.status != "closed")
-        there = f"Yours are: {ids[:2000]}." if ids else "You have none."
+        there = f"Yours are: {ids[:2000]}." if ids else "You have no agents."
         raise ToolError(f"There is no agent {job!r} below you. {there}")
 
     async def list(self, *, closed: bool) -> Sequence[ChildInfo]:
@@ -102,7 +102,7 @@ class Relatives:
             found = await self.named(job)
             return found.session, found.agent
         if above is None:
-            raise ToolError("You have no parent: a person prompted you. Say it in your answer.")
+            raise ToolError("You have no parent: a person prompted you. Write it in your answer.")
         with _for_the_model():
             parents = await self._children.above(above)
         return above, parents[0].agent

@@ -250,7 +250,7 @@ def _check_own(held: Held, session: str) -> None:
     others = [one for one in sessions(infos(held)) if one != session] if held.pending else []
     if others:
         raise ProposedElsewhere(
-            f"Session {others[0]} has proposed changes of {held.name} that the user has not "
-            "decided about yet, so nothing was proposed. Go on with something else, or ask the "
-            "user to decide about those first."
+            f"Session {others[0]} has proposed changes to {held.name} that the user has not "
+            "judged yet, so nothing was proposed. Continue with something else, or ask the "
+            "user to judge those first."
         )

@@ -153,7 +153,7 @@ def words(one: Side) -> str:
         return f"a link to {one.data.decode('utf-8', 'replace')}"
     what = "an executable file" if one.version.kind == "executable" else "a file"
     if one.lines is None:
-        return f"{what}, {len(one.data):,} bytes that are no text"
+        return f"{what}, {len(one.data):,} bytes that are not text"
     return what if one.lines else f"{what}, empty"
 
 

@@ -63,8 +63,9 @@ def _text(held: Held, decision: Decision, hunks: Sequence[HunkInfo], cut: bool, 
             )
         case "amend":
             return (
-                f"The user put something else in the place of your hunk in {name}.{reason}\n"
-                f"{_amended(held, hunks, decision.text)}That is in the file now, and accepted."
+                f"The user replaced your hunk in {name} with another text.{reason}\n"
+                f"{_amended(held, hunks, decision.text)}The file now has that text, and it is "
+                "accepted."
             )
         case "comment":
             return (
@@ -73,8 +74,8 @@ def _text(held: Held, decision: Decision, hunks: Sequence[HunkInfo], cut: bool, 
             )
         case _:
             return (
-                f"The user took back what they had decided ({taken or 'a decision'}) about "
-                f"{what} of yours in {name}. It is as before that decision."
+                f"The user took back a decision ({taken or 'a decision'}) about {what} of yours "
+                f"in {name}. It is as it was before that decision."
             )
 
 
@@ -144,7 +145,7 @@ def reminder(session: str, files: Sequence[Pending]) -> Noted | None:
     if not lines:
         return None
     text = _bounded(
-        "Of your changes, the user has not decided about these yet:\n" + "".join(lines), 2 * MOST
+        "The user has not judged these changes of yours yet:\n" + "".join(lines), 2 * MOST
     ).rstrip("\n")
     id = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Noted(id=f"pending-{id}/{session}", text=text)
@@ -154,7 +155,7 @@ def _listed(file: Pending) -> str:
     what = _count(len(file.hunks))
     conflicts = sum(hunk.state == "conflict" for hunk in file.hunks)
     if conflicts:
-        what += f", {conflicts} of them on lines that were changed since"
+        what += f", {conflicts} of them on lines that were changed later"
     return f"{what}, proposed and not applied" if file.proposed else what
 
 
@@ -168,4 +169,4 @@ def _since(file: Pending) -> str:
     for hunk in amended:
         start, end = reach(changes, hunk.start, hunk.end)
         parts.append(_diff(hunk, "".join(file.wrote[start:end]), hunk.new))
-    return "  changed since you wrote it, as it is now:\n" + _bounded("".join(parts))
+    return "  changed after you wrote it; its present text:\n" + _bounded("".join(parts))

@@ -107,14 +107,15 @@ class Rewriting:
         found, (start, end) = place.found, place.span
         name = one_line(relpath(found.path, place.root))
         if not instruction.strip():
-            raise InvalidRequest("The instruction is empty: say what the selection shall become.")
+            raise InvalidRequest("The instruction is empty: say how to change the selection.")
         if found.version.hash is None:
-            raise InvalidRequest(f"{name} does not exist, so nothing of it can be rewritten.")
+            raise InvalidRequest(f"{name} does not exist, so Magy cannot rewrite any of it.")
         if found.text is None or found.version.kind == "link":
-            raise InvalidRequest(f"{name} is no text, so it cannot be rewritten.")
+            raise InvalidRequest(f"{name} is not text, so Magy cannot rewrite it.")
         if end - start > MOST:
-            raise InvalidRequest(f"The selection has {end - start:,} characters, and at most "
-                                 f"{MOST:,} can be rewritten at once.")  # fmt: skip
+            raise InvalidRequest(f"The selection has {end - start:,} characters, but Magy "
+                "rewrites at most "
+                f"{MOST:,} at once.")  # fmt: skip
         world = self._engine.world
         sources = [world.agent(AGENT, place.root).rules, *world.rules(place.root)]
         _permitted(place, "read", "read", sources)
@@ -128,7 +129,9 @@ def _permitted(place: Place, key: str, effect: Effect, sources: Sequence[Ruleset
     resource = Resource(kind=effect, subject=path, relative=relative if inside else None)
     decision = permit.decide(Facts(resources=(resource,)), key, effect, sources)
     if decision.action == "deny":
-        text = f"{one_line(relative)} is not rewritten, as that is not allowed: {decision.rule}."
+        text = (
+            f"{one_line(relative)} was not rewritten, because that is not allowed: {decision.rule}."
+        )
         raise InvalidRequest(text, reason="denied")
 
 
@@ -175,5 +178,5 @@ def _marks(text: str) -> tuple[str, str, str, str]:
         return "before", "selection", "after", ""
     free = min(set(range(1, len(numbers) + 2)) - numbers)
     before, selection, after = (f"{name}-{free}" for name in ("before", "selection", "after"))
-    said = f", where only <{before}>, <{selection}> and <{after}> are marks of mine"
+    said = f", where only the tags <{before}>, <{selection}> and <{after}> were added by me"
     return before, selection, after, said

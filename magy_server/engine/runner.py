@@ -42,8 +42,8 @@ IDLE = 300.0
 FRESH = 3600.0
 """Seconds. A session left open longer ago than this waits for a person to resume it."""
 ELSEWHERE = (
-    "Another Magy process is at work on this session's agents. Your prompt begins here when they "
-    "rest.\n"
+    "Another Magy process is running this session's agents. Your prompt starts here when they are "
+    "done.\n"
 )
 
 
@@ -287,7 +287,9 @@ class Runner:
             return None
         said = f"Magy failed: {type(cause).__name__}: {cause}"
         if supervisor:
-            said += f". It was begun anew {supervisor.tries(session)} times, and failed each time."
+            said += (
+                f". Magy restarted it {supervisor.tries(session)} times, and it failed each time."
+            )
         return await self._end(session, said)
 
     async def _end(self, session: Session, said: str) -> None:

@@ -397,7 +397,7 @@ class Session:
 
 
 def deleted(stream: str) -> NotFound:
-    return NotFound(f"Session {stream.removeprefix('session/')!r} was deleted meanwhile.")
+    return NotFound(f"Session {stream.removeprefix('session/')!r} was deleted in the meantime.")
 
 
 def ahead(state: State, events: Sequence[Event]) -> State:

@@ -74,7 +74,7 @@ async def beginning(
     parent, opened = above.state, above.state.opened
     assert opened is not None
     if not any(not isinstance(part, Text) or part.text.strip() for part in wanted.prompt):
-        raise InvalidRequest("The task is empty; say what the child is to do.")
+        raise InvalidRequest("The task is empty; say what the child must do.")
     agent = agent_for(world, opened.root, wanted.agent or parent.agent, called=not wanted.by)
     found = dict(blobs)
     begin = Opened(
@@ -141,7 +141,7 @@ def check_model(world: World, root: str | None, name: str) -> None:
     if not name:
         return
     if not all(name.partition("/")):
-        raise InvalidRequest(f"model is `provider/model`, not {name!r}.")
+        raise InvalidRequest(f"model must be `provider/model`, not {name!r}.")
     try:
         world.models(root).named(name)
     except ProviderError as error:
@@ -154,7 +154,7 @@ def directory(opened: Opened, wanted: str) -> str:
     if not wanted:
         return opened.cwd
     if not os.path.isabs(wanted) or "\0" in wanted:
-        raise InvalidRequest(f"{wanted!r} is no absolute path; name a directory below {root}.")
+        raise InvalidRequest(f"{wanted!r} is not an absolute path; name a directory below {root}.")
     found = os.path.realpath(wanted)
     if found != root and not found.startswith(root.rstrip("/") + "/"):
         raise InvalidRequest(f"{wanted} is outside the workspace; name a directory below {root}.")
@@ -174,7 +174,7 @@ def _rules(rules: Ruleset | None, blobs: dict[Hash, bytes]) -> Hash | None:
 def _limits(limits: Limits | None) -> Limits | None:
     for name, value in limits.model_dump().items() if limits else ():
         if not 0 <= value < float("inf"):
-            raise InvalidRequest(f"limits: {name} is a number from 0 on, not {value}.")
+            raise InvalidRequest(f"limits: {name} must be a number, 0 or more, not {value}.")
     return limits
 
 

@@ -90,8 +90,8 @@ def _content(path: str) -> tuple[bytes, int]:
     """A hash of it, and its size in bytes."""
     if os.path.islink(path):
         raise NotTrusted(
-            f"{path} is a symbolic link, so what it says can change unseen; replace it by a file, "
-            "then trust the project."
+            f"{path} is a symbolic link, so its content can change unnoticed; replace it by a "
+            "regular file, then trust the project."
         )
     try:
         data = _data(path)
@@ -107,7 +107,7 @@ def _data(path: str) -> bytes:
     fd = os.open(path, _READ)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise NotTrusted(f"{path} is no regular file; remove it, then trust the project.")
+            raise NotTrusted(f"{path} is not a regular file; remove it, then trust the project.")
         with open(fd, "rb", closefd=False) as file:
             return file.read(LARGEST + 1)
     finally:

@@ -44,7 +44,7 @@ def aim(
 ) -> Aim:
     """Raises NotFound, InvalidRequest."""
     if not files and not conversation:
-        raise InvalidRequest("Say what to restore: the files, the conversation, or both.")
+        raise InvalidRequest("Choose what to restore: the files, the conversation, or both.")
     if undoes:
         return _again(history, state, undoes, files=files, conversation=conversation)
     turn = turn or _newest(history, files=files, conversation=conversation)
@@ -71,7 +71,7 @@ def _newest(history: History, *, files: bool, conversation: bool) -> str:
         if (files and turn in changed) or (conversation and turn in history.talk):
             return turn
     undone = history.undone or (conversation and history.turns and not history.talk)
-    why = "all of it is undone already" if undone else "no turn has changed anything yet"
+    why = "everything is already undone" if undone else "no turn has changed anything yet"
     raise InvalidRequest(f"There is nothing to undo: {why}.")
 
 
@@ -82,7 +82,7 @@ def _again(history: History, state: State, undoes: str, *, files: bool, conversa
     steps = history.own(history.steps_of(former)) if files else []
     talked = history.talk_of(former) if conversation else []
     if not steps and not talked:
-        raise InvalidRequest("There is nothing to take back of that: it was done before.")
+        raise InvalidRequest("That undo cannot be taken back: it already was.")
     paths = {history.steps[number].change.path for number in steps}
     why = cannot_return(state, undoes) if talked else ""
     return Aim(
@@ -129,13 +129,14 @@ def note(now: State, event: Restored, found: History, root: str) -> Noted | None
     sentences = []
     if undone:
         sentences.append(
-            f"The user undid your changes of these files: {_named(undone, root)}. They are as they "
-            "were before, but for what the user changed. Read them before you change them, and do "
+            f"The user undid your changes to these files: {_named(undone, root)}. They are as "
+            "they were before, except for the user's own changes. Read them before you "
+            "change them, and do "
             "not make those changes again unless asked."
         )
     if made:
         sentences.append(
-            "The user had undone your changes of these files and now made them again: "
+            "The user had undone your changes to these files and has now restored them: "
             f"{_named(made, root)}. Read them before you change them."
         )
     if not sentences:

@@ -95,7 +95,9 @@ class Waiting:
                 self._waiter = await self._again(self._waiter)
             except NotFound:
                 id = _id(self._waiter)
-                raise NotFound(f"Session {id!r}, which waited, was deleted meanwhile.") from None
+                raise NotFound(
+                    f"Session {id!r}, which was waiting, was deleted in the meantime."
+                ) from None
         for target in [one for one in self._targets if one.gone]:
             place = self._targets.index(target)
             try:

@@ -128,7 +128,7 @@ def _user(parts: Sequence[Any], ids: Mapping[str, str], quirks: Quirks) -> Itera
         }
     found = [_image(picture) for output in outputs for picture in output.pictures]
     if found:
-        found.insert(0, _text("What the tools found, as pictures:"))
+        found.insert(0, _text("Pictures that the tools returned:"))
     content = [*found, *_said(part for part in parts if not isinstance(part, ToolOutput))]
     if not content:
         return

@@ -77,7 +77,7 @@ _REFUSED = re.compile(r"(.*_policy.*|(invalid|empty|unsupported)?_?image_.*|inva
 
 _ADVICE: Mapping[ProviderFault, str] = {
     "no_key": "set the provider's API key",
-    "auth": "check that the API key is right, not expired, and allowed to use this model",
+    "auth": "check that the API key is valid and may use this model",
     "not_found": "check the model's name and the base URL",
     "rate_limit": "wait, or use another model",
     "overloaded": "wait, or use another model",
@@ -85,9 +85,10 @@ _ADVICE: Mapping[ProviderFault, str] = {
     "timeout": "try again; if it persists, check the network, or raise `model.timeout`",
     "connection": "check the network, a proxy in between, and the base URL",
     "malformed": "check that the base URL is this provider's API and not a web page or a proxy",
-    "too_long": "compact the session, start a new one, or use a model with a larger context (a "
-    "server on your own machine: start it with 32,000 tokens)",
-    "refused": "this request will not succeed as it is; the provider's words say why",
+    "too_long": "compact the session, start a new one, or use a model with a larger "
+    "context (start a "
+    "server on your own machine with 32,000 tokens)",
+    "refused": "this request cannot succeed unchanged; the provider's message says why",
 }
 
 _TOO_LONG = (
@@ -211,8 +212,8 @@ def redirect_failure(target: str, status: int, url: str, location: str) -> Provi
         target,
         "not_found",
         f"the provider answered HTTP {status}{points}; nothing was sent there",
-        advice="check the base URL; if that is where this API is now, set `base_url` of the "
-        "provider in magy.toml to it",
+        advice="check the base URL; if the API has moved there, set the provider's `base_url` in "
+        "magy.toml to it",
     )
 
 

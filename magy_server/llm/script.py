@@ -170,9 +170,9 @@ class _Parser:
         for reply in (reply for section in self._sections for reply in section.replies):
             if reply.empty:
                 self._line = reply.line
-                raise self._wrong("a reply begins here, but has nothing in it: give it a text:")
+                raise self._wrong("this reply is empty: give it a text:")
         if not self._sections:
-            raise self._wrong("the script is empty; the least is one line `text: Hello`")
+            raise self._wrong("the script is empty; write at least one line, such as `text: Hello`")
         return Script(self._sections)
 
     def _lines(self, text: str) -> Iterator[tuple[str, str]]:
@@ -209,14 +209,14 @@ class _Parser:
         for section in self._sections:
             if section.pattern == pattern:
                 what = f"prompt {pattern!r}" if pattern else "a section without a pattern"
-                raise self._wrong(f"{what} is there already, at line {section.line}")
+                raise self._wrong(f"{what} was already given at line {section.line}")
         self._sections.append(Section(pattern, self._line, [Reply(self._line)]))
 
     def _directive(self, word: str, value: str) -> None:
         read = _DIRECTIVES.get(word)
         if read is None:
             known = ", ".join(("prompt", *_DIRECTIVES))
-            raise self._wrong(f"unknown directive {word!r}; there are {known}")
+            raise self._wrong(f"unknown directive {word!r}; known are {known}")
         read(self, value)
 
     def _reply(self) -> Reply:
@@ -263,7 +263,7 @@ class _Parser:
         fault, _, rest = value.partition(" ")
         if fault not in get_args(ProviderFault):
             known = ", ".join(get_args(ProviderFault))
-            raise self._wrong(f"unknown fault {fault!r}; there are {known}")
+            raise self._wrong(f"unknown fault {fault!r}; known are {known}")
         settings = self._settings(rest, ("times", "retry_after"))
         times = int(self._number("times", settings.get("times", "1"), whole=True))
         wait = settings.get("retry_after")

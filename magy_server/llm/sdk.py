@@ -226,7 +226,7 @@ class SdkProvider(ABC):
             try:
                 names += [str(model["id"]) for model in page["data"]]
             except (KeyError, TypeError) as error:
-                what = "the answer is no list of models"
+                what = "the answer is not a list of models"
                 raise faults.failure(target, "malformed", what, retryable=False) from error
             if not page.get("has_more") or not page.get("last_id"):
                 break
@@ -247,7 +247,7 @@ class SdkProvider(ABC):
             return orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
             said = self._secrets.clean(response.text)[:120]
-            what = f"the answer is no list of models{faults.quoted(said)}"
+            what = f"the answer is not a list of models{faults.quoted(said)}"
             raise faults.failure(target, "malformed", what, retryable=False) from error
         except HTTPError as error:
             raise faults.connection_failure(target, error) from error
@@ -261,7 +261,7 @@ class SdkProvider(ABC):
         if self._keyless:
             raise ProviderError(self.no_key, fault="no_key")
         if not (self._api_key.isascii() and self._api_key.isprintable()):
-            what = "the API key holds characters that no key has"
+            what = "the API key contains characters that no key has"
             where = faults.target("any model", self._base_url)
             raise faults.failure(where, "auth", what, advice="copy the key again")
         while self._shared is None:
@@ -354,10 +354,10 @@ class SdkProvider(ABC):
 
     def _silence(self, answer: Answer | None, target: str) -> ProviderError:
         if answer is not None and answer.started:
-            what = f"the reply stopped coming: nothing for {self._stall:g} s"
+            what = f"the reply stopped: nothing arrived for {self._stall:g} s"
         else:
-            what = f"no answer began within {self._first_byte:g} s"
-            advice = "try again, wait longer (`model.timeout`), or take a smaller or nearer model"
+            what = f"no answer started within {self._first_byte:g} s"
+            advice = "try again, wait longer (`model.timeout`), or use a smaller or nearer model"
             return faults.failure(target, "timeout", what, advice=advice)
         return faults.failure(target, "timeout", what)
 

@@ -14,7 +14,7 @@ from magy_server.llm.faults import words
 
 UNSEEN = "(a picture; this model cannot see pictures)"
 EARLIER = "(a picture shown earlier)"
-BESIDE_ERROR = "(with a picture, which cannot be shown beside an error)"
+BESIDE_ERROR = "(with a picture, which cannot stand beside an error)"
 
 STATUSES = (400, 404, 422, 500)
 """With these HTTP statuses servers say that a model cannot see."""

@@ -159,7 +159,7 @@ class ChildVerbs:
 
 def _made(part: T | None) -> T:
     if part is None:
-        raise MagyError("Magy was put together without child agents.", reason="not_started")
+        raise MagyError("This Magy was built without child agents.", reason="not_started")
     return part
 
 

@@ -19,7 +19,7 @@ Count = Annotated[int, Field(ge=0)]
 Mode = Literal["applied", "proposed"]
 Reason = Annotated[Prose, Field(max_length=10_000, description="Reaches the model")]
 RequestKey = Annotated[
-    Id, Field(description="Made by the client; the same key again changes nothing")
+    Id, Field(description="Made by the client; sending the same key again has no effect")
 ]
 
 

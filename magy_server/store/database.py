@@ -94,12 +94,13 @@ _DAMAGED = {
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full. Free some space; nothing was half-written",
     sqlite3.SQLITE_READONLY: "it is read-only. Make the file and its directory writable",
-    sqlite3.SQLITE_PERM: "access was refused. Make the file and its directory yours",
+    sqlite3.SQLITE_PERM: "access was refused. Make yourself the owner of the file and "
+    "its directory",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened. Check that its directory exists and is writable",
     sqlite3.SQLITE_BUSY: "another process kept it locked. Find who uses the file, then try again",
     sqlite3.SQLITE_LOCKED: "another process kept it locked. Find who uses the file, then try again",
     sqlite3.SQLITE_IOERR: (
-        "the disk did not take or give the data. Check its space, quota and health; nothing was "
+        "the disk failed to read or write the data. Check its space, quota and health; nothing was "
         "half-written"
     ),
 }
@@ -112,7 +113,8 @@ def explain(error: sqlite3.Error, path: str) -> StoreError:
     if primary in _DAMAGED:
         return StoreCorrupt(
             f"The database {path} is damaged or not Magy's ({error}). Run `magy doctor`; to start "
-            "anew, move the file aside together with its -wal and -shm files."
+            "with an empty database, move the file away together with its -wal and -shm "
+            "files."
         )
     advice = _ADVICE.get(primary or 0, "SQLite refused. Run `magy doctor`")
     return StoreUnavailable(f"The database {path} cannot be used: {advice} ({error}).")

@@ -32,8 +32,9 @@ class DatabaseFile:
                 os.unlink(self._mark)
         elif os.path.getsize(self.path) == 0 and os.path.exists(self._mark):
             raise StoreCorrupt(
-                f"{self.path} is empty, but sessions were kept in it before. Put a copy of it "
-                "back; to start anew, remove the file together with its -wal and -shm files."
+                f"{self.path} is empty, but it held sessions before. Restore a copy of it, or, to "
+                "start with an empty database, remove the file together with its -wal and "
+                "-shm files."
             )
 
     def written(self) -> None:
@@ -66,6 +67,7 @@ class DatabaseFile:
 
     def _gone(self, name: str, what: str) -> StoreUnavailable:
         return StoreUnavailable(
-            f"{name} {what} while Magy was using it. Nothing more is written, as it would be lost. "
-            "Put the file back, together with its -wal and -shm files, or restart Magy."
+            f"{name} {what} while Magy was using it. Magy writes nothing more, because it would "
+            "be lost. Put the file back, together with its -wal and -shm files, or restart "
+            "Magy."
         )

@@ -243,7 +243,7 @@ def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dic
             raise NotFound(f"There is no blob {hash}: its session may have been deleted.")
         if hashlib.sha256(row[0]).hexdigest() != hash:
             raise StoreCorrupt(
-                f"The blob {hash} in {path} is not what was stored under that hash. Run `magy "
+                f"The blob {hash} in {path} does not match its hash. Run `magy "
                 "doctor` to see what else is damaged."
             )
         found[hash] = row[0]

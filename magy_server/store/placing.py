@@ -122,7 +122,9 @@ def place(draft: Draft, view: View, now: float) -> Placement:
         _check_place(batch, before)
         for hash in batch.needs:
             if hash not in placed.blobs and not view.holds(hash):
-                raise ValueError(f"{batch.stream}: an event names blob {hash}, which is nowhere.")
+                raise ValueError(
+                    f"{batch.stream}: an event names blob {hash}, which does not exist."
+                )
         _place(batch, before, now, placed)
     return placed
 
@@ -170,7 +172,7 @@ def _check_place(batch: DraftBatch, before: Standing | None) -> None:
             f"read what came after {min(head, batch.after)} and decide again."
         )
     if before is None and not batch.events:
-        raise ValueError(f"{batch.stream}: a new stream begins with an event.")
+        raise ValueError(f"{batch.stream}: a new stream must begin with an event.")
 
 
 def _check_hashes(batch: DraftBatch) -> None:
@@ -200,6 +202,6 @@ def position(cursor: str | None) -> Position | None:
         return Position(int(group), float(updated), stream)
     except ValueError:
         raise InvalidRequest(
-            f"{cursor!r} is not a cursor of this list: use the one that came with the page "
-            "before, or none to start anew."
+            f"{cursor!r} is not a cursor of this list: use the one that came with the previous "
+            "page, or none to start over."
         ) from None

@@ -112,7 +112,7 @@ def _version(db: sqlite3.Connection, path: str, known: int) -> int:
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and (version or tables):
         raise StoreCorrupt(
-            f"{path} is a database of another program. Move it elsewhere, and start Magy again."
+            f"{path} is the database of another program. Move it elsewhere, and start Magy again."
         )
     if version > known:
         raise StoreNewer(

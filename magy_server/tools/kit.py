@@ -31,7 +31,7 @@ class Options:
     grep_matches: int = 100
     glob_results: int = 500
     search_url: str = "https://html.duckduckgo.com/html/"
-    """Where `web_search` asks, in DuckDuckGo's HTML form."""
+    """The search page that `web_search` asks; it must answer like DuckDuckGo's HTML page."""
 
 
 USUAL = Options()

@@ -107,8 +107,8 @@ class WorkspaceFiles:
             raise EditRefused(f"{place.name} was changed in the editor.", reason="stale")
         if found.disk is not None:
             raise ToolError(
-                f"{place.name} has changes in the editor that are not saved. Save or drop them "
-                "first; nothing was changed."
+                f"{place.name} has unsaved changes in the editor. Save or discard them first; "
+                "nothing was changed."
             )
         return await _on_disk(place, found.version, now, data)
 

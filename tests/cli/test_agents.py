@@ -105,7 +105,7 @@ def test_a_run_for_programs_tells_of_children(magy: Magy) -> None:
 def test_nobody_can_be_asked_for_a_child_without_a_terminal(magy: Magy, session: str) -> None:
     done = magy("agents", "spawn", session, "write it", "--agent", "general", "--key", "one")
     assert done.returncode == 3
-    assert "refused, as nobody can be asked without a terminal" in done.stderr
+    assert "refused, because without a terminal there is nobody to ask" in done.stderr
     assert (magy.root / "app.py").read_text().endswith("'hello'\n")
 
 
@@ -176,7 +176,7 @@ def test_a_question_that_was_open_before_is_refused_where_nobody_is(
         assert done.returncode == 3, done.stderr
         assert "? Edit app.py" in done.stdout and "Good day." in done.stdout
         assert done.stdout.count("! Resumed") == 1, "though two have gone on with it"
-        assert "refused, as nobody can be asked without a terminal" in done.stderr
+        assert "refused, because without a terminal there is nobody to ask" in done.stderr
     child = left_asking(magy, session)
     again = magy("agents", "spawn", session, "write it", "--key", "q")
     assert (again.returncode, "I wrote: The user refused" in again.stdout) == (3, True)
@@ -280,7 +280,7 @@ def test_wait_and_close(magy: Magy, session: str) -> None:
     closed = json.loads(magy("agents", "close", f"{session}/one", "--json").stdout)
     assert closed == {"previousState": "completed", "closed": [f"{session}/one"]}
     said = magy("agents", "send", f"{session}/one", "be brief")
-    assert said.returncode == 2 and "is closed and takes nothing more" in said.stderr
+    assert said.returncode == 2 and "is closed and accepts nothing more" in said.stderr
     assert [one["sessionId"] for one in listed(magy)] == [f"{session}/two"]
     assert len(listed(magy, "--all")) == 2
 
@@ -290,8 +290,8 @@ def test_what_is_wrong_is_said(magy: Magy, session: str) -> None:
         (["spawn", "nobody", "look"], "There is no session 'nobody'"),
         (["spawn", session, "look", "--key", "12.0"], "Add a letter"),
         (["spawn", session, "look", "--agent", "nobody"], "There is no agent 'nobody'"),
-        (["spawn", session, "look", "--context", "some"], "neither none, all nor a number"),
-        (["send", session], "Say one thing"),
+        (["spawn", session, "look", "--context", "some"], "is not none, all, or a number"),
+        (["send", session], "Give exactly one of"),
         (["send", session, "--data", "[1]"], "must be a JSON object"),
         (["send", session, "--data", "{"], "--data is not JSON"),
         (["wait", session, "--timeout", "-1"], "number of seconds"),

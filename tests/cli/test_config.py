@@ -145,4 +145,4 @@ def test_settings_are_printed_although_the_database_is_damaged(magy: Magy) -> No
     (magy.state / "magy.db").write_bytes(b"not a database" * 100)
     done = magy("config")
     assert done.returncode == 0
-    assert "The project is taken as not trusted." in done.stderr
+    assert "The project counts as not trusted." in done.stderr

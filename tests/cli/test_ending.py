@@ -54,13 +54,13 @@ def reviewed(*sessions: str, pending: int = 1, proposed: bool = False) -> Summar
 def test_what_waits_for_a_decision_is_said() -> None:
     files = [reviewed("s1", pending=2), reviewed("s2", "s1"), reviewed("s2", pending=9)]
     assert plain(ending.waiting(files, "s1", changed=True)) == (
-        "3 hunks under review: a commit (or an editor) accepts them, magy sessions undo s1 takes "
-        "the turn back\n"
+        "3 hunks under review: a commit (or an editor) accepts them, magy sessions undo s1 undoes "
+        "the turn\n"
     )
     one = plain(ending.waiting([reviewed("s1")], "s1", changed=True))
     assert one.startswith("1 hunk under review: a commit (or an editor) accepts it, ")
     only = ending.waiting([reviewed("s1", proposed=True)], "s1", changed=False)
-    assert plain(only) == "1 hunk only proposed: accept in an editor\n"
+    assert plain(only) == "1 hunk only proposed: accept them in an editor\n"
     assert ending.waiting(files, "s3", changed=True) == []
     below = plain(ending.waiting([reviewed("s1/a", pending=2)], "s1", changed=False))
     assert below == (
@@ -73,21 +73,21 @@ def test_after_a_turn_without_changes_undoing_it_is_not_offered_for_those_of_bef
     said = plain(ending.waiting([reviewed("s1")], "s1", changed=False))
     assert said == (
         "1 earlier hunk under review: a commit (or an editor) accepts it, magy sessions undo s1 "
-        "--list names the turns to take back\n"
+        "--list shows the turns you can undo\n"
     )
 
 
 def test_on_a_narrow_terminal_the_last_lines_break_between_words() -> None:
     found = totals(reply(input=1200), Ended(turn="t", stop="stray_call", message=""))
     assert plain(ending.last_line(found, "s1", UNICODE, 70)) == (
-        "stopped: a tool call came as text, and was not made · 1 request\n"
+        "stopped: a tool call came as text, and was not run · 1 request\n"
         "  1,200 tokens, 0 % of the prompt cached · cost unknown\n"
-        "go on: magy run --resume s1\n"
+        "continue: magy run --resume s1\n"
     )
     waits = plain(ending.waiting([reviewed("s1")], "s1", changed=True, width=70))
     assert waits == (
         "1 hunk under review: a commit (or an editor) accepts it, magy sessions\n"
-        "undo s1 takes the turn back\n"
+        "undo s1 undoes the turn\n"
     )
 
 
@@ -132,20 +132,20 @@ def test_the_sums() -> None:
     ]
     assert plain(ending.last_line(found, "s1", UNICODE)) == (
         "done · 3 requests · 205 tokens, 40 % of the prompt cached · cost unknown · "
-        "3 files changed · go on: magy run --resume s1\n"
+        "3 files changed · continue: magy run --resume s1\n"
     )
 
 
 def test_a_turn_without_a_request_has_no_sums() -> None:
     found = totals(Ended(turn="t", stop="error", message="no"))
     assert plain(ending.last_line(found, "s1", UNICODE)) == (
-        "failed · go on: magy run --resume s1\n"
+        "failed · continue: magy run --resume s1\n"
     )
 
 
 def test_the_id_to_copy_is_never_broken() -> None:
     found = totals(Ended(turn="t", stop="error", message="no"))
-    whole = "failed · go on: magy run --resume s1\n"
+    whole = "failed · continue: magy run --resume s1\n"
     assert plain(ending.last_line(found, "s1", UNICODE, len(whole) - 1)) == whole
     narrow = plain(ending.last_line(found, "s1", UNICODE, len(whole) - 2))
-    assert narrow == "failed\ngo on: magy run --resume s1\n"
+    assert narrow == "failed\ncontinue: magy run --resume s1\n"

@@ -82,7 +82,7 @@ def test_the_list_has_pages(magy: Magy) -> None:
 
 
 def test_there_may_be_none(magy: Magy) -> None:
-    assert magy("sessions").stdout == "There are no sessions yet. `magy run` begins one.\n"
+    assert magy("sessions").stdout == "There are no sessions yet. `magy run` starts one.\n"
     assert magy.sessions() == []
 
 
@@ -110,7 +110,7 @@ def test_show_is_the_transcript(magy: Magy, id: str) -> None:
     assert "    +    return '```'\n" in shown
     assert "    │ 3\n" in shown
     assert shown.endswith(
-        "> thanks\n\n! Told the agent: Of your changes, the user has not decided about these yet:\n"
+        "> thanks\n\n! Told the agent: The user has not judged these changes of yours yet:\n"
         "  - app.py: 1 hunk\n\nAny time.\n"
     )
     lines = [
@@ -207,7 +207,7 @@ def test_an_export_is_written_whole_or_not_at_all(magy: Magy, id: str, tmp_path:
 def test_delete_asks_and_nobody_can_answer(magy: Magy, id: str) -> None:
     done = magy("sessions", "delete", id)
     assert done.returncode == 2
-    assert "say --yes" in done.stderr
+    assert "add --yes" in done.stderr
     assert magy("sessions", "delete", id, "--yes").returncode == 0
     assert magy.sessions() == []
 
@@ -220,7 +220,7 @@ def test_what_runs_elsewhere_is_not_deleted(magy: Magy) -> None:
         running.terminate()
         running.communicate(timeout=PATIENCE)
     assert done.returncode == 2
-    assert "runs in another process" in done.stderr
+    assert "Another process runs session" in done.stderr
     assert len(magy.sessions()) == 1
 
 

@@ -46,7 +46,7 @@ def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
         assert "\x1b[32m    +    return 'bye'" in coloured
         assert "\x1b[31m    -    return 'hello'" in coloured
         one.press("x", "Enter", "Up", "?")
-        one.see("refuse; the agent is told why")
+        one.see("refuse; you can give the agent a reason")
         one.press("y")
         screen = one.see("allowed", "✓ Edit app.py  +1 -1", "The edit:", "[0]")
         assert "done · 2 requests · " in screen
@@ -80,7 +80,7 @@ def test_always_is_asked_once(magy: Magy) -> None:
     magy.script(EDIT)
     with terminal(magy) as one:
         one.run("run", "twice")
-        one.see("always would allow: edit", "[s] for this session")
+        one.see("`always` would allow: edit", "[s] for this session")
         one.press("s")
         screen = one.see("[0]")
         assert screen.count("asked because") == 1
@@ -117,7 +117,7 @@ def test_ctrl_c_once_cancels_the_turn_and_it_goes_on_later(magy: Magy) -> None:
         one.see("Run echo working; sleep 60", "working")
         one.press("C-c")
         screen = one.see("[130]")
-        assert "cancelling; Ctrl-C again leaves at once" in screen
+        assert "cancelling; press Ctrl-C again to leave at once" in screen
         assert "– Run echo working; sleep 60  cancelled" in screen
         assert "cancelled · 1 request" in screen
         one.run("run", "more", "--continue")
@@ -136,7 +136,7 @@ def test_ctrl_c_twice_leaves_at_once(magy: Magy) -> None:
         (session,) = magy.sessions()
         assert commands_of(session["sessionId"])
         one.press("C-c")
-        one.see("Ctrl-C again leaves at once")
+        one.see("press Ctrl-C again to leave at once")
         one.press("C-c")
         screen = one.see("[130]").replace("\n", "")
         (session,) = magy.sessions()

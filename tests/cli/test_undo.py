@@ -48,12 +48,12 @@ def test_undo_and_redo(magy: Magy, id: str) -> None:
     done = magy("sessions", "undo", id)
     assert done.returncode == 0 and "app.py changed +1 -1" in done.stdout
     assert 'conversation: back to before "the second"\n' in done.stdout
-    assert done.stdout.endswith("what you had said there:\nthe second\nprompt\n")
+    assert done.stdout.endswith("your prompt there was:\nthe second\nprompt\n")
     assert app.read_text() == "# mine\n" + START.replace("hello", "hi") and not new.exists()
     magy("sessions", "undo", id)
     assert app.read_text() == "# mine\n" + START
     nothing = magy("sessions", "undo", id)
-    assert nothing.returncode == 2 and "all of it is undone already" in nothing.stderr
+    assert nothing.returncode == 2 and "everything is already undone" in nothing.stderr
     magy("sessions", "redo", id)
     assert app.read_text() == "# mine\n" + START.replace("hello", "hi")
     again = magy("sessions", "redo", id)
@@ -77,10 +77,10 @@ def test_undo_and_redo(magy: Magy, id: str) -> None:
 
 
 def test_a_run_says_what_waits_and_how_to_decide(magy: Magy) -> None:
-    """A commit accepts; the command that it names takes the turn back."""
+    """A commit accepts; the command that it names undoes the turn."""
     magy.script(SCRIPT)
     lines = magy("run", "the first", "--bypass").stdout.splitlines()
-    undo = re.search(r"^1 hunk under review: .* magy (sessions undo \w+) takes", lines[-2])
+    undo = re.search(r"^1 hunk under review: .* magy (sessions undo \w+) undoes", lines[-2])
     assert undo and lines[-1].startswith("done · ")
     assert "under review" not in magy("run", "the first", "--bypass", "-q").stdout
     assert magy(*undo[1].split()).returncode == 0
@@ -100,7 +100,7 @@ def test_turns_are_listed(magy: Magy, id: str) -> None:
     assert [point["state"] for point in listed] == ["undone", "undone"]
     assert listed[0]["turn"] == turn and listed[0]["restore"] == listed[1]["restore"]
     shown = magy("sessions", "show", id).stdout
-    assert "The user undid your changes of these files: app.py, new/file.py." in shown
+    assert "The user undid your changes to these files: app.py, new/file.py." in shown
 
 
 def test_of_a_turn_each_file_is_listed_as_it_is(magy: Magy, id: str) -> None:
@@ -112,7 +112,7 @@ def test_of_a_turn_each_file_is_listed_as_it_is(magy: Magy, id: str) -> None:
     magy("run", "chat", "--continue")
     magy("sessions", "undo", id, "--conversation")
     last = magy("sessions", "undo", id, "--list").stdout.splitlines()[-1]
-    assert last == "    only said something, and that is undone"
+    assert last == "    changed no files; its messages are undone"
 
 
 def test_only_the_conversation(magy: Magy, id: str) -> None:
@@ -130,7 +130,7 @@ def test_a_file_that_is_left_alone_is_an_error(magy: Magy, id: str) -> None:
     for words in (["--dry-run"], []):
         done = magy("sessions", "undo", id, *words)
         assert done.returncode == 1
-        assert "app.py left alone: The same lines have been changed since" in done.stdout
+        assert "app.py left alone: Somebody else changed the same lines later" in done.stdout
     assert app.read_text() == START.replace("hello", "something else")
     assert not (magy.root / "new" / "file.py").exists()
 
@@ -193,4 +193,4 @@ def test_a_turn_that_no_prompt_began_is_listed_as_such(magy: Magy) -> None:
     assert found
     one, two = magy("sessions", "undo", found[1], "--list").stdout.splitlines()
     assert one.endswith("  the parent")
-    assert two.endswith("  (no prompt: the agent went on by itself)")
+    assert two.endswith("  (no prompt: the agent continued by itself)")

@@ -115,10 +115,10 @@ def test_a_whole_turn(snapshot: SnapshotAssertion) -> None:
 
 
 def test_what_the_agent_was_told_keeps_its_lines() -> None:
-    text = "The user has not decided about these yet:\n- doc.txt: 3 hunks\n- " + "long " * 16
+    text = "The user has not judged these yet:\n- doc.txt: 3 hunks\n- " + "long " * 16
     (told,) = logged(Noted(id="n", text=text))
     assert show([told]) == (
-        "‹dim|! Told the agent: The user has not decided about these yet:›\n"
+        "‹dim|! Told the agent: The user has not judged these yet:›\n"
         "‹dim|  - doc.txt: 3 hunks›\n"
         "‹dim|  - long long long long long long long long long long long›\n"
         "‹dim|    long long long long long ›\n"
@@ -220,7 +220,7 @@ def test_an_event_adds_only_what_had_not_streamed() -> None:
 def test_a_reply_that_is_tried_again_begins_anew() -> None:
     emptied = {"sessionUpdate": "agent_message", "messageId": "3", "content": []}
     shown = show([text_of("3", "half a"), emptied, text_of("3", "whole")])
-    assert shown == "half a\n\n‹dim|(cut off; begun again)›\n\nwhole\n"
+    assert shown == "half a\n\n‹dim|(cut off; started again)›\n\nwhole\n"
 
 
 def test_thinking_is_dim_and_shown_only_when_asked_for() -> None:

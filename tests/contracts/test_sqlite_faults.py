@@ -171,7 +171,7 @@ async def test_a_file_that_is_no_database(state: Path) -> None:
         async with sqlite(state):
             pass
     assert str(state / "magy.db") in caught.value.message
-    assert "move the file aside" in caught.value.message
+    assert "move the file away" in caught.value.message
     assert (state / "magy.db").read_bytes() == b"garbage " * 1000
 
 

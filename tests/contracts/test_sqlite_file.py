@@ -35,7 +35,9 @@ async def test_a_file_that_is_gone_takes_nothing(state: Path, name: str, what: s
             lambda: store.lease(S),
             lambda: store.delete(S),
         ):
-            with pytest.raises(StoreUnavailable, match=f"{name} was {what}.* Nothing more is"):
+            with pytest.raises(
+                StoreUnavailable, match=f"{name} was {what}.* Magy writes nothing more"
+            ):
                 await attempt()
         os.replace(aside, state / name)
         await store.append([Batch(S, 1, [said("two")])])
@@ -60,7 +62,7 @@ async def test_an_emptied_file_is_not_a_new_one(state: Path) -> None:
         await store.append([Batch(S, 0, [said("one")])])
     os.truncate(state / "magy.db", 0)
     for _ in range(2):
-        with pytest.raises(StoreCorrupt, match="is empty, but sessions were kept in it"):
+        with pytest.raises(StoreCorrupt, match="is empty, but it held sessions before"):
             async with sqlite(state):
                 pass
         assert (state / "magy.db").stat().st_size == 0

@@ -40,19 +40,20 @@ def test_what_an_action_is() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (AUDIT.replace("audit", "Audit"), "actions.yaml:1: 'Audit' is no action's name"),
+        (AUDIT.replace("audit", "Audit"), "actions.yaml:1: 'Audit' is not a valid action name"),
         (AUDIT + "  promt: x\n", "actions.yaml:5: unknown setting of an action 'promt'. "
          "Did you mean 'prompt'?"),
         (AUDIT.replace("  when: selection\n", ""), "1: the action 'audit' has no when"),
         (AUDIT.replace("selection", "selected"), "unknown occasion 'selected'. Did you mean"),
         (AUDIT + "  kind: source.fixAll\n", "unknown kind 'source.fixAll'"),
-        (AUDIT.replace("abuse", "{symbol}"), "there is a {symbol} only with `when: symbol`"),
+        (AUDIT.replace("abuse", "{symbol}"), "`{symbol}` works only with `when: symbol`"),
         (AUDIT.replace("Audit this", "'{place}: {what}'"), "{what} is not known"),
         (AUDIT.replace("Audit this", "x" * 81), "at most 80 characters"),
-        (AUDIT + "  rewrite: true\n  agent: plan\n", "actions.yaml:6: a rewrite is done by"),
-        ("explain: true\n", "`false` to take one away"),
+        (AUDIT + "  rewrite: true\n  agent: plan\n", "actions.yaml:6: only the agent "
+            "`rewrite` rewrites"),
+        ("explain: true\n", "`false` to remove the action"),
         ("- explain\n", "expected lines of the form"),
-        (AUDIT + AUDIT, "'audit' is there twice"),
+        (AUDIT + AUDIT, "'audit' occurs twice"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_line(text: str, said: str) -> None:

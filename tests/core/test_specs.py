@@ -167,7 +167,7 @@ def test_keys_that_yaml_would_take_for_values_are_texts() -> None:
     [
         ("descripton: y", 3, "Did you mean 'description'?"),
         ("zzz: y", 3, "Known are: description, mode"),
-        ("description: y", 3, "there twice"),
+        ("description: y", 3, "occurs twice"),
         ("mode: subagnt", 3, "unknown mode 'subagnt'. Did you mean 'subagent'?"),
         ("hidden: maybe", 3, "true or false"),
         ("hidden: [true]", 3, "not a list"),
@@ -177,7 +177,7 @@ def test_keys_that_yaml_would_take_for_values_are_texts() -> None:
         ("temperature: .nan", 3, "from 0 to 2"),
         ("model: gpt", 3, "provider/model"),
         ("tools: a,,b", 3, "between two commas"),
-        ("tools: a b", 3, "no tool name"),
+        ("tools: a b", 3, "not a tool name"),
         ("permissions:\n  bsh: ask", 4, "Did you mean 'bash'?"),
         ("permissions:\n  Read: ask", 4, "Did you mean 'read'?"),
         ("permissions:\n  my-tool: ask", 4, "Known are: read, edit"),
@@ -186,7 +186,7 @@ def test_keys_that_yaml_would_take_for_values_are_texts() -> None:
         ("permissions:\n  bash:", 4, "allow, ask or deny"),
         ("permissions:\n  bash: []", 4, "no rules here"),
         ("permissions:\n  bash: {}", 4, "no rules here"),
-        ("permissions:\n  bash:\n    ls: allow\n    ls: deny", 6, "'ls' is there twice"),
+        ("permissions:\n  bash:\n    ls: allow\n    ls: deny", 6, "'ls' occurs twice"),
         ("permissions:\n  bash:\n    '': allow", 5, "one quoted text"),
         ("permissions:\n  bash:\n    ls: {a: b}", 5, "not a list or a mapping"),
         ("permissions:\n  bash:\n    - ls", 5, "`key: value`"),
@@ -211,9 +211,9 @@ def test_what_is_wrong_is_said_with_its_line(front: str, line: int, words: str) 
     [
         ("", "begins with a line `---`"),
         ("You are", "begins with a line `---`"),
-        ("---\ndescription: x\n", "no end"),
-        ("---\n---\nprompt", "no description"),
-        ("---\nmode: all\n---\nprompt", "no description"),
+        ("---\ndescription: x\n", "does not end"),
+        ("---\n---\nprompt", "the description is missing"),
+        ("---\nmode: all\n---\nprompt", "the description is missing"),
         ("---\ndescription: ''\n---\nprompt", "expected a text"),
         ("---\ndescription: x\n---\n \n", "system prompt is missing"),
         ("---\n- a\n---\nprompt", "`key: value`"),
@@ -229,7 +229,7 @@ def test_files_that_are_no_agents(text: str, words: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "../a", "a\n"])
 def test_names_are_plain(name: str) -> None:
-    with pytest.raises(InvalidConfig, match="no agent name"):
+    with pytest.raises(InvalidConfig, match="not a valid agent name"):
         parse(front="mode: all", name=name)
 
 
@@ -330,7 +330,7 @@ def test_rules_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("read:\n  '*.env': dney\n", "rules.yaml:2: an action is allow, ask or deny"),
+        ("read:\n  '*.env': dney\n", "rules.yaml:2: an action must be allow, ask or deny"),
         ("raed: deny\n", "rules.yaml:1: unknown permission 'raed'. Did you mean 'read'?"),
         ("read: [", "rules.yaml:1: not valid YAML"),
         ("\x00", "rules.yaml:1: not valid YAML"),

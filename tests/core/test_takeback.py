@@ -162,11 +162,11 @@ def test_files_that_others_made_removed_or_replaced() -> None:
     now = dict(disk.files)
     words = {path: taken.problem for path, taken in disk.back().items()}
     assert words == {
-        "created": "It was created then, and has been changed since by somebody else.",
-        "removed": "It is not there any more: somebody else removed it since.",
-        "replaced": "It was deleted then, and there is another file in its place now.",
-        "binary": "It is no text, and has been changed since.",
-        "link": "It is (or was) a symbolic link, and has been changed since.",
+        "created": "That turn created it, and somebody else changed it later.",
+        "removed": "It no longer exists: somebody else removed it later.",
+        "replaced": "That turn deleted it, and there is another file in its place now.",
+        "binary": "It is not text, and somebody changed it later.",
+        "link": "It is (or was) a symbolic link, and somebody changed it later.",
     }
     assert disk.undo() == [] and disk.files == now
 

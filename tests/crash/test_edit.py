@@ -91,7 +91,7 @@ async def test_killed_in_the_middle(root: Path, state: Path, point: int) -> None
             return
         assert files(root) == left, "it is not carried out twice"
         assert again["applied"] is (left == EDITED)
-        assert again["applied"] or "Magy was ended" in again["message"]
+        assert again["applied"] or "Magy was stopped" in again["message"]
         for number, path in enumerate(found):
             about = {"uri": path.as_uri(), "decision": "reject", "all": True}
             done = await one.client.request(

@@ -101,7 +101,7 @@ class Machine:
         for one in report["findings"]:
             assert set(one) == {"topic", "status", "what", "mend"}
             assert (one["status"] == "ok") is (not one["mend"]), one
-        shut = "does not run: nothing listens at 127.0.0.1:1."
+        shut = "is not running: nothing listens at 127.0.0.1:1."
         return Seen(code, out, [one for one in report["findings"] if shut not in one["what"]])
 
     async def _run(self, environ: dict[str, str], *options: str) -> tuple[int, str]:

@@ -38,7 +38,7 @@ async def test_a_healthy_installation(machine: Machine) -> None:
     assert seen.code == 0, seen.bad
     assert list(dict.fromkeys(one["topic"] for one in seen.findings)) == TOPICS
     assert files(machine.state) == before
-    assert "is whole" in seen.of("database")[0]
+    assert "is intact" in seen.of("database")[0]
     assert "scripted/script (as the environment says)" in seen.of("models")[0]
 
 
@@ -62,9 +62,9 @@ async def test_it_says_who_could_read_the_keys(machine: Machine) -> None:
     seen = await machine.doctor(CORP="k-12345678")
     first, *above = seen.of("keys")
     if os.geteuid() == 0:
-        assert first.startswith("Magy runs as root: ") and "not root" in first
+        assert first.startswith("Magy runs as root: ") and "other than root" in first
     elif sys.platform == "linux":
-        assert first.startswith("Commands of agents can read neither ")
+        assert first.startswith("Agents' commands can read neither ")
     assert above == []
     machine.wrap = ("sh", "-c", '"$@"; exit $?', "sh")  # it holds the key, and starts Magy
     again = await machine.doctor(CORP="k-12345678")
@@ -154,7 +154,7 @@ async def test_a_wrong_agent_file_is_named(machine: Machine) -> None:
     seen = await machine.doctor()
     assert str(agents / "mine.md") in seen.of("agents", "problem")[0]
     machine.settings("default_agent = 'nobody'")
-    assert "no agent 'nobody'" in "".join((await machine.doctor()).of("agents", "problem"))
+    assert "agent, 'nobody', does not exist" in "".join((await machine.doctor()).of("agents", "problem"))
 
 
 # --- state and database --------------------------------------------------------------------------
@@ -176,7 +176,7 @@ async def test_a_damaged_database(machine: Machine) -> None:
 async def test_a_file_that_is_no_database(machine: Machine, content: bytes) -> None:
     path = await machine.store()
     path.write_bytes(content)
-    assert "is damaged, or not Magy's" in (await machine.doctor()).bad["database"]
+    assert "is damaged, or is not Magy's" in (await machine.doctor()).bad["database"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ async def test_a_file_that_is_no_database(machine: Machine, content: bytes) -> N
     [
         (f"PRAGMA user_version = {len(MIGRATIONS) + 1}", "newer Magy"),
         ("PRAGMA application_id = 7", "database of another program"),
-        ("UPDATE streams SET updated = 9e9", "Set this computer's clock"),
+        ("UPDATE streams SET updated = 9e9", "Set the clock of this computer"),
     ],
 )
 async def test_a_database_that_is_not_as_it_should_be(
@@ -270,7 +270,7 @@ async def test_missing_programs(machine: Machine, tmp_path: Path) -> None:
     notes = "".join(seen.of("programs", "note"))
     assert "ripgrep (rg) is not there" in notes
     assert (sys.platform != "linux") or "bubblewrap is not there" in notes
-    assert "No editor" in seen.of("editors", "note")[0]
+    assert "PATH has no editor" in seen.of("editors", "note")[0]
     (bin / "git").unlink()
     assert "git is not there" in "".join((await machine.doctor()).of("programs", "warning"))
 
@@ -289,9 +289,9 @@ async def test_programs_that_do_not_work(machine: Machine, tmp_path: Path) -> No
     seen = await machine.doctor()
     said = "".join(seen.of("programs", "warning"))
     assert "git 1.7.1" in said and "Install git 2.25 or newer" in said
-    assert "not a ripgrep that works" in said
+    assert "not a working ripgrep" in said
     if sys.platform == "linux":
-        assert "cannot make a sandbox here: No permissions to create" in said
+        assert "cannot create a sandbox here: No permissions to create" in said
     assert "Install Emacs 28.1 or newer" in "".join(seen.of("editors", "warning"))
     text = (await machine.text()).output
     assert "broken" in text and "\x1b" not in text
@@ -354,7 +354,7 @@ async def test_a_key_that_is_not_set_is_not_said_to_be_wrong(machine: Machine) -
         seen = await machine.doctor()
     said = seen.of("models", "problem") + seen.of("models", "warning")
     (said_of_it,) = [line for line in said if line.startswith("anthropic")]
-    assert "anthropic wants a key, and ANTHROPIC_API_KEY is not set" in said_of_it
+    assert "anthropic needs a key, and ANTHROPIC_API_KEY is not set" in said_of_it
     assert "Set ANTHROPIC_API_KEY where Magy is started" in said_of_it
 
 
@@ -381,7 +381,7 @@ async def test_a_model_server_on_this_machine_serves_without_a_key(machine: Mach
         assert "ollama answers, with 2 models. -> " in seen.of("models", "ok")
         server.models = []
         (said,) = (await machine.doctor()).of("models", "warning")
-        assert said.startswith("ollama answers, but has no model. -> Load a model there")
+        assert said.startswith("ollama answers, but offers no model. -> Load a model there")
 
 
 @pytest.mark.parametrize("fault", ["html", "500", "drop"])

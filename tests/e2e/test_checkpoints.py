@@ -99,7 +99,7 @@ async def test_the_model_is_told_of_files_and_forgets_conversations(
                             capture_output=True, text=True, check=True)  # fmt: skip
     requests = [json.loads(line)["request"]["messages"] for line in replay.stdout.splitlines()]
     told, forgot = json.dumps(requests[-2]), json.dumps(requests[-1])
-    assert "The user undid your changes of these files: app.py, more.py." in told
+    assert "The user undid your changes to these files: app.py, more.py." in told
     assert "Make a file" in told and "and now?" in told
     assert "Make a file" not in forgot and "Say it politely" in forgot and "and now!" in forgot
 

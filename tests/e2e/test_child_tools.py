@@ -405,7 +405,7 @@ async def test_cancelling_a_turn_stops_the_children_that_it_spawned(
         (spawn("  "), "prompt is empty"),
         (spawn("x", context="some"), "context is none, all, or how many"),
         (spawn("x", context="0"), "context is none, all, or how many"),
-        (spawn("x", model="big"), "model is `provider/model`, not 'big'."),
+        (spawn("x", model="big"), "model must be `provider/model`, not 'big'."),
         (spawn("x", directory="gone"), "does not exist"),
         (spawn("x", directory="../.."), "outside the workspace"),
         (spawn("x", permissions={"edti": "deny"}), "Did you mean 'edit'?"),
@@ -448,7 +448,7 @@ async def test_a_job_is_known_by_the_last_part_of_its_id_if_that_is_its_alone(
             await one.client.request("magy/child/spawn", {**about, "prompt": prompt})
         await one.turn("close")
         said = one.said()
-        assert "'x' is not one agent" in said and f"{SESSION}/a/x, {SESSION}/b/x" in said
+        assert "'x' matches more than one agent" in said and f"{SESSION}/a/x, {SESSION}/b/x" in said
         await one.turn("near", "p2")
         assert f"Closed: {SESSION}/a, {SESSION}/a/x." in one.said(), "its own child comes first"
 

@@ -179,7 +179,7 @@ async def test_when_no_summary_can_ever_be_had_the_log_still_knows(
         server.answer(refuse)
         await one.request("session/compact")
         said = await one.update("notice", lambda u: u["title"] == "Compacted")
-        assert "No summary could be had" in said["description"]
+        assert "The model wrote no summary" in said["description"]
         await one.end()
         await one.turn("Which constraints?", "p2")
         known = one.said().rpartition("I know: ")[2]

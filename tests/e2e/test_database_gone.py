@@ -36,7 +36,7 @@ async def test_what_is_gone_is_said(root: Path, state: Path, name: str, what: st
             ("session/new", {"sessionId": "s2", "cwd": str(root)}),
             ("session/fork", {"newSessionId": "s3"}),
         ):
-            with pytest.raises(RpcError, match=f"{name} was {what}.* Nothing more is written"):
+            with pytest.raises(RpcError, match=f"{name} was {what}.* Magy writes nothing more"):
                 await one.request(method, **params)
         if what == "emptied":
             assert found.stat().st_size == 0

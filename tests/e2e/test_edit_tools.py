@@ -207,7 +207,7 @@ async def test_what_another_session_proposes_is_not_taken_for_ones_own(
         assert "line 10" in seen and "FROM THE FIRST" not in seen
         assert f"without what session {SESSION} proposes for it" in seen
         refused = await ask("second", "p2")
-        assert f"Session {SESSION} has proposed changes of a.txt" in refused
+        assert f"Session {SESSION} has proposed changes to a.txt" in refused
         (hunk,) = await hunks()
         assert hunk["newText"] == "FROM THE FIRST\n"
         accept = {**about, "decision": "accept", "hunkIds": [hunk["hunkId"]], "requestKey": "k"}

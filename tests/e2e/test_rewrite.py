@@ -453,7 +453,7 @@ async def test_a_model_that_is_overloaded_is_asked_again(
         ("app.py", {"instruction": "  "}, "The instruction is empty"),
         ("gone.py", {}, "gone.py does not exist"),
         ("app.bin", {}, "app.bin is no text"),
-        ("long.txt", {}, "at most 100,000 can be rewritten at once"),
+        ("long.txt", {}, "at most 100,000 at once"),
         ("app.py", {"uri": "untitled:Untitled-1"}, "is not the URI of a file"),
         ("app.py", {"model": "nobody/knows"}, "nobody"),
     ],
@@ -477,7 +477,7 @@ async def test_what_cannot_be_rewritten_is_refused_at_once(
 async def test_a_rule_that_denies_the_file_holds(root: Path, state: Path, app: Path) -> None:
     settings = {"permission": {"edit": {"app.py": "deny", "*": "allow"}}}
     async with person(root, state, call(), settings=settings) as one:
-        with pytest.raises(RpcError, match=r"app\.py is not rewritten.*deny") as caught:
+        with pytest.raises(RpcError, match=r"app\.py was not rewritten.*deny") as caught:
             await rewrite(one, app)
         assert caught.value.reason == "denied"
 

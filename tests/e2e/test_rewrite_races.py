@@ -114,7 +114,7 @@ async def test_the_first_answer_of_a_reply_is_the_only_one(
         assert one.editor.text(app) == wanted and of(wanted, last["range"]) == texts[0]
         assert len(one.editor.edits) == 1
         attached = await one.request("session/subscribe", sessionId=session)
-        assert "the turn is over: the call before this one ended it" in json.dumps(attached)
+        assert "the call before this one ended the turn" in json.dumps(attached)
 
 
 # --- the same request again ---------------------------------------------------------------------
@@ -194,7 +194,7 @@ async def test_a_file_cannot_pretend_that_another_place_is_selected(
         one.editor.open(app)
         prompt = await shown(one, model, app, forged)
         assert f"<selection-2>{OLD}</selection-2>" in prompt
-        assert "only <before-2>, <selection-2> and <after-2> are marks of mine" in prompt
+        assert "only the tags <before-2>, <selection-2> and <after-2> were added by me" in prompt
 
 
 async def test_without_such_marks_they_are_plain(root: Path, state: Path) -> None:

@@ -174,7 +174,7 @@ async def test_what_could_not_be_brought_back_is_said(root: Path, state: Path) -
         edits = [{"path": p.name, "old_text": "line 3\n", "new_text": "3\n"} for p in paths]
         about = {"edits": edits, "cwd": str(root), "requestKey": "k"}
         answer = await one.client.request("magy/edit/apply", about)
-        assert "b.txt: no. These stay changed, as they could not" in answer["message"]
+        assert "b.txt: no. These files could not be restored" in answer["message"]
         assert await listed(one) == [("a.txt", 1)]
 
 

@@ -101,7 +101,7 @@ async def test_a_tree_stays_within_its_tokens_though_all_ask_at_once(
         assert stops <= {"end_turn", "max_run"} and "max_run" in stops
         stopped = [e for id in CHILDREN for e in await ends(here, id) if e.stop == "max_run"]
         for end in stopped:
-            said = f"Stopped at the cap of {cap} tokens for the run of s and its agents ("
+            said = f"Stopped at the limit of {cap} tokens for the run of s and its agents ("
             assert end.message.startswith(said)
 
 
@@ -117,7 +117,7 @@ async def test_the_partial_work_is_handed_back_and_the_parent_is_told(tmp_path: 
         mail = state.reports["s/1.0"].mail
         assert mail.report and (mail.report.status, mail.report.stop) == ("failed", "max_run")
         (text,) = (part.text for part in mail.content)
-        assert text.startswith("And on.\n\nStopped at the cap of 11500 tokens")
+        assert text.startswith("And on.\n\nStopped at the limit of 11500 tokens")
 
 
 @pytest.mark.req("G024")
@@ -134,7 +134,7 @@ async def test_a_tree_stays_within_its_cost(tmp_path: Path) -> None:
         _, cost = await spent(here, "p1", *CHILDREN)
         assert 0.2 < cost <= 0.3
         stopped = [e for id in CHILDREN for e in await ends(here, id) if e.stop == "max_run"]
-        assert stopped and all("the cap of $0.3 for the run of s" in e.message for e in stopped)
+        assert stopped and all("the limit of $0.3 for the run of s" in e.message for e in stopped)
 
 
 async def test_what_was_spent_before_a_restart_counts(tmp_path: Path) -> None:

@@ -168,12 +168,12 @@ async def test_only_files_go_back_and_the_model_is_told(here: Place) -> None:
     done = await here.checkpoints.restore(agent.session, "r", conversation=False)
     assert here.files() == {"a.py": "1\n"} and not done.conversation and done.text == ""
     (told,) = await notes(agent)
-    assert "undid your changes of these files: a.py, b.py." in told
+    assert "undid your changes to these files: a.py, b.py." in told
     assert len(agent.session.state.conversation) == said + 1
     assert agent.session.state.seen == {}  # what it knew is in neither file any more
     assert agent.session.state.files == {}
     await here.checkpoints.restore(agent.session, "r2", undoes="r")
-    assert "now made them again: a.py, b.py." in (await notes(agent))[-1]
+    assert "has now restored them: a.py, b.py." in (await notes(agent))[-1]
     assert len(agent.session.state.seen) == 2 and here.read("a.py") == "2\n"
 
 
@@ -199,7 +199,7 @@ async def test_a_conversation_that_comes_back_without_its_files_is_told(here: Pl
     await here.checkpoints.restore(agent.session, "r")
     await here.checkpoints.restore(agent.session, "r2", undoes="r", files=False)
     assert here.files() == {} and agent.session.state.seen == {}
-    assert "undid your changes of these files: a.py, b.py." in (await notes(agent))[0]
+    assert "undid your changes to these files: a.py, b.py." in (await notes(agent))[0]
     await here.checkpoints.restore(agent.session, "r3", undoes="r")
     assert here.files() == {"a.py": "1\n", "b.py": "1\n"}
     said = agent.session.state.conversation

@@ -102,7 +102,7 @@ async def test_one_key_is_one_child_however_often_and_at_once_it_is_asked_for(
         child, known = await children(again).spawn("s", wanted())
         assert known and child.said == "Worked."
         for other in (wanted("something else"), replace(wanted(), agent="plan")):
-            with pytest.raises(InvalidRequest, match="a child 's/job' already, with another task"):
+            with pytest.raises(InvalidRequest, match="A child 's/job' with another task"):
                 await children(again).spawn("s", other)
 
 
@@ -138,12 +138,12 @@ async def test_what_a_child_is_made_of(tmp_path: Path) -> None:
         ({"key": "x" * 61}, "1 to 60"),
         ({"text": " \n"}, "The task is empty"),
         ({"agent": "nobody"}, "There is no agent 'nobody'. Agents are: "),
-        ({"model": "nonsense"}, "model is `provider/model`, not 'nonsense'."),
+        ({"model": "nonsense"}, "model must be `provider/model`, not 'nonsense'."),
         ({"model": "nowhere/x"}, "nowhere"),
-        ({"cwd": "sub"}, "no absolute path"),
+        ({"cwd": "sub"}, "not an absolute path"),
         ({"cwd": "/"}, "outside the workspace"),
-        ({"limits": Limits(requests=-1)}, "limits: requests is a number from 0 on, not -1."),
-        ({"limits": Limits(cost=float("nan"))}, "limits: cost is a number"),
+        ({"limits": Limits(requests=-1)}, "limits: requests must be a number, 0 or more, not -1."),
+        ({"limits": Limits(cost=float("nan"))}, "limits: cost must be a number"),
     ],
 )
 async def test_what_is_wrong_with_a_spawn_is_said_and_nothing_is_made(
@@ -170,7 +170,7 @@ async def test_a_parent_that_is_unknown_or_closed_has_no_more_children(tmp_path:
         await one.new()
         await spawn(one)
         await children(one).close("s/job")
-        assert "'s/job' is closed and spawns no more" in await refused(one, parent="s/job")
+        assert "'s/job' is closed and cannot spawn" in await refused(one, parent="s/job")
 
 
 async def test_a_parent_that_is_closed_meanwhile_gets_none(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_a_child_knows_as_much_of_its_parent_as_it_was_given(tmp_path: Pat
         )
         seen = await one.seen(two)
         assert "First answer." not in seen and "Second answer." in seen
-        assert "you were given the latest 2 turns" in seen
+        assert "you see the latest 2 turns" in seen
         for id in (alone, everything, two):
             state, info = await one.state(id), await children(one).info(id)
             assert (info.turns, info.spent.requests, info.status) == (1, 1, "completed")
@@ -479,7 +479,7 @@ async def test_a_tree_that_runs_elsewhere_is_not_deleted(tmp_path: Path) -> None
         await spawn(one, text="hold")
         await working(one, "s/job")
         for id in ("s", "s/job"):
-            with pytest.raises(InvalidRequest, match="runs in another process"):
+            with pytest.raises(InvalidRequest, match="Another process runs session"):
                 await other.engine.delete(id)
         assert (await children(one).info("s/job")).status == "running"
 
@@ -489,9 +489,9 @@ async def test_a_fork_of_a_child_is_nobodys_child(tmp_path: Path) -> None:
         await one.new()
         await spawn(one, rules=narrowing({"bash": "deny"}, ()), limits=Limits(requests=1))
         await one.rested("s/job")
-        with pytest.raises(InvalidRequest, match="which is for children"):
+        with pytest.raises(InvalidRequest, match="which only ids of children have"):
             await one.engine.fork("s/job", "s/other", None)
-        with pytest.raises(InvalidRequest, match="which is for children"):
+        with pytest.raises(InvalidRequest, match="which only ids of children have"):
             await one.new("x/y")
         fork = await one.engine.fork("s/job", "free", None)
         opened = fork.state.opened

@@ -90,7 +90,7 @@ async def test_who_asks_for_it_meanwhile_does_not_bring_it_back(
         monkeypatch.setattr(here.world.store, "delete", looked_at)
         assert await here.engine.delete("s/x")
         monkeypatch.undo()
-        assert [sentence.endswith("was deleted meanwhile.") for sentence in said[:2]] == [True] * 2
+        assert all(sentence.endswith("was deleted in the meantime.") for sentence in said[:2])
         assert len(said) == 5
         assert await loaded(here) == ["s"]
         assert not here.runner.trees.held()

@@ -213,8 +213,8 @@ async def test_an_agent_speaks_to_its_own_and_to_its_parent(tmp_path: Path) -> N
         assert await send("s/1.0/2.0", "s") == "started"
         assert await send("parent", "s/1.0") in ("started", "steered")
         assert "That is you" in await refused(send("s/1.0", "s/1.0"))
-        assert "neither yours nor your parent" in await refused(send("s/1.1", "s/1.0"))
-        assert "neither yours nor your parent" in await refused(send("s", "s/1.0/2.0"))
+        assert "neither below you nor your parent" in await refused(send("s/1.1", "s/1.0"))
+        assert "neither below you nor your parent" in await refused(send("s", "s/1.0/2.0"))
         assert "You have no parent" in await refused(send("parent", "s"))
         assert "There is no agent 's/9.0'" in await refused(send("s/9.0", "s"))
         up = send("parent", "s/1.0", delivery="interrupt")
@@ -232,7 +232,9 @@ async def test_a_closed_agent_takes_nothing(tmp_path: Path) -> None:
         await here.world.children.close("s/1.0", "finish", "done with it")
         for said in ("more", DataPayload(data={}), PING):
             why = await refused(here.mailing.send("s/1.0", said, key="k"))
-            assert why.startswith("Agent 's/1.0' is closed (done with it) and takes nothing more.")
+            assert why.startswith(
+                "Agent 's/1.0' is closed (done with it) and accepts nothing more."
+            )
         assert (await here.state("s/1.0")).turns == 1
 
 
@@ -247,7 +249,7 @@ async def test_no_more_than_200_messages_wait(tmp_path: Path) -> None:
                                            delivery="queue")  # fmt: skip
 
         assert [await send(number) for number in range(200)] == ["queued"] * 200
-        assert "200 messages wait at agent 's/1.0'" in await refused(send(200))
+        assert "200 messages wait for agent 's/1.0'" in await refused(send(200))
         assert await send(7) == "known"
 
 
@@ -492,7 +494,7 @@ async def test_nobody_waits_upwards_or_for_who_is_not_there(tmp_path: Path) -> N
             return here.mailing.wait(waiter, ids, deadline=here.after(20))
 
         for other in ("s", "s/1.0", "s/1.1"):
-            assert "no two ever wait for each other" in await refused(wait("s/1.0", other))
+            assert "no two agents wait for each other" in await refused(wait("s/1.0", other))
         assert "There is no agent 's/7.0'" in await refused(wait("s", "s/7.0"))
         assert (await wait("s/1.1")).results == ()
 
@@ -519,7 +521,7 @@ async def test_who_waits_and_is_deleted_is_told(tmp_path: Path) -> None:
         waiting = asyncio.create_task(here.mailing.wait("s", ["s/a"], deadline=here.after(60)))
         await streaming(here, "s/a")
         await here.engine.delete("s")
-        assert "which waited, was deleted" in await refused(asyncio.wait_for(waiting, PATIENCE))
+        assert "which was waiting, was deleted" in await refused(asyncio.wait_for(waiting, PATIENCE))
 
 
 async def test_what_steers_the_waiter_interrupts_its_wait(tmp_path: Path) -> None:

@@ -101,9 +101,8 @@ async def test_a_hunk_that_the_person_amends_by_typing_stays_pending(place: Plac
     note = await place.reviews.notes(agent.session.state)
     assert note is not None
     assert note.text == (
-        "Of your changes, the user has not decided about these yet:\n"
-        "- a.py: 2 hunks\n"
-        "  changed since you wrote it, as it is now:\nline 2:\n-TWO\n+TWO!"
+        "The user has not judged these changes of yours yet:\n"
+        "- a.py: 2 hunks\n  changed after you wrote it; its present text:\nline 2:\n-TWO\n+TWO!"
     )
 
 
@@ -224,8 +223,8 @@ async def test_any_decision_can_be_taken_back_and_that_too(place: Place) -> None
     file = await place.reviews.get(place.path("a.py"))
     assert file.hunks[0].origins[0].session == "s1"
     assert (await agent.told())[-1] == (
-        "The user took back what they had decided (undo) about 1 hunk of yours in a.py. "
-        "It is as before that decision."
+        "The user took back a decision (undo) about 1 hunk of yours in a.py. It is as it was "
+        "before that decision."
     )
 
 
@@ -295,7 +294,7 @@ async def test_binary_files_are_reviewed_as_a_whole(place: Place) -> None:
     await agent.write("x.bin", b"\0\1\2\3")
     file = await place.reviews.get(place.path("x.bin"))
     assert [(h.kind, h.old, h.new) for h in file.hunks] == [
-        ("binary", "a file, 3 bytes that are no text", "a file, 4 bytes that are no text")
+        ("binary", "a file, 3 bytes that are not text", "a file, 4 bytes that are not text")
     ]
     await place.decide("reject", "x.bin")
     assert (place.root / "x.bin").read_bytes() == b"\0\1\2"

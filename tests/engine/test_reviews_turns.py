@@ -103,8 +103,8 @@ async def test_the_next_turn_begins_with_what_is_undecided(root: Path, tmp_path:
     events = await log(tmp_path / "state")
     notes = [event for event in events if isinstance(event, Noted)]
     assert [note.text for note in notes] == [
-        "Of your changes, the user has not decided about these yet:\n- app.py: 1 hunk\n"
-        "  changed since you wrote it, as it is now:\nline 3:\n-LINE 3\n+Line 3"
+        "The user has not judged these changes of yours yet:\n- app.py: 1 hunk\n  changed after "
+        "you wrote it; its present text:\nline 3:\n-LINE 3\n+Line 3"
     ]
     at = events.index(notes[0])
     ends = [n for n, event in enumerate(events) if isinstance(event, Ended)]

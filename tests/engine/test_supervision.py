@@ -91,8 +91,8 @@ async def test_after_five_errors_in_a_row_it_is_given_up_and_says_so(tmp_path: P
         assert (await here.rested("s/1.0")).last_stop == "error"
         (end,) = [e for e in await here.events("s/1.0") if isinstance(e, Ended)]
         assert end.message == (
-            "Magy failed: RuntimeError: there is a bug. It was begun anew 4 times, and failed each "
-            "time."
+            "Magy failed: RuntimeError: there is a bug. Magy restarted it 4 times, and it failed "
+            "each time."
         )
         one = health(here)["s/1.0"]
         assert (one.state, one.errors, one.restarts, one.error_rate) == ("failed", 5, 4, 1.0)

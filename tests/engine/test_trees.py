@@ -307,7 +307,7 @@ async def test_a_tree_that_runs_elsewhere_is_not_deleted(two: tuple[Place, Place
     a, b = two
     ids = await left_open(a)
     for id in ids:
-        with pytest.raises(InvalidRequest, match="runs in another process"):
+        with pytest.raises(InvalidRequest, match="Another process runs session"):
             await b.engine.delete(id)
     a.gates.open("gate")
     await a.rests(*ids)

@@ -44,7 +44,7 @@ async def test_no_answer_at_all(server: AnthropicServer, hasty: AnthropicProvide
     server.fault("silence")
     failed = await failure(hasty)
     assert failed.fault == "timeout" and failed.retryable
-    assert "no answer began within 1.5 s" in failed.message
+    assert "no answer started within 1.5 s" in failed.message
     await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 

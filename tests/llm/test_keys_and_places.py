@@ -195,7 +195,7 @@ async def test_a_list_of_models_in_pages() -> None:
 async def test_what_is_no_list_of_models(body: bytes) -> None:
     async with Plain(body) as server:
         provider = ChatProvider("", server.base_url)
-        with pytest.raises(ProviderError, match="no list of models") as caught:
+        with pytest.raises(ProviderError, match="not a list of models") as caught:
             await provider.models()
         await provider.close()
     assert (caught.value.fault, caught.value.retryable) == ("malformed", False)

@@ -227,7 +227,7 @@ async def test_a_child_is_closed(root: Path, state: Path) -> None:
         assert "is closed (not needed)" in said and "fork" in said
         said = await one.refused("spawn", parentSessionId=slow, requestKey="k",
                                  prompt=[{"type": "text", "text": "quick"}])  # fmt: skip
-        assert "is closed and spawns no more" in said
+        assert "is closed and cannot spawn" in said
         listed = await one.child("list", parentSessionId=SESSION)
         assert listed["children"] == []
 

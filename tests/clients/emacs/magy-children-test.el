@@ -205,7 +205,7 @@ Its server follows SCENARIO."
                          ("build" . "build: it has 1, and may have no more (spawn.max_children)")
                          ("5.0" . "2 are at work, and no more may be (spawn.max_total)")
                          ("5.0" . "1 wait to begin, and no more may (spawn.max_queue)")
-                         ("5.1" . "task 5.1”: it is closed, and takes nothing more")))
+                         ("5.1" . "task 5.1”: it is closed, and accepts nothing more")))
           (setq said "")
           (magy-test-row row)
           (magy-test-press "+")
@@ -511,12 +511,12 @@ Its server follows SCENARIO."
                                   :payload "data"))
                           (:sessionUpdate "_magy_closed" :mode "finish" :reason "")
                           (:sessionUpdate "notice" :severity "info" :title "Closed"
-                           :description "It takes nothing more.")))
+                           :description "It accepts nothing more.")))
           (magy-session--receive view 'update update))
         (magy-session--flush view))
       (should (equal (concat "TASK ❯ Look around\n\nbuild ❯ Only the tests\n\n"
                              "data from build, for no model to read\n\n"
-                             "— Closed: It takes nothing more.\n\n")
+                             "— Closed: It accepts nothing more.\n\n")
                      (magy-test-visible))))))
 
 (ert-deftest magy-childs-transcript-goes-on-after-the-server-was-restarted ()
