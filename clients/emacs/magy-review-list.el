@@ -30,7 +30,7 @@
   "Keymap of `magy-review-list-mode'.")
 
 (define-derived-mode magy-review-list-mode tabulated-list-mode "Magy Review"
-  "Files in which something waits for a decision.
+  "List the files in which something waits for a decision.
 \\{magy-review-list-mode-map}"
   (setq tabulated-list-format [("File" 44 t)
                                ("Status" 9 t)

@@ -21,8 +21,11 @@ from magy_server.demo.project import PRICES, TEST_OF_TOTAL, UNSAVED, git_diff, m
 from magy_server.demo.review import TYPED, Review
 from magy_server.demo.screen import Screen
 
-MORE = "Say that prices include VAT, and what the mean of none is; let total() give whole cents."
-DELEGATE = "Have somebody else write a test of total(), and tell me how it went."
+MORE = (
+    "Document that prices include VAT, and what the mean of an empty list is; make total() "
+    "return whole cents."
+)
+DELEGATE = "Have a child agent write a test of total(), and tell me how it went."
 PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 
@@ -60,7 +63,7 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
     story = _Story(screen, root, file, real=real)
     editor = story.editor
     await editor.start(root, environ, directory / "server.log")
-    screen.scene("A small git project, one file open, with a line that is not saved")
+    screen.scene("A small git project with one open file and an unsaved line in it")
     editor.open(file, UNSAVED + PRICES)
     screen.say(f"  {file.relative_to(root)} (unsaved): {UNSAVED.strip()}")
     session = {"sessionId": "demo"}
@@ -70,12 +73,12 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
     ended = await story.ask("ask", PROMPT) == "end_turn"
     if not real:
         await story.review.accept_all()
-        screen.scene("Ada asks for more, and reviews while the agent is at work")
+        screen.scene("Ada asks for more, and reviews while the agent works")
         ended = ended and await story.ask("more", MORE) == "end_turn"
         screen.scene("What is left to review")
         ended = ended and await story.review.finish()
         editor.save(file)
-        screen.scene("Ada has a helper do it, and talks to both")
+        screen.scene("Ada gives a task to a child agent, and talks to both agents")
         ended = ended and await story.ask("delegate", DELEGATE) == "end_turn"
         await story.review.accept_all(root / TEST_OF_TOTAL)
     done = await _after(screen, editor, root, file, real=real)
@@ -84,7 +87,7 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
 
 
 async def _after(screen: Screen, editor: Editor, root: Path, file: Path, *, real: bool) -> bool:
-    screen.scene("What git says")
+    screen.scene("What git shows")
     diff = git_diff(root)
     screen.diff(diff)
     attached = await editor.request("magy/session/subscribe", {"sessionId": "demo"})
@@ -96,9 +99,10 @@ async def _after(screen: Screen, editor: Editor, root: Path, file: Path, *, real
     spared = (root / "build" / "cache.bin").exists()
     screen.say("")
     if kept and spared:
-        screen.good("Ada's own lines are still there, the hunk that she refused is not, build/ was "
-                    "spared, and every event is in the log: kill the server at any point and it "
-                    "goes on from there.")  # fmt: skip
+        screen.good("Ada's own lines are still there, the hunk that she rejected is not, "
+            "build/ was not "
+            "deleted, and every event is in the log: kill the server at any point, and the "
+            "next one continues from there.")  # fmt: skip
     return kept and spared and "+        return 0.0" in diff
 
 

@@ -102,7 +102,7 @@ class Editor:
                 self._receive(message)
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(RuntimeError("The server has gone; see its log."))
+                answer.set_exception(RuntimeError("The server exited; see its log."))
 
     def _receive(self, message: Params) -> None:
         if "method" not in message:

@@ -23,14 +23,16 @@ class Review:
     async def look(self) -> None:
         """While the agent waits: one hunk is accepted, one moves as Ada types, one is refused."""
         hunks = await self._hunks()
-        self._screen.aside(f"Three hunks are pending in {self._file.name}, made already:")
+        self._screen.aside(
+            f"Three hunks are pending in {self._file.name}; the file already has them:"
+        )
         for hunk in hunks:
             self._show(hunk)
         vat, average, total = hunks
         await self._decide("accept", vat)
         at = average["range"]["start"]["line"]
         self._editor.type(self._file, at - 3, TYPED)
-        self._screen.aside("Ada types two lines above the others, without waiting for anybody.")
+        self._screen.aside("Ada types two lines above the others, while the agent works.")
         (moved,) = [h for h in await self._hunks() if h["hunkId"] == average["hunkId"]]
         now = moved["range"]["start"]["line"]
         self._screen.aside(f"The hunk at line {at + 1} is still pending, now at line {now + 1}.")

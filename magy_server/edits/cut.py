@@ -203,6 +203,6 @@ def _balance(text: str) -> tuple[int, ...]:
 
 def _unclear(before: str, rest: str) -> str:
     return (
-        f"old ends in the middle of a line, `{before.strip()}`, and whether new replaces the rest "
-        f"of it, `{rest.strip()}`, is not clear; quote the whole line"
+        f"old ends in the middle of a line, `{before.strip()}`, and it is not clear whether new "
+        f"replaces the rest of it, `{rest.strip()}`; quote the whole line"
     )

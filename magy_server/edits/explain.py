@@ -56,7 +56,7 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> str:
     more = f"\n  and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
     return (
         f"The old text is in {count}, and nothing tells which one is meant:\n{told}{more}\n"
-        "Include more of the lines around the one you mean, so that the old text is there once."
+        "Include more of the lines around the one you mean, so that the old text occurs only once."
     )
 
 
@@ -68,7 +68,7 @@ def several_alike(source: Source, matches: Sequence[Match]) -> str:
     more = f"\n  and {len(matches) - LISTED} more" if len(matches) > LISTED else ""
     if gone:
         line = visible(first.old[gone[0]].strip())
-        what = f": `{line}` of old is nowhere with the lines around it"
+        what = f": no place has both `{line}` of old and the lines around it"
         have = "have the rest"
     else:
         what, have = " as it was written", "are nearly like it"
@@ -122,9 +122,9 @@ def placeholder(line: str, whole: bool = False) -> str:
     """`whole`: of a new text for all of a file."""
     shorter = "make old and new shorter, so that they hold only what changes."
     if whole:
-        shorter = "send an edit that has only the lines which change."
+        shorter = "send an edit with only the lines that change."
     return (
-        f"The new text leaves something out: `{visible(line)}`. It would replace the code that it "
+        f"The new text has a placeholder, `{visible(line)}`, which would replace the code that it "
         f"stands for. Write the new text in full, or {shorter}"
     )
 
@@ -142,8 +142,8 @@ def anchor(source: Source, heads: Sequence[int], name: str) -> str:
     if heads:
         where = ", ".join(str(head + 1) for head in heads[:LISTED])
         return (
-            f"The anchor `{shown}` is at lines {where}; without old text it must be there once. "
-            "Give some lines of old text."
+            f"The anchor `{shown}` is at lines {where}; without old text the anchor must occur "
+            "only once. Give some lines of old text."
         )
     near = similar_line(source, name)
     hint = f" The closest is line {near + 1}: `{visible(source.lines[near])}`." if near else ""
@@ -167,8 +167,8 @@ def without_anchor(span: tuple[int, int]) -> str:
 
 
 SAYS_NOTHING = (
-    "Lines that only close blocks are alike everywhere: include a line above them that says which "
-    "block it is."
+    "Lines that only close blocks look the same everywhere: include a line above them that "
+    "identifies the block."
 )
 
 
@@ -183,31 +183,32 @@ def no_such_line(line: int, count: int) -> str:
 
 def nowhere() -> str:
     return (
-        "The old text is empty, and nothing else says where the new text goes. Give the lines "
-        "beside it as old, and the same lines with the new ones as new; or name a line."
+        "The old text is empty, and nothing else says where the new text goes. Give the "
+        "neighbouring lines as old, and the same lines with the new ones as new; or give a "
+        "line number."
     )
 
 
 def applied(first: int) -> str:
     return (
-        f"Nothing to do: the new text is there already, at line {first + 1}. This edit is not "
-        "needed any more."
+        f"Nothing to do: the file already has the new text, at line {first + 1}. This edit is no "
+        "longer needed."
     )
 
 
 def not_found(source: Source, wanted: Wanted) -> tuple[str, list[int]]:
     """The message, and the lines that it speaks of, from 1."""
     if not source.text:
-        return "The old text is not there: the file is empty. Insert with an empty old text.", []
+        return "The old text was not found: the file is empty. Insert with an empty old text.", []
     plain = cleaned(wanted, source.alike)
     if not any(line.strip() for line in plain.old):
-        return "The old text is only empty lines. Include a line that holds something.", []
+        return "The old text has only empty lines. Include a line that is not empty.", []
     head = "The old text is not in the file."
     if sum(map(is_elision, plain.old)) > sum(map(is_elision, plain.new)):
         head += ' A "..." in old stands for lines that stay, so new must have it too.'
     found = _closest(source, plain.old)
     if found is None:
-        return f"{head} Nothing like it is there either: read the file again first.", []
+        return f"{head} Nothing similar is there either: read the file again first.", []
     at, score = found
     first, last = min(at.values()), max(at.values()) + 1
     told = _difference(source, plain.old, at)

@@ -22,10 +22,10 @@ LINES = 20
 AGAIN = ("not_found", "already_applied")
 """What is said of the text that was seen, and need not be so of the live one."""
 CHANGED_SINCE = (
-    "This edit was made before, and the user has changed its lines since, so it was not made "
-    "again. Read the file, and change the lines as they are now."
+    "This edit was made before, and the user changed its lines later, so it was not made again. "
+    "Read the file, and edit its present lines."
 )
-DONE_ALREADY = "this very change was made already"
+DONE_ALREADY = "this same change was already made"
 
 
 def plan(live: str, hunks: Sequence[Hunk], seen: str | None = None) -> Resolved:
@@ -74,9 +74,9 @@ def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
     if not meant and plain(live) != new:
         diff = unified(seen, live, "", limit=SHOWN)
         message = (
-            "This is the text that was read, so it says nothing new; but the user, or a command, "
-            f"has changed the file since, and that stays:\n{_body(diff)}\n"
-            "Read the file again, and edit the lines that shall be otherwise."
+            "This is the text that you read, so it changes nothing; but the user or a command has "
+            f"changed the file since, and that change stays:\n{_body(diff)}\n"
+            "Read the file again, and edit only the lines that you want to change."
         )
         return Resolved((), (Failure(0, "conflict", message),))
     wanted = rebase(seen, live, meant)
@@ -142,16 +142,16 @@ def _conflict(hunk: int, told: Sequence[_Told]) -> Failure:
         shown = f"{shown[:cut]}\n[{shown.count(chr(10), cut + 1) + 1} more lines are left out]"
     if all(one.only_order for one in told):
         message = (
-            "Since the file was read, other lines were inserted where these go, and nothing tells "
-            f"which come first:\n{shown}\n"
+            "After you read the file, other lines were inserted at the same place, and nothing "
+            f"tells which come first:\n{shown}\n"
             "Read the file again, and insert these before or after those."
         )
     else:
         message = (
-            "The user has changed these very lines since they were read; this edit would undo "
-            "that:\n"
+            "The user changed these same lines after you read them; this edit would undo that "
+            "change:\n"
             f"{shown}\n"
-            "Read the file again, and make the change to the lines as they are now."
+            "Read the file again, and edit its present lines."
         )
     lines = tuple(line for one in told for line in one.lines)
     return Failure(hunk, "conflict", message, lines[:LINES])

@@ -147,7 +147,7 @@ class _Call:
     def _collide(self, n: int, other: int, changes: tuple[TextChange, ...], site: Site) -> None:
         lines = list(range(site.first + 1, site.last + 1))[:20]
         if set(changes) <= set(self.done[other].changes):
-            text = f"Edit {n + 1} is the same as edit {other + 1}; it is made once."
+            text = f"Edit {n + 1} is the same as edit {other + 1}; it was made once."
             self._fail(n, "already_applied", text, lines)
             return
         text = explain.collision(other, site.first, site.last)
@@ -213,13 +213,14 @@ def _rank(one: Found | Failure) -> int:
 
 def _too_many(n: int) -> str:
     return (
-        f"The old texts of the edits before edit {n + 1} are in very many places, so it was not "
-        "looked for. Send it in another call, and include more of the lines around each change."
+        f"The old texts of the edits before edit {n + 1} are in very many places, so Magy did not "
+        "search for it. Send it in another call, and include more of the lines around each "
+        "change."
     )
 
 
 def _too_deep(n: int) -> str:
     return (
-        f"Edit {n + 1} seems to be for the text as the edits before it leave it, and too many of "
-        "this call are. Send it again after this call."
+        f"Edit {n + 1} seems to depend on the edits before it, as too many in this call do. Send "
+        "it again after this call."
     )

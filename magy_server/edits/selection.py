@@ -25,8 +25,8 @@ PROSE = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 """Files in which a code fence is nothing strange."""
 _FENCE = re.compile(r"(?:`{3}|~{3})")
 UNCLEAR = (
-    "The text has a code fence and something outside of it, so it cannot be told what belongs into "
-    "the file. Send the new text of the selection alone, without fences or words around it."
+    "The text has a code fence and something outside of it, so it is not clear what belongs in "
+    "the file. Send only the new text of the selection, without fences or words around it."
 )
 
 

@@ -128,7 +128,7 @@ class _Splice:
         edges = [line for line in self.new if line.strip()]
         if differing[0][1] == edges[0] or differing[-1][1] == edges[-1]:
             raise Unsafe(
-                "some lines of new are indented as old is, some as the file is; quote the lines "
+                "some lines of new are indented like old, some like the file; quote the lines "
                 "of old with the indentation that they have in the file"
             )
         return True
@@ -197,7 +197,7 @@ class _Splice:
     def _gap(self, a: int, b: int, first: int, last: int) -> Op:
         before, after = self.at[a], self.at[b]
         if before is None or after is None:
-            raise Unsafe("a line beside the change is not in the file")
+            raise Unsafe("a line next to the change is not in the file")
         texts = [self._fresh(n) for n in range(first + 1, last)]
         blanks = self.lines[before + 1 : after]
         found = reconciled(self.lines[before], blanks, self.lines[after], texts, b - a - 1)
@@ -236,9 +236,11 @@ class _Splice:
         if at is None or n in self.match.weak:
             raise Unsafe(f"the line that the edit replaces is not there: {self.old[n].strip()}")
         if self._closes_another(n, at):
-            raise Unsafe(f"line {at + 1} closes another block than the line that the edit replaces")
+            raise Unsafe(
+                f"line {at + 1} closes a different block than the line that the edit replaces"
+            )
         if not self.certain and not words.same_signs(self.old[n].strip(), self.lines[at].strip()):
-            raise Unsafe(f"the words of line {at + 1} are set apart otherwise than in old")
+            raise Unsafe(f"the words of line {at + 1} are spaced differently than in old")
 
     def _closes_another(self, n: int, at: int) -> bool:
         """Old line `n` only closes a block, and is not as deep as line `at`, though all other lines
@@ -337,7 +339,7 @@ class _Splice:
             return "" if self.noisy or not line else self.indents.map(line) or ""
         text = self.indents.line(line, first=n == 0)
         if text is None:
-            raise Unsafe(f"how far to indent this line is not clear: {line.strip()}")
+            raise Unsafe(f"it is not clear how far to indent this line: {line.strip()}")
         return text.rstrip() if self.noisy else text
 
     def _merged(self, old: int, at: int, new: int) -> str:
@@ -348,7 +350,7 @@ class _Splice:
         else:
             indented = self.indents.map(indentation(wanted), first=new == 0)
             if indented is None:
-                raise Unsafe(f"how far to indent this line is not clear: {wanted.strip()}")
+                raise Unsafe(f"it is not clear how far to indent this line: {wanted.strip()}")
             lead = indented
         # blanks at the end go with the line that changes, unless the model quoted other ones
         tail = _tail(there) if _tail(wanted) and _tail(quoted) == _tail(wanted) else _tail(wanted)

@@ -119,11 +119,11 @@ class Lanes:
         self._working.discard(stream)
 
     def working(self) -> int:
-        """Children at work in this process, those that wait too."""
+        """Working children in this process, those that wait too."""
         return len(self._working)
 
     def waiting(self) -> int:
-        """Those of them that wait for a slot."""
+        """How many of them wait for a slot."""
         return len(self._queued)
 
     def queued(self, stream: str) -> bool:

@@ -50,7 +50,7 @@ class Answers:
             return self._screen.show("Magy: cancelled.", MessageType.Info)
         failed = answer.stop != "end_turn"
         if failed:
-            why = answer.message or "Nothing more is known."
+            why = answer.message or "There are no further details."
             self._screen.show(
                 f"Magy: the turn ended ({STOPS[answer.stop]}). {_short(why)[0]}",
                 MessageType.Error if answer.stop == "error" else MessageType.Warning,

@@ -75,7 +75,9 @@ class CheckpointVerbs:
 
 def _one_of(params: wire.CheckpointParams) -> None:
     if (params.turn_id is None) == (params.undoes is None):
-        raise InvalidRequest("Name either a turnId to go back to, or the restore that `undoes`.")
+        raise InvalidRequest(
+            "Give either a `turnId` to go back to, or in `undoes` the restore to undo."
+        )
 
 
 def _info(one: Checkpoint) -> wire.CheckpointInfo:

@@ -36,7 +36,7 @@ def _no_call(key: str) -> str:
     if family.is_call(key):
         raise ValueError("a number, a dot and a number name the children of calls; add a letter")
     if key in (".", ".."):
-        raise ValueError("dots alone are no name; add a letter")
+        raise ValueError("dots alone are not a name; add a letter")
     return key
 
 
@@ -46,9 +46,9 @@ SpawnKey = Annotated[
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=KEY,
-        description="Made by the client: the last part of the child's id. The same again is "
-        "the same child; another task under the same key is refused. "
-        "Not like `12.0`, which is how the children of calls are named",
+        description="Chosen by the client: the last part of the child's id. Repeating a request "
+        "gives the same child; another task under the same key is refused. Keys like "
+        "`12.0` are reserved for the children of calls",
     ),
     AfterValidator(_no_call),
 ]
@@ -69,7 +69,9 @@ class ChildCaps(Wire):
     tokens: Count = 0
     cost: Dollars = Field(default=0, description="US dollars")
     seconds: Dollars = 0
-    run_tokens: Count = Field(default=0, description="Of a run, together with its own children")
+    run_tokens: Count = Field(
+        default=0, description="For one run, with all that the child's own children do for it"
+    )
     run_cost: Dollars = 0
 
 
@@ -79,18 +81,18 @@ class ChildSpawnParams(Wire):
     agent: str = Field(default="", description='"": the parent\'s')
     prompt: Prompt
     name: Annotated[Prose, Field(max_length=80)] = Field(
-        default="", description="What the task is called, for people"
+        default="", description="A name for the task, for people"
     )
     context: Literal["none", "all"] | LatestTurns = Field(
-        default="none", description="What it knows of the parent's conversation: {turns: n}, "
-        "the latest n"
+        default="none", description="How much of the parent's conversation it sees: {turns: n}, "
+            "the latest n"
     )  # fmt: skip
     model: str = Field(default="", description='`provider/model`; "": the parent\'s')
     permissions: dict[str, Action | dict[str, Action]] = Field(
         default={},
-        description="{key: action} or {key: {pattern: action}}. They can only narrow what the "
-        "child's agent and all above it may; a key that no tool has, and one that only allows, is "
-        "refused",
+        description="{key: action} or {key: {pattern: action}}. They can only restrict what the "
+        "child's agent and its parents may do; a key that no tool has, and a key that only "
+        "allows, is refused",
     )
     limits: ChildCaps = ChildCaps()
     cwd: str | None = Field(
@@ -107,45 +109,48 @@ class Child(Wire):
     agent: str
     model: str
     state: Status = Field(
-        description="queued: it waits to begin; running; waiting: for a person's answer; completed "
-        "| failed | cancelled: how its latest turn ended; closed: it takes nothing more"
+        description="queued: it waits to start; running; waiting: for a person's answer; "
+        "completed | failed | cancelled: how its latest turn ended; closed: it accepts "
+        "nothing more"
     )
     depth: int = Field(description="1: the child of a root")
     turns: int = 0
     waiting: int = Field(default=0, description="Prompts and messages that wait")
-    questions: int = Field(default=0, description="Open ones, its own and those of all below it")
+    questions: int = Field(
+        default=0, description="Open questions, its own and those of all below it"
+    )
     usage: dict[str, int] = Field(default={})
     cost: dict[str, Any] = Field(default={})
-    tree_usage: dict[str, int] = Field(default={}, description="With all below it")
+    tree_usage: dict[str, int] = Field(default={}, description="Including all below it")
     tree_cost: dict[str, Any] = Field(default={})
-    said: str = Field(default="", description="How its latest result, or its task, begins")
-    stop_reason: str | None = Field(default=None, description="Of its latest turn")
+    said: str = Field(default="", description="The beginning of its latest result, or of its task")
+    stop_reason: str | None = Field(default=None, description="For its latest turn")
     created_at: str
     updated_at: str
 
 
 class ChildSpawned(Wire):
     child: Child
-    known: bool = Field(description="It was there already: nothing was done")
+    known: bool = Field(description="It existed already: nothing was done")
 
 
 class ChildSendParams(SessionParams):
     """One of `prompt`, `data` and `signal`. `sessionId` may be any session, not only a child."""
 
     request_key: Id = Field(
-        description="Made by the client, for this one message of the session: the same again "
-        "changes nothing, another under the same key is refused. `messageId` of "
-        "`magy/session/prompt` is one, too"
+        description="Chosen by the client for this one message of the session: repeating it has "
+        "no effect, and another message under the same key is refused. `messageId` of "
+        "`magy/session/prompt` is such a key, too"
     )
     prompt: Prompt | None = None
-    data: dict[str, Any] | None = Field(default=None, description="For machines: no model reads it")
+    data: dict[str, Any] | None = Field(default=None, description="For programs: no model reads it")
     signal: Literal["ping", "cancel", "shutdown"] | None = Field(
         default=None,
-        description="ping: is answered with a heartbeat; cancel: stops the running turn; shutdown: "
-        "closes it",
+        description="ping: the child answers with a heartbeat; cancel: stops its running turn; "
+        "shutdown: closes it",
     )
     delivery: Literal["queue", "steer", "interrupt"] = Field(
-        default="steer", description="What a prompt does to a turn that runs there"
+        default="steer", description="What the prompt does to a running turn"
     )
 
 
@@ -162,12 +167,12 @@ class ChildWaitParams(Wire):
     until: Literal["any", "all"] = "any"
     after_seq: Count | None = Field(
         default=None,
-        description="`seq` of the last answer: only newer results count. One that rests without a "
-        "result in the parent's log (it never began, or is further below) counts as done. Left "
-        "out: whoever rests is done",
+        description="`seq` of the last answer: only newer results count. A child that is idle "
+        "without a result in the parent's log (it never started, or is further below) "
+        "counts as done. Left out: every idle child is done",
     )
     timeout_ms: Annotated[int, Field(ge=0, le=LONGEST_WAIT)] | None = Field(
-        default=None, description="Left out: as configured (spawn.wait_timeout)"
+        default=None, description="Default: spawn.wait_timeout"
     )
 
 
@@ -193,12 +198,12 @@ class ChildResult(Wire):
 class ChildWaited(Wire):
     results: list[ChildResult]
     timed_out: bool = Field(description="Nothing was cancelled; ask again with `seq`")
-    seq: int = Field(description="To be passed on as `afterSeq`, so that nothing is missed")
+    seq: int = Field(description="Pass it as `afterSeq` next time, so that nothing is missed")
 
 
 class ChildListParams(Wire):
     parent_session_id: Id | None = Field(
-        default=None, description="null: those of all sessions that have any"
+        default=None, description="null: the children of all sessions"
     )
     recursive: bool = True
     include_closed: bool = False
@@ -214,15 +219,15 @@ class ChildListResult(Wire):
 class ChildCloseParams(SessionParams):
     mode: Literal["finish", "cancel"] = Field(
         default="finish",
-        description="finish: what runs and waits there is still done; cancel: it is not",
+        description="finish: it still does what runs and waits there; cancel: it does not",
     )
     reason: Annotated[Prose, Field(max_length=10_000)] = Field(default="", description="For people")
-    recursive: bool = Field(default=True, description="With all below it")
+    recursive: bool = Field(default=True, description="Including all below it")
 
 
 class ChildClosed(Wire):
     previous_state: Status
-    closed: list[str] = Field(description="Session ids; those closed before are not among them")
+    closed: list[str] = Field(description="Session ids, without those that were closed before")
 
 
 class ChildLimitsParams(Wire):
@@ -231,16 +236,18 @@ class ChildLimitsParams(Wire):
 
     max_depth: int | None = Field(default=None, description="{} to {}".format(*CLAMPS["depth"]))
     max_children: int | None = Field(
-        default=None, description="Of one session, not closed: {} to {}".format(*CLAMPS["children"])
+        default=None,
+        description="Open children of one session: {} to {}".format(*CLAMPS["children"]),
     )
     max_total: int | None = Field(
-        default=None, description="At work in the process: {} to {}".format(*CLAMPS["total"])
+        default=None,
+        description="Working children in the process: {} to {}".format(*CLAMPS["total"]),
     )
     max_concurrent: int | None = Field(
-        default=None, description="Turns at once: {} to {}".format(*CLAMPS["concurrent"])
+        default=None, description="Turns that run at once: {} to {}".format(*CLAMPS["concurrent"])
     )
     max_queue: int | None = Field(
-        default=None, description="That wait for a turn: {} to {}".format(*CLAMPS["queue"])
+        default=None, description="Children that wait for a turn: {} to {}".format(*CLAMPS["queue"])
     )
 
 
@@ -250,16 +257,16 @@ class ChildLimits(Wire):
     max_total: int
     max_concurrent: int
     max_queue: int
-    working: int = Field(description="Children at work in this process")
-    queued: int = Field(description="Those of them that wait for a slot")
-    clamped: list[str] = Field(default=[], description="What became of values out of range")
+    working: int = Field(description="Working children in this process")
+    queued: int = Field(description="How many of them wait for a slot")
+    clamped: list[str] = Field(default=[], description="How values out of range were changed")
 
 
 class ChildChanged(Wire):
     parent_session_id: str
     child: Child
     deleted: bool = Field(
-        default=False, description="It is no more; `child`, closed, is how it was last"
+        default=False, description="It was deleted; `child`, closed, is its last state"
     )
 
 
@@ -270,9 +277,9 @@ class AgentHealth(Wire):
     state: str
     queue_depth: int = Field(description="Prompts and messages that wait")
     errors: int = Field(description="In a row")
-    error_rate: float = Field(description="Of its latest outcomes, 0 to 1")
+    error_rate: float = Field(description="Share of failures among its latest outcomes, 0 to 1")
     restarts: int
-    memory: int = Field(description="Bytes that it takes here, roughly")
+    memory: int = Field(description="Approximate bytes of memory that it uses in this process")
     last_progress: str | None = Field(default=None, description="ISO 8601, UTC")
 
 

@@ -121,7 +121,7 @@ class ChildVerbs:
         if params.cursor is not None:
             names = [info.session for info in infos]
             if params.cursor not in names:
-                raise InvalidRequest("The list has changed since that cursor: begin anew.")
+                raise InvalidRequest("The list has changed since that cursor: start over.")
             begin = names.index(params.cursor) + 1
         page = infos[begin : begin + params.limit]
         more = begin + params.limit < len(infos)
@@ -193,7 +193,7 @@ def _waiter(params: wire.ChildWaitParams) -> str:
         raise InvalidRequest("magy/child/wait needs `parentSessionId` or `sessionIds`.")
     if params.parent_session_id is None and None in parents:
         roots = ", ".join(id for id in ids if family.parent(id) is None)
-        raise InvalidRequest(f"{roots} is no child; only children can be waited for.")
+        raise InvalidRequest(f"{roots} is not a child; you can wait only for children.")
     if params.parent_session_id is None and len(parents) > 1:
         raise InvalidRequest(
             "Those are children of different sessions: wait for those of one, or name one above "

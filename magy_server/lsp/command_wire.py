@@ -18,36 +18,37 @@ from magy_server.lsp.shapes import Id, Prose, Wire
 MOST = 50
 """Diagnostics that one prompt gives."""
 Diagnostics = Annotated[list[Diagnostic], those(Diagnostic, MOST)]
-_WHICH = "Left out: the session that this connection used last in that project, else a new one"
+_WHICH = "Default: the session that this connection used last in that project, else a new one"
 
 
 class Prompting(Wire):
     session_id: Id | None = Field(default=None, description=_WHICH)
     message_id: Id | None = Field(
         default=None,
-        description="The prompt's id, made by the client, as no other in the project; the same "
-        "again is harmless. Without `sessionId` it is looked for in the sessions that this "
-        "connection used, and in the ten of the project that something was done in last, if within "
-        "the hour",
+        description="The prompt's id, chosen by the client and unique in the project; repeating a "
+        "request has no effect. Without `sessionId` Magy looks for it in the sessions that "
+        "this connection used, and in the project's ten latest sessions of the last hour",
     )
     delivery: Literal["steer", "queue", "interrupt"] = Field(
-        default="queue", description="What it does to a turn that runs there"
+        default="queue", description="What the prompt does to a running turn"
     )
 
 
 class ActionRun(Prompting):
-    action: str = Field(description="Its id: `explain`, or `AGENT.ID` for one of an agent's own")
+    action: str = Field(description="Its id: `explain`, or `AGENT.ID` for an agent's own action")
     uri: Uri
     range: Range
     diagnostics: Diagnostics = Field(default=[])
-    text: Prose = Field(default="", description="What the person adds")
+    text: Prose = Field(default="", description="Text that the person adds")
 
 
 class PromptRun(Prompting):
     text: Prose = Field(
-        min_length=1, description="`@spawn AGENT TASK` starts a child, and names that"
+        min_length=1, description="`@spawn AGENT TASK` starts a child; the answer names the child"
     )
-    uri: Uri | None = Field(default=None, description="With it, lines of this file are given")
+    uri: Uri | None = Field(
+        default=None, description="With `range`, these lines of the file are sent along"
+    )
     range: Range | None = None
 
 
@@ -58,7 +59,7 @@ class Prompted(Wire):
 
 class CancelRun(Wire):
     session_id: Id | None = Field(
-        default=None, description="Left out: the one used last of those that run"
+        default=None, description="Default: the running session that was used last"
     )
 
 
@@ -82,11 +83,13 @@ class SpawnRun(Wire):
     text: Prose = Field(min_length=1, description="The task")
     session_id: Id | None = Field(default=None, description=f"Of the parent. {_WHICH}")
     request_key: SpawnKey | None = Field(
-        default=None, description="The same again is the same child; null: a new one"
+        default=None, description="Repeating a request gives the same child; null: a new one"
     )
     agent: str = Field(default="", description='"": the parent\'s')
     name: Annotated[Prose, Field(max_length=80)] = ""
-    uri: Uri | None = Field(default=None, description="With it, lines of this file are given")
+    uri: Uri | None = Field(
+        default=None, description="With `range`, these lines of the file are sent along"
+    )
     range: Range | None = None
 
 
@@ -96,7 +99,9 @@ class Spawned(Wire):
 
 
 class ChildrenRun(Wire):
-    session_id: Id | None = Field(default=None, description="Left out: the one used last")
+    session_id: Id | None = Field(
+        default=None, description="Default: the session that was used last"
+    )
 
 
 class CloseRun(Wire):
@@ -105,30 +110,35 @@ class CloseRun(Wire):
 
 
 class ShowRun(Wire):
-    session_id: Id | None = Field(default=None, description="Left out: the one used last")
+    session_id: Id | None = Field(
+        default=None, description="Default: the session that was used last"
+    )
 
 
 class Shown(Wire):
     uri: str | None = Field(description="null: the client can show no document")
-    path: str | None = Field(default=None, description="A file with the transcript, if one is kept")
+    path: str | None = Field(
+        default=None, description="A file with the transcript, if Magy keeps one"
+    )
 
 
 COMMANDS = (
     Method(names.RUN, ActionRun, Prompted,
-           "Have an action done: a prompt with the action's text and the lines meant. Answers at "
+           "Run an action: a prompt with the action's text and the selected lines. Answers at "
            "once."),
     Method(names.PROMPT, PromptRun, Prompted, "Ask anything. Answers at once."),
     Method(names.REWRITE, RewriteCommand, Prompted,
-           "Have the lines replaced as the instruction says, under review. Answers at once."),
+           "Rewrite the lines by an instruction; the change is under review. Answers at once."),
     Method(names.CANCEL, CancelRun, Cancelled, "Stop a running turn."),
     Method(names.NEW, NewRun, NewMade,
-           "Make a session; what follows without a `sessionId` goes there."),
+           "Start a session; later commands without a `sessionId` go there."),
     Method(names.SHOW, ShowRun, Shown,
-           "Show a session's transcript, as Markdown, with the way to those of its children."),
+           "Show a session's transcript as Markdown, with links to those of its children."),
     Method(names.SPAWN, SpawnRun, Spawned,
-           "Start a child of a session on a task. Answers at once; how it ends is told."),
+           "Start a child of a session on a task. Answers at once; a notification tells how it "
+           "ended."),
     Method(names.CHILDREN, ChildrenRun, ChildListResult,
-           "The children of a session; they are also said in a window."),
+           "List the children of a session, also in a message window."),
     Method(names.CLOSE, CloseRun, ChildClosed,
-           "A child takes nothing more, nor those below it; `cancel` stops them as well."),
+           "Close a child and all below it: they accept nothing more; `cancel` also stops them."),
 )  # fmt: skip

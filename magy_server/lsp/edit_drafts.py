@@ -69,11 +69,11 @@ class Drafts:
     async def take(self, edits: Sequence[FileEdit]) -> None:
         paths = {edit.path for edit in edits} | {edit.to for edit in edits if edit.to}
         if len(paths) > MOST:
-            self._fail("", 0, "failed", f"The edit names {len(paths)} files; at most {MOST} may be "
-                       "changed at once.")  # fmt: skip
+            self._fail("", 0, "failed", f"The edit names {len(paths)} files; Magy changes "
+                f"at most {MOST} at once.")  # fmt: skip
             return
         if self._seen is not None and len(paths) > 1:
-            self._fail("", 0, "failed", "`seen` is the text of one file, but the edit names "
+            self._fail("", 0, "failed", "`seen` gives the text of one file, but the edit names "
                        f"{len(paths)}.")  # fmt: skip
             return
         for edit in _joined(edits):
@@ -99,12 +99,13 @@ class Drafts:
     async def _one(self, edit: FileEdit) -> None:
         draft = await self._draft(edit.path)
         if (edit.to or edit.op == "delete") and os.path.islink(self._named(edit.path)):
-            text = (f"{edit.path} is a symbolic link to {draft.place.name}; links are not removed "
-                    "or renamed here. Name the file itself.")  # fmt: skip
+            text = (f"{edit.path} is a symbolic link to {draft.place.name}; Magy does not "
+                "remove or "
+                "rename links here. Name the file itself.")  # fmt: skip
             return self._fail(edit.path, 0, "failed", text)
         if edit.op in ("update", "delete") and draft.text is None:
             special = draft.found.version.hash is not None
-            why = "is no text, so it cannot be edited" if special else "does not exist"
+            why = "is not text, so Magy cannot edit it" if special else "does not exist"
             code: Code = "unknown_file"
             return self._fail(draft.place.name, 0, code, f"{draft.place.name} {why}.")
         if edit.op == "delete":
@@ -112,7 +113,7 @@ class Drafts:
         elif edit.op == "update":
             await asyncio.to_thread(self._update, draft, edit.hunks)
         elif edit.op == "create" and draft.text not in (None, edit.content):
-            text = f"{draft.place.name} exists already; it was not overwritten."
+            text = f"{draft.place.name} already exists; it was not overwritten."
             return self._fail(draft.place.name, 0, "exists", text)
         else:
             await asyncio.to_thread(self._write, draft, edit)
@@ -151,7 +152,7 @@ class Drafts:
         if target.place.path == draft.place.path:
             return None
         if target.text is not None or target.found.version.hash is not None:
-            text = f"{target.place.name} exists already; nothing was moved there."
+            text = f"{target.place.name} already exists; nothing was moved there."
             return self._fail(target.place.name, 0, "exists", text)
         target.text, target.op, target.notes = draft.text, "create", draft.notes
         target.moved_from, target.kind_of = draft.place.path, draft.found

@@ -132,7 +132,7 @@ class Diagnostic(Loose):
     """As the Language Server Protocol has it, and the file it belongs to."""
 
     uri: Annotated[Uri | None, BeforeValidator(lambda uri: _words(uri)[:LONGEST_URI] or None)] = (
-        Field(default=None, description="In `magy/context/get`: that of the request")
+        Field(default=None, description="In `magy/context/get`: the document of the request")
     )
     range: Span
     severity: Annotated[int | None, BeforeValidator(_severity)] = Field(
@@ -150,10 +150,10 @@ class ContextParams(Wire):
     uri: Uri
     position: Place
     selection: Span | None = None
-    visible: Span | None = Field(default=None, description="What of the text is on the screen")
+    visible: Span | None = Field(default=None, description="The part of the text on the screen")
     diagnostics: Annotated[list[Diagnostic], those(Diagnostic)] = Field(default=[])
     open_uris: Annotated[list[Uri], BeforeValidator(_uris)] = Field(
-        default=[], description="Files that are open beside this one, the latest first"
+        default=[], description="Other open files, the latest first"
     )
     _unclear: int = PrivateAttr(default=0)
 
@@ -174,8 +174,8 @@ class ContextParams(Wire):
 class ContextItem(Wire):
     kind: Literal["selection", "definition", "point", "diagnostics", "visible", "open"]
     label: str = Field(description='For people: "app.py:10-24", "3 diagnostics"')
-    default: bool = Field(description="Whether it is sent unless the person takes it off")
-    block: Block = Field(description="For `prompt` of magy/session/prompt, as it is")
+    default: bool = Field(description="Whether it is sent unless the person removes it")
+    block: Block = Field(description="Content for `prompt` of magy/session/prompt, unchanged")
 
 
 class ContextResult(Wire):
@@ -186,25 +186,30 @@ class ContextResult(Wire):
 
 
 class CompleteParams(Wire):
-    cwd: str | None = Field(default=None, description="Whose project's files; null: the first")
-    session_id: Id | None = Field(default=None, description="Its project's; goes before `cwd`")
+    cwd: str | None = Field(
+        default=None,
+        description="The session whose project's files to offer; null: the first project",
+    )
+    session_id: Id | None = Field(
+        default=None, description="The session whose project to use; overrides `cwd`"
+    )
     before: Prose = Field(max_length=1_000_000, description="The prompt up to the cursor")
 
 
 class Completion(Wire):
     label: str
-    text: str = Field(description="Takes the place of `prefix`")
+    text: str = Field(description="The text that replaces `prefix`")
     kind: Literal["file", "directory", "symbol", "skill", "action", "agent", "command"] = Field(
-        description="`command`: the client itself does it"
+        description="`command`: the client itself carries it out"
     )
     detail: str = ""
 
 
 class CompleteResult(Wire):
-    prefix: str = Field(description='The end of `before` that an item replaces; "": none does')
+    prefix: str = Field(description='The end of `before` that an item replaces; "": nothing')
     items: list[Completion] = Field(description="The best first, 50 at most")
     incomplete: bool = Field(
-        default=False, description="There are more, or a later request took this one's place"
+        default=False, description="There are more, or a later request replaced this one"
     )
 
 
@@ -212,9 +217,9 @@ class CompleteResult(Wire):
 
 
 class DoctorParams(Wire):
-    cwd: str | None = Field(default=None, description="Which project is looked at")
+    cwd: str | None = Field(default=None, description="The project to examine")
     editor: dict[str, Any] | None = Field(
-        default=None, description="What the client knows of itself, for the report; any shape"
+        default=None, description="What the client reports about itself; any shape"
     )
 
 
@@ -223,13 +228,13 @@ class DoctorCheck(Wire):
     status: Literal["ok", "warn", "fail", "info"]
     summary: str
     detail: str = ""
-    fix: str = Field(default="", description="What to do; empty where nothing is wrong")
+    fix: str = Field(default="", description="What to do; empty if nothing is wrong")
 
 
 class DoctorResult(Wire):
     checks: list[DoctorCheck]
     report: str = Field(
-        description="All of it as text for an issue, without keys and the name of the home "
+        description="The whole report as text for an issue, without keys and the name of the home "
         "directory"
     )
 
@@ -244,7 +249,7 @@ class Limited(Loose):
 
 
 class DiagnosticsParams(Wire):
-    uri: str | None = Field(description="One file; null: all that are open")
+    uri: str | None = Field(description="One file; null: all open files")
 
 
 class DiagnosticsAnswer(Limited):
@@ -254,13 +259,13 @@ class DiagnosticsAnswer(Limited):
 class PlaceParams(Wire):
     uri: str
     position: Position
-    name: str = Field(description="The word that stands there")
+    name: str = Field(description="The word at that place")
 
 
 class Location(Loose):
     uri: Uri
     range: Span
-    text: Line = Field(default="", description="The line where it begins")
+    text: Line = Field(default="", description="The line where it starts")
 
 
 class LocationsAnswer(Limited):
@@ -269,14 +274,14 @@ class LocationsAnswer(Limited):
 
 class SymbolsParams(Wire):
     uri: str | None = Field(description="The outline of one file; null: of the workspace")
-    query: str = Field(description="A part of the name; empty: all of the file's")
+    query: str = Field(description="Part of the name; empty: all of the file's")
 
 
 class Symbol(Loose):
     name: Short
-    kind: Words = Field(default="", description='In words: "function", "class"')
+    kind: Words = Field(default="", description='A word such as "function", "class"')
     uri: Uri
-    range: Span = Field(description="The whole definition, or where its name stands")
+    range: Span = Field(description="The range of the whole definition, or of its name")
     container: Words | None = None
 
 
@@ -288,13 +293,13 @@ Long = Annotated[Prose, _bounded(1_000_000), BeforeValidator(_words)]
 
 
 class EvalParams(Wire):
-    code: str = Field(description="In the language that the client announced: elisp")
-    timeout_ms: int = Field(description="After which the client gives up and answers")
+    code: str = Field(description="Code in the language that the client announced: elisp")
+    timeout_ms: int = Field(description="Seconds after which the client gives up and answers")
 
 
 class EvalAnswer(Loose):
     value: Long = Field(default="", description="Printed")
     output: Long = Field(
-        default="", description="What it wrote to the echo area or standard output"
+        default="", description="What the code wrote to the echo area or standard output"
     )
     error: Annotated[Prose, _bounded(10_000)] | None = None

@@ -92,7 +92,9 @@ class EditVerbs:
         path = _path(params)
         where = params.cwd or (path and path.rpartition("/")[0]) or self._first
         if where is None:
-            raise InvalidRequest("No folder is open: say by `cwd` what paths are relative to.")
+            raise InvalidRequest(
+                "No folder is open: give `cwd`, the directory that paths are relative to."
+            )
         return self._place(where)
 
     async def _drafts(self, params: wire.EditParams, root: str, cwd: str) -> Drafts:
@@ -144,8 +146,8 @@ def _parsed(params: wire.EditParams, path: str) -> list[FileEdit]:
         raise InvalidRequest("Give the edit either as `text` or as `edits`.")
     if params.edits is not None:
         if params.format not in (None, "str_replace"):
-            raise InvalidRequest("`edits` are objects of the format str_replace; other formats "
-                                 "are given as `text`.")  # fmt: skip
+            raise InvalidRequest("`edits` takes objects of the format str_replace; give "
+                "other formats as `text`.")  # fmt: skip
         return parse("str_replace", json.dumps(params.edits), path)
     text = params.text or ""
     format = params.format or detect(text)

@@ -122,7 +122,8 @@ class Front:
         self._resuming = server.connection.spawn(_resume(engine, roots))
         for root in roots:
             if ignored := trust.ignored(root):
-                server.show(f"Magy: {root} is not trusted, so it may only narrow. Not used: "
+                server.show(f"Magy: {root} is not trusted, so its settings can only "
+                    "restrict. Ignored: "
                             f"{', '.join(ignored)}.")  # fmt: skip
         for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
             server.show(f"Magy: {problem}", MessageType.Warning)

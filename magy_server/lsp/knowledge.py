@@ -53,7 +53,9 @@ class Knower:
         """Raises EditorError."""
         what, params, seconds, read = self._prepared(question)
         if what not in self.knows:
-            raise EditorError(f"This editor cannot be asked for {what}.", reason="not_offered")
+            raise EditorError(
+                f"This editor cannot answer a request for {what}.", reason="not_offered"
+            )
         method = f"magy/editor/{what}"
         answer = await self._connection.request(
             method, params.model_dump(mode="json", by_alias=True), seconds
@@ -147,13 +149,13 @@ def _answers(
 def _checked(model: type[W], answer: Any, what: str) -> W:
     """Raises EditorError."""
     if type(answer) is not dict:
-        raise EditorError(f"The editor's answer about {what} is no object.", reason="malformed")
+        raise EditorError(f"The editor's answer about {what} is not an object.", reason="malformed")
     try:
         return model.model_validate(answer)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(step) for step in first["loc"])
         raise EditorError(
-            f"The editor's answer about {what} cannot be understood: {where}: {first['msg']}.",
+            f"The editor's answer about {what} is invalid: {where}: {first['msg']}.",
             reason="malformed",
         ) from None

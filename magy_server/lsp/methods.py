@@ -62,25 +62,25 @@ class Method:
 
 
 CLIENT_TO_SERVER = (
-    Method("magy/session/new", NewParams, NewResult, "Make a session."),
+    Method("magy/session/new", NewParams, NewResult, "Start a session."),
     Method("magy/session/list", ListParams, ListResult,
            "Sessions, the given project's first, newest first."),
     Method("magy/session/resume", SubscribeParams, SubscribeResult,
-           "Subscribe, and go on with a turn that a crash or a closed editor left open."),
+           "Subscribe, and continue a turn that a crash or a closed editor interrupted."),
     Method("magy/session/subscribe", SubscribeParams, SubscribeResult,
            "Attach: a bounded page of the log, then live updates."),
-    Method("magy/session/unsubscribe", SessionParams, Empty, "No more updates."),
+    Method("magy/session/unsubscribe", SessionParams, Empty, "Unsubscribe: no more updates."),
     Method("magy/session/events", EventsParams, EventsResult, "Another page of the log."),
     Method("magy/session/prompt", PromptParams, PromptResult,
-           "Accepts a prompt and answers at once; what comes of it follows as updates."),
+           "Accept a prompt and answer at once; updates report what follows."),
     Method("magy/session/cancel", CancelParams, CancelResult, "Stop the running turn."),
     Method("magy/session/close", SessionParams, Empty,
            "Cancel what runs, end background commands, and unsubscribe; the log stays."),
-    Method("magy/session/delete", SessionParams, DeleteResult, "Remove a session for good."),
+    Method("magy/session/delete", SessionParams, DeleteResult, "Delete a session permanently."),
     Method("magy/session/fork", ForkParams, NewResult,
            "A new session that shares this one's history up to an entry."),
     Method("magy/session/set_config_option", ConfigParams, ConfigResult,
-           "Agent, model, title, `review` (review | propose | auto: what becomes of edits), or "
+           "Agent, model, title, `review` (review | propose | auto: what happens to edits), or "
            "`bypass` (on | off: answer questions with yes)."),
     Method("magy/queue/reorder", ReorderParams, QueueResult, "Reorder waiting prompts."),
     Method("magy/queue/drop", DropParams, QueueResult, "Drop waiting prompts."),
@@ -88,63 +88,68 @@ CLIENT_TO_SERVER = (
            "Replace the older part of what the model sees by a summary; the transcript stays."),
     Method("magy/session/summarize", SessionParams, SummaryResult,
            "A summary of the session as for a pull request. Takes as long as the model does."),
-    Method("magy/agent/list", AgentsParams, AgentsResult, "The agents a person may choose."),
+    Method("magy/agent/list", AgentsParams, AgentsResult, "List the agents that a person "
+        "may choose."),
     Method("magy/agent/health", Empty, child.AgentHealthResult,
-           "How the agents of this process are; asks no model."),
+           "Report the state of the agents in this process; asks no model."),
     Method("magy/child/spawn", child.ChildSpawnParams, child.ChildSpawned,
            "Start a child of a session on a task, with at most its permissions. Answers at once."),
     Method("magy/child/send", child.ChildSendParams, child.ChildSent,
-           "A message to an agent: a prompt, data for machines, or a signal."),
+           "Send a message to an agent: a prompt, data for programs, or a signal."),
     Method("magy/child/wait", child.ChildWaitParams, child.ChildWaited,
-           "Wait until any or all of some children rest. A time-out cancels nothing, and nothing "
-           "is missed between two waits. May be cancelled."),
+           "Wait until any or all of some children are idle. A time-out cancels nothing, and "
+           "nothing is missed between two waits. The request can be cancelled."),
     Method("magy/child/list", child.ChildListParams, child.ChildListResult,
-           "The children of a session, or all, parents before their own children."),
+           "List the children of a session, or all; parents come before their own children."),
     Method("magy/child/close", child.ChildCloseParams, child.ChildClosed,
-           "A child takes nothing more; its log stays. Closing it again changes nothing."),
+           "Close a child: it accepts nothing more, and its log stays. Closing it again has no "
+           "effect."),
     Method("magy/child/limits", child.ChildLimitsParams, child.ChildLimits,
-           "How deep and how many children may be, and how many there are; may be changed while "
-           "they run."),
+           "Get the limits on the depth and number of children, and their present number; also "
+           "changes the limits, even while children run."),
     Method("magy/interaction/list", InteractionsParams, InteractionsResult, "Open questions."),
     Method("magy/interaction/respond", RespondParams, RespondResult,
            "Answer a question; the first answer wins."),
     Method("magy/permission/list", GrantsParams, GrantsResult,
-           "Remembered permissions of a session and its project."),
+           "List the remembered permissions of a session and its project."),
     Method("magy/permission/withdraw", WithdrawParams, WithdrawResult, "Forget one of them."),
     Method("magy/review/list", review.ReviewListParams, review.ReviewListResult,
-           "Files in which something waits for a decision."),
+           "List the files in which something waits for a decision."),
     Method("magy/review/get", review.ReviewGetParams, review.ReviewGetResult,
-           "The hunks of a file, derived from its text as it is now."),
+           "Get the hunks of a file, derived from its present text."),
     Method("magy/review/resolve", review.ReviewResolveParams, review.ReviewOutcome,
-           "Accept, reject or amend hunks. What is not there any more is said to be stale."),
+           "Accept, reject or amend hunks. Hunks that no longer exist are reported as stale."),
     Method("magy/review/undo", review.ReviewUndoParams, review.ReviewOutcome,
-           "Take any decision back, not only the last."),
+           "Take back any decision, not only the last."),
     Method("magy/review/comment", review.ReviewCommentParams, review.ReviewOutcome,
-           "Say something about a hunk; it stays pending, and the model is told."),
+           "Comment on a hunk; it stays pending, and the model sees the comment."),
     Method("magy/review/navigate", review.ReviewNavigateParams, review.ReviewNavigateResult,
-           "The next or previous pending hunk, from file to file, round and round."),
+           "Find the next or previous pending hunk; after the last file the first one follows."),
     Method("magy/checkpoint/list", review.CheckpointListParams, review.CheckpointListResult,
-           "The turns of a session as points to go back to."),
+           "List the turns of a session that one can go back to."),
     Method("magy/checkpoint/preview", review.CheckpointParams, review.CheckpointPreview,
-           "What going back (or forth again) would do now."),
+           "Preview what going back (or forward again) would do now."),
     Method("magy/checkpoint/restore", review.CheckpointRestoreParams, review.CheckpointRestored,
-           "Go back to where a turn began, or take that back. What others changed stays."),
+           "Go back to where a turn started, or undo that. Changes by others stay."),
     Method("magy/edit/preview", review.EditParams, review.EditResult,
-           "What an edit, in any format, would do to the live texts. Changes nothing."),
+           "Preview what an edit, in any format, would do to the live texts. Changes nothing."),
     Method("magy/edit/apply", review.EditApplyParams, review.EditResult,
-           "Do it; the changes are then under review like an agent's."),
+           "Make an edit; its changes are then under review like an agent's."),
     Method("magy/context/get", editor.ContextParams, editor.ContextResult,
-           "What is around the cursor, as blocks for a prompt: shown to the person, then sent."),
+           "Get what is around the cursor, as blocks for a prompt: the client shows them to the "
+           "person, then sends them."),
     Method("magy/prompt/complete", editor.CompleteParams, editor.CompleteResult,
-           "What may follow an `@`: files, symbols, and at the beginning skills, agents and "
-           "commands; and what may follow a `/` at the beginning: actions."),
+           "Complete a prompt: after `@` files and symbols, at the beginning also skills, agents "
+           "and commands; after `/` at the beginning actions."),
     Method("magy/doctor/run", editor.DoctorParams, editor.DoctorResult,
-           "What is wrong here, and how to mend it. Takes half a minute at most."),
+           "Report what is wrong with this installation, and how to fix it. Takes half a minute "
+           "at most."),
     Method("magy/rewrite/start", rewrite.RewriteStartParams, rewrite.RewriteStartResult,
            "Rewrite a place of a file by an instruction: answers at once; magy/rewrite/draft tells "
            "the rest. The change is then under review like an agent's."),
     Method("magy/workspace/trust", TrustParams, TrustResult,
-           "Whether a project's own configuration may do more than narrow; sets it if asked."),
+           "Get or set whether a project is trusted, that is, whether its own configuration may "
+           "do more than restrict."),
 )  # fmt: skip
 
 SERVER_TO_CLIENT = (
@@ -152,27 +157,27 @@ SERVER_TO_CLIENT = (
     Method("magy/interaction/changed", InteractionChanged, None,
            "Questions were opened or resolved, in any session of this workspace."),
     Method("magy/child/changed", child.ChildChanged, None,
-           "A child began, rests, asks, has a result or was closed: how it is now. Sent for the "
-           "trees of which this connection is subscribed to any session; what comes in a burst is "
-           "said once."),
+           "The state of a child that started, became idle, asks, has a result or was closed. "
+           "Sent for the trees in which this connection is subscribed to any session; a "
+           "burst of changes is sent once."),
     Method("magy/review/changed", review.ReviewChanged, None,
-           "Decisions, edits, or typing that has paused changed what is pending in these files. "
-           "Sent to who announced `review` or `interactions`."),
+           "Decisions, edits, or typing (once it pauses) changed what is pending in these files. "
+           "Sent to clients that announced `review` or `interactions`."),
     Method("magy/rewrite/draft", rewrite.RewriteDraft, None,
-           "How far a rewrite is that this client started, or that was taken up again after a "
-           "crash and this client announced `review` or `interactions`."),
+           "The progress of a rewrite that this client started; a rewrite resumed after a crash "
+           "is reported to clients that announced `review` or `interactions`."),
     Method("magy/session/listChanged", ListChanged, None, "A session's row changed."),
     Method("magy/editor/save", SaveParams, SaveResult,
            "Save a buffer. Only sent if the client announced `editor.save`."),
     Method("magy/editor/diagnostics", editor.DiagnosticsParams, editor.DiagnosticsAnswer,
-           "What checkers found. Only sent if announced, as all that follow; to be answered at "
-           "once, from what the editor knows already."),
+           "Ask for diagnostics. Only sent if announced, like all requests below; the client "
+           "answers at once, from what the editor already knows."),
     Method("magy/editor/definition", editor.PlaceParams, editor.LocationsAnswer,
-           "Where the name at this place is defined."),
+           "Ask where the name at this place is defined."),
     Method("magy/editor/references", editor.PlaceParams, editor.LocationsAnswer,
-           "Where the name at this place is used."),
+           "Ask where the name at this place is used."),
     Method("magy/editor/symbols", editor.SymbolsParams, editor.SymbolsAnswer,
-           "The definitions in a file, or those of the workspace by name."),
+           "Ask for the definitions in a file, or in the workspace by name."),
     Method("magy/editor/eval", editor.EvalParams, editor.EvalAnswer,
-           'Evaluate code, which a person has allowed. Announced as `eval: "elisp"`.'),
+           'Evaluate code that a person has allowed. Announced as `eval: "elisp"`.'),
 )  # fmt: skip

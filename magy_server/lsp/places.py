@@ -50,5 +50,5 @@ def of_virtual(uri: str) -> tuple[Side, str]:
         prefix = f"/{side}/"
         if parts.scheme == SCHEME and path.startswith(prefix) and "\0" not in path:
             return side, path[len(prefix) - 1 :]
-    raise InvalidRequest(f"{uri!r} is no text of Magy's; there are magy:/base/... and "
+    raise InvalidRequest(f"{uri!r} is not a text of Magy's; there are magy:/base/... and "
                          "magy:/proposed/...")  # fmt: skip

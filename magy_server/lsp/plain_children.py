@@ -38,13 +38,13 @@ class PlainChildren:
 
     async def spawn(self, asked: wire.SpawnRun) -> wire.Spawned:
         if not asked.text.strip():
-            raise InvalidRequest(f"{names.SPAWN}: `text` is empty: say what it is to do.")
+            raise InvalidRequest(f"{names.SPAWN}: `text` is empty: describe the task.")
         if asked.range and not asked.uri:
-            raise InvalidRequest(f"{names.SPAWN}: `range` is of a file: say which as `uri`.")
+            raise InvalidRequest(f"{names.SPAWN}: `range` needs a file: name it as `uri`.")
         if asked.uri and self._asking.foreign(asked.uri):
             raise InvalidRequest(
-                f"{names.SPAWN}: {asked.uri} is in no project that is open here: open its folder, "
-                "or leave `uri` out."
+                f"{names.SPAWN}: {asked.uri} is not in an open project: open its folder, or leave "
+                "`uri` out."
             )
         parent = asked.session_id
         parent = parent or await self._asking.session(self._asking.where(asked.uri))
@@ -67,7 +67,7 @@ class PlainChildren:
     async def _list(self, asked: wire.ChildrenRun) -> child_wire.ChildListResult:
         session_id = asked.session_id or self._asking.last
         if session_id is None:
-            raise NotFound("There are no children yet: nothing was asked from this editor.")
+            raise NotFound("There are no children yet: this editor has sent no prompt.")
         params = child_wire.ChildListParams(parent_session_id=session_id, include_closed=True)
         found = await self._verbs.list(params)
         self._say("\n".join(_lines(found.children)) or f"Session {session_id} has no children.")

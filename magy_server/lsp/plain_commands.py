@@ -81,7 +81,7 @@ class PlainCommands:
 
     async def _prompt(self, asked: wire.PromptRun) -> Wire:
         if not asked.text.strip():
-            raise InvalidRequest(f"{names.PROMPT}: `text` is empty: say something.")
+            raise InvalidRequest(f"{names.PROMPT}: `text` is empty: write a prompt.")
         if given := spawned(asked.text):
             return await self._task(asked, *given)
         where = self._asking.where(asked.uri)
@@ -112,7 +112,7 @@ class PlainCommands:
     async def _show(self, asked: wire.ShowRun) -> Wire:
         session_id = asked.session_id or self._asking.last
         if session_id is None:
-            raise NotFound("There is no transcript yet: nothing was asked from this editor.")
+            raise NotFound("There is no transcript yet: this editor has sent no prompt.")
         return await self._answers.show(session_id)
 
 
@@ -129,9 +129,7 @@ def _unmentioned(name: str) -> str:
 def _check(spec: ActionSpec, asked: wire.ActionRun, pointed: Pointed) -> None:
     """Raises InvalidRequest: the action makes no sense there."""
     if spec.when == "selection" and empty(asked.range):
-        raise InvalidRequest(
-            f"{spec.title!r} needs a selection: select the lines that it is about."
-        )
+        raise InvalidRequest(f"{spec.title!r} needs a selection: select lines first.")
     if spec.when == "symbol" and not pointed.symbol:
         raise InvalidRequest(
             f"There is no word at {pointed.place} that {spec.id!r} could be about."

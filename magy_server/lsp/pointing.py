@@ -41,7 +41,7 @@ class Pointing:
         """Raises InvalidRequest: agents must not see that file, or there is none."""
         name = self._reach.called(uri)
         if self._reach.hidden(uri):
-            raise InvalidRequest(f"A rule keeps {name} from agents, so nothing of it is sent.")
+            raise InvalidRequest(f"A rule keeps {name} from agents, so Magy does not send it.")
         asked = ContextParams(
             uri=uri,
             position=range.start,
@@ -50,7 +50,7 @@ class Pointing:
         )
         items = (await self._contexts.get(asked)).items
         if not items:
-            raise InvalidRequest(f"{name} is not open here, and is no text file that can be read.")
+            raise InvalidRequest(f"{name} is not open here, and is not a readable text file.")
         content, _ = present.content([item.block for item in items if item.default])
         return Pointed(f"{name}:{_lines(range)}", self.symbol(uri, range), content)
 

@@ -97,7 +97,7 @@ def content(blocks: Sequence[shapes.Block]) -> tuple[list[Content], dict[Hash, b
                 found.append(image)
                 blobs[image.hash] = data
     if not any(not isinstance(block, Text) or block.text.strip() for block in found):
-        raise InvalidRequest("The prompt is empty: say something, or mention a file.")
+        raise InvalidRequest("The prompt is empty: write something, or mention a file.")
     return found, blobs
 
 

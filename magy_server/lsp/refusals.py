@@ -71,7 +71,7 @@ def _sentence(kind: str, about: Context, value: Any) -> str:
         return _SENTENCES[kind]
     if kind in _BOUNDS:
         return _BOUNDS[kind](about, value)
-    return "is not of the right shape"
+    return "has the wrong shape"
 
 
 def _count(number: int, value: Any) -> str:
@@ -89,7 +89,7 @@ def _long(most: int, value: Any) -> str:
 
 _SENTENCES: Mapping[str, str] = {
     "missing": "is missing",
-    "extra_forbidden": "is no parameter of this",
+    "extra_forbidden": "is not a parameter of this method",
     "string_type": "must be a string",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",

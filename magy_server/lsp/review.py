@@ -67,7 +67,7 @@ class View:
             for root in self.roots:
                 await self.reviews.list(root)
         except MagyError as error:
-            LOG.warning("What is under review is not known: %s", error)
+            LOG.warning("The list of reviews cannot be read: %s", error)
         finally:
             self._learnt.set()
 
@@ -132,7 +132,7 @@ class View:
     async def _live(self, path: str) -> str:
         root = self.root_of(path)
         if root is None:
-            raise NotFound(f"{path} is in no folder that is open here.")
+            raise NotFound(f"{path} is not in an open folder.")
         return (await self._files.look(root, path)).text or ""
 
 
@@ -180,7 +180,7 @@ class ReviewVerbs:
     async def resolve(self, params: wire.ReviewResolveParams) -> wire.ReviewOutcome:
         which = _which(params)
         if params.decision == "amend" and params.text is None:
-            raise InvalidRequest("To amend a hunk, `text` says what shall stand in its place.")
+            raise InvalidRequest("To amend a hunk, give the new lines in `text`.")
         path = self._view.path(params.uri)
         wish = Wish(
             verb=params.decision,
@@ -251,7 +251,7 @@ def _which(params: wire.ReviewResolveParams) -> Which:
     """Raises InvalidRequest."""
     given = [params.hunk_ids is not None, params.lines is not None, params.all]
     if sum(given) != 1:
-        raise InvalidRequest("Say exactly one of `hunkIds`, `lines` and `all`.")
+        raise InvalidRequest("Give exactly one of `hunkIds`, `lines` and `all`.")
     lines = params.lines
     if lines and lines.start > lines.end:
         raise InvalidRequest(f"Lines {lines.start} to {lines.end} are the wrong way round.")

@@ -17,7 +17,7 @@ from magy_server.lsp.shapes import Id, Prose, SessionParams, Wire
 Uri = Annotated[str, Field(min_length=1, max_length=8000)]
 Count = Annotated[int, Field(ge=0)]
 Mode = Literal["applied", "proposed"]
-Reason = Annotated[Prose, Field(max_length=10_000, description="Reaches the model")]
+Reason = Annotated[Prose, Field(max_length=10_000, description="The model sees it")]
 RequestKey = Annotated[
     Id, Field(description="Made by the client; sending the same key again has no effect")
 ]
@@ -70,25 +70,29 @@ class Word(Wire):
 
 
 class ReviewHunk(Wire):
-    hunk_id: str = Field(description="Of its content: it stays when the hunk moves")
+    hunk_id: str = Field(
+        description="Derived from its content: it stays the same when the hunk moves"
+    )
     kind: str = Field(
         description="add | change | delete; or of the file as a whole, in words: create | remove | "
         "rename | mode | link | binary"
     )
-    range: Range = Field(description="In the text as it is now; empty where lines were deleted")
-    base_range: Range = Field(description="In the text at `baseUri`")
+    range: Range = Field(
+        description="Its range in the present text; empty where lines were deleted"
+    )
+    base_range: Range = Field(description="Its range in the text at `baseUri`")
     anchor: Count = Field(description="Line to draw deleted lines at, and the hunk's buttons")
     above: bool = Field(description="Whether they are drawn above that line, or below it")
     old_text: str = ""
     new_text: str = ""
     words: list[Word] = Field(
-        default=[], description="What differs within the lines, where that is little"
+        default=[], description="The differing parts within the lines, if they are small"
     )
     state: str = Field(
         default="pending",
         description="pending | conflict: of a proposal whose lines the person changed since",
     )
-    amended: bool = Field(default=False, description="The person has changed it since")
+    amended: bool = Field(default=False, description="The person has changed it")
     origins: list[HunkOrigin] = Field(default=[])
     comments: list[HunkComment] = Field(default=[])
 
@@ -106,7 +110,8 @@ class ReviewFile(Wire):
     old_uri: str | None = None
     revision: str = Field(description="Changes with the review and with the text")
     doc_version: int | None = Field(
-        default=None, description="Version of the document that ranges refer to; null: the disk"
+        default=None,
+        description="The document version that ranges refer to; null: the file on disk",
     )
     mode: Mode
     eol: str = Field(description="The line end that most lines have")
@@ -145,11 +150,11 @@ class ReviewListResult(Wire):
 
 class ReviewGetParams(Wire):
     uri: Uri
-    proposed: bool = Field(default=False, description="What is proposed, not what is applied")
+    proposed: bool = Field(default=False, description="Count what is proposed, not what is applied")
 
 
 class ReviewGetResult(Wire):
-    file: ReviewFile | None = Field(default=None, description="Null: it is not under review")
+    file: ReviewFile | None = Field(default=None, description="null: the file is not under review")
 
 
 class ReviewResolveParams(Wire):
@@ -159,27 +164,27 @@ class ReviewResolveParams(Wire):
     proposed: bool = False
     revision: str | None = Field(
         default=None,
-        description="That the client saw. Hunks that are still the same are decided though it is "
-        "an older one",
+        description="The revision that the client saw. With an older one, Magy decides the hunks "
+        "that are still the same",
     )
     decision: Literal["accept", "reject", "amend"]
     hunk_ids: Annotated[list[str], Field(max_length=10_000)] | None = None
     lines: Lines | None = Field(
         default=None,
-        description="Of the text as it is now: the hunks in them, or of one hunk only these lines. "
-        "Needs `revision`, which must be the current one",
+        description="Lines of the present text: the hunks in them, or only these lines of one "
+        "hunk. Needs the current `revision`",
     )
     all: bool = False
     reason: Reason = ""
-    text: Prose | None = Field(default=None, description="For amend: what stands there instead")
+    text: Prose | None = Field(default=None, description="For amend: the new lines")
     request_key: RequestKey
 
 
 class HunkState(Wire):
     hunk_id: str
     state: str = Field(
-        description="accepted | rejected | amended | commented | pending | conflict | stale: there "
-        "is no such hunk any more"
+        description="accepted | rejected | amended | commented | pending | conflict | stale: the "
+        "hunk no longer exists"
     )
 
 
@@ -187,16 +192,18 @@ class ReviewOutcome(Wire):
     decision_id: str | None = Field(default=None, description="For undo; null: nothing was decided")
     results: list[HunkState]
     applied: bool = Field(description="The text was changed")
-    message: str = Field(default="", description="For a person, where not all was done")
+    message: str = Field(
+        default="", description="A message for a person, if something was not done"
+    )
     pending: Count = Field(description="Hunks that are left")
     file: ReviewFile | None = Field(
-        default=None, description="What is left, up to 500 hunks; with more, get it"
+        default=None, description="The remaining hunks, up to 500; if there are more, use get"
     )
 
 
 class ReviewUndoParams(Wire):
     decision_id: str
-    uri: Uri | None = Field(default=None, description="Its file, if known")
+    uri: Uri | None = Field(default=None, description="The decision's file, if known")
     proposed: bool = False
     request_key: RequestKey
 
@@ -210,7 +217,7 @@ class ReviewCommentParams(Wire):
 
 
 class ReviewNavigateParams(Wire):
-    uri: Uri | None = Field(default=None, description="Null: from the first file on")
+    uri: Uri | None = Field(default=None, description="null: start at the first file")
     line: Count = 0
     direction: Literal["next", "previous"] = "next"
 
@@ -244,23 +251,23 @@ class CheckpointInfo(Wire):
     """A turn as a point to go back to: its beginning."""
 
     turn_id: str
-    prompt: str = Field(description="Its first words")
+    prompt: str = Field(description="The first words of its prompt")
     at: str = Field(description="ISO 8601, UTC")
     files: list[CheckpointFile] = Field(default=[])
-    state: str = Field(description="Of its files: applied | undone | partly")
-    conversation: bool = Field(description="The conversation can go back to here, too")
-    why: str = Field(default="", description="Why it cannot")
+    state: str = Field(description="State of its files: applied | undone | partly")
+    conversation: bool = Field(description="Whether the conversation can go back to here, too")
+    why: str = Field(default="", description="Why the conversation cannot")
     restore_id: str = Field(default="", description="The restore that undid it; redo: `undoes`")
     inherited: bool = Field(
         default=False,
-        description="Its files were changed by the session that this one is a copy of, which alone "
-        "can undo them",
+        description="Its files were changed by the session that this one was forked from, which "
+        "alone can undo them",
     )
 
 
 class CheckpointListParams(SessionParams):
     limit: Annotated[int, Field(ge=1, le=500)] = 50
-    before: str | None = Field(default=None, description="A turn: only those before it")
+    before: str | None = Field(default=None, description="A turn: list only those before it")
 
 
 class CheckpointListResult(Wire):
@@ -280,7 +287,7 @@ class RestoredFile(Wire):
     path: str
     uri: str
     action: str = Field(description="create | change | remove | nothing")
-    diff: str = Field(default="", description="Unified; empty for what is no text")
+    diff: str = Field(default="", description="A unified diff; empty for what is not text")
     added: int = 0
     removed: int = 0
     conflict: str = Field(default="", description="Why it is left alone, as a sentence")
@@ -289,7 +296,7 @@ class RestoredFile(Wire):
 class CheckpointPreview(Wire):
     turn_id: str
     undoes: str
-    turns: list[str] = Field(description="Those taken back or brought back, oldest first")
+    turns: list[str] = Field(description="The turns that were undone or redone, oldest first")
     files: list[RestoredFile]
     conversation: bool
     why: str = ""
@@ -306,7 +313,7 @@ class CheckpointRestored(Wire):
     turns: list[str]
     files: list[RestoredFile]
     conversation: bool
-    prompt: str = Field(default="", description="What was said in the turn that is gone now")
+    prompt: str = Field(default="", description="The prompt of the turn that was undone")
 
 
 # --- edits --------------------------------------------------------------------------------------
@@ -324,7 +331,7 @@ class EditParams(Wire):
     )
     text: Prose | None = Field(default=None, description="The edit as text")
     edits: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = Field(
-        default=None, description="The edit as the objects of `str_replace`"
+        default=None, description="The edit as objects of the format `str_replace`"
     )
     seen: Prose | None = Field(
         default=None,
@@ -356,7 +363,7 @@ class EditedFile(Wire):
     path: str
     uri: str
     op: str = Field(description="update | create | write | delete")
-    from_uri: str | None = Field(default=None, description="Where it was before it was renamed")
+    from_uri: str | None = Field(default=None, description="Its path before it was renamed")
     added: int = 0
     removed: int = 0
     diff: str = ""
@@ -370,9 +377,14 @@ class EditResult(Wire):
     applied: bool
     files: list[EditedFile]
     failures: list[EditFailure] = Field(default=[])
-    message: str = Field(default="", description="For a person, where it went otherwise than asked")
+    message: str = Field(
+        default="",
+        description="A message for a person, if the edit was made differently than asked",
+    )
 
 
 class EditApplyParams(EditParams):
-    label: Prose = Field(default="Magy: edit", max_length=200, description="In the editor's undo")
+    label: Prose = Field(
+        default="Magy: edit", max_length=200, description="Whether the editor's own undo reverts it"
+    )
     request_key: RequestKey

@@ -164,7 +164,7 @@ class RewriteVerbs:
 
 
 def _moved(path: str) -> EditRefused:
-    text = f"{one_line(basename(path))} was changed at the selection right after this was asked."
+    text = f"{one_line(basename(path))} was changed at the selection right after the request."
     return EditRefused(f"{text} Select it again and ask once more.", reason="stale")
 
 

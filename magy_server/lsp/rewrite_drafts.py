@@ -118,7 +118,7 @@ class Drafts:
         return []
 
     def _lost(self, error: MagyError) -> None:
-        self._about.warn(f"Magy: a rewrite cannot be shown any more: {error.message}")
+        self._about.warn(f"Magy: a rewrite can no longer be shown: {error.message}")
         self._about.done()
 
     # --- the log --------------------------------------------------------------------------------
@@ -370,19 +370,19 @@ class Outcome:
             return "cancelled", ""
         if end.stop == "max_tokens":
             text = "The model's answer was cut off at its limit of length, so nothing was replaced."
-            return "failed", f"{text} Select less, or allow longer replies (`max_tokens`)."
+            return "failed", f"{text} Select less, or raise the limit of a reply (`max_tokens`)."
         if end.stop == "end_turn" and done:
             return "failed", done.for_model
         if end.stop == "refusal":
             return "failed", "The model refused to answer."
         said = self._said if len(self._said) <= SAID else self._said[: SAID - 1] + "…"
-        return "failed", end.message or f"The model did not rewrite it; it said: {said}"
+        return "failed", end.message or f"The model did not rewrite it, but answered: {said}"
 
     def _remark(self, done: Finished) -> str:
         if not done.changes:
-            return "The selection is as it was: the answer is the same text."
+            return "The selection is unchanged: the model answered with the same text."
         if self.proposed:
-            return "It is only proposed yet: accept or reject it in the review."
+            return "The rewrite is only proposed: accept or reject it in the review."
         return "" if done.status == "completed" else done.for_model
 
 

@@ -16,18 +16,21 @@ class RewriteStartParams(Wire):
     request_key: RequestKey
     uri: Uri
     range: Range = Field(
-        description="What is to be rewritten, in the text as it is when the request comes; an "
-        "empty range is a place to write at"
+        description="The range to rewrite, in the text at the time of the request; an empty range "
+        "is a place to write at"
     )
     instruction: Instruction = Field(description="It may mention files, as a prompt does")
     cwd: str | None = Field(
-        default=None, description="Whose project's settings hold; null: the file's directory"
+        default=None,
+        description="The directory whose project's settings apply; null: the file's directory",
     )
     model: str | None = Field(default=None, description="`provider/model`; null: as configured")
 
 
 class RewriteStartResult(Wire):
-    session_id: str = Field(description="Made for it; cancel by magy/session/cancel")
+    session_id: str = Field(
+        description="The session made for it; cancel it with magy/session/cancel"
+    )
     message_id: str = Field(description="Also the turn's id")
 
 
@@ -39,7 +42,7 @@ class RewriteCommand(Wire):
     range: Range
     instruction: Instruction
     request_key: RequestKey | None = Field(
-        default=None, description="The same again is the same rewrite; null: a new one"
+        default=None, description="Repeating a request gives the same rewrite; null: a new one"
     )
 
 
@@ -51,11 +54,11 @@ class RewriteDraft(Wire):
         "review mode `propose`: still the selection)"
     )
     text: str = Field(
-        description="What the selection would be: the whole lines so far; at the end all of it"
+        description="The new text of the selection: the complete lines so far; at the end all of it"
     )
     state: Literal["streaming", "applied", "failed", "cancelled"] = Field(
-        description="The last three end it, and nothing comes after them; who asks again with "
-        "the same key is told the end again"
+        description="The last three end the rewrite, and nothing follows them; a repeated request "
+        "with the same key gets the end again"
     )
     message: str = Field(
         default="", description="For the person: why it failed, or what they should know"

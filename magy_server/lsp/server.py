@@ -371,7 +371,7 @@ async def serve(front: FrontDoor, stdin: int, stdout: int) -> int:
     The front door's own tasks live in the same group as the requests: an error that one of them
     does not handle ends the server, in order, and is raised here."""
     outbox = Outbox(
-        on_lost=lambda why: connection.end(1, f"the editor went away: {why}"),
+        on_lost=lambda why: connection.end(1, f"the editor disconnected: {why}"),
         on_pressure=lambda pressed: reader.pause(pressed),
     )
     reader = stdio.Reader(lambda data: connection.feed(data), lambda: connection.end_of_input())
@@ -379,8 +379,8 @@ async def serve(front: FrontDoor, stdin: int, stdout: int) -> int:
         connection = Connection(outbox, group.create_task)
         server = Server(connection, front)
         async with stdio.streams(stdin, stdout, reader, outbox):
-            _on_signals(lambda name: connection.end(1, f"a signal ({name}) ended it"))
-            code, why = 1, "of an error inside Magy"
+            _on_signals(lambda name: connection.end(1, f"the signal {name} stopped it"))
+            code, why = 1, "an error inside Magy stopped it"
             try:
                 code, why = await connection.ended
                 # Input that ended may be a script's: let it have its answers.
@@ -433,5 +433,5 @@ def _prune(value: dict[str, Any], wrap: Callable[[Any], Any], converter: Any) ->
         if type(value[key]) is dict:
             _prune(value[key], partial(_inside, wrap, key), converter)
         if not fits({key: value[key]}):
-            log.warning("The client's capability %r is not understood and ignored.", key)
+            log.warning("Ignoring the client's capability %r, which is invalid.", key)
             del value[key]

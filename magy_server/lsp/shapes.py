@@ -87,7 +87,7 @@ class ImageBlock(Wire):
     type: Literal["image"]
     mime_type: str = ""
     data: str = Field(description="Base64 of a PNG, JPEG, GIF or WebP picture, 3.75 MB at most")
-    uri: Prose | None = Field(default=None, description="Where it comes from, for people")
+    uri: Prose | None = Field(default=None, description="Its origin, for people")
 
 
 Block = Annotated[TextBlock | LinkBlock | ResourceBlock | ImageBlock, Field(discriminator="type")]
@@ -99,8 +99,8 @@ def _bounded(blocks: list[Block]) -> list[Block]:
     size = sum(map(_size, blocks))
     if size > LARGEST_PROMPT:
         raise ValueError(
-            f"it has {size / 2**20:.1f} MB, and no prompt may have more than "
-            f"{LARGEST_PROMPT >> 20}; say where the rest can be read"
+            f"it has {size / 2**20:.1f} MB, and a prompt may have at most {LARGEST_PROMPT >> 20}; "
+            "name the place where the agent can read the rest"
         )
     return blocks
 

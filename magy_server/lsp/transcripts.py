@@ -176,8 +176,8 @@ class _Transcript:
         async with self._reading:
             await self._read()
             left_out = (
-                [f"*What came before is left out; `magy sessions export {self._session_id}` "
-                 "gives all.*"] if self._cut else []
+                [f"*The earlier part is left out; `magy sessions export {self._session_id}` "
+                    "writes all of it.*"] if self._cut else []
             )  # fmt: skip
             return "\n\n".join([*left_out, *self._paragraphs, ""])
 

@@ -181,7 +181,7 @@ class Connection:
     def end_of_input(self) -> None:
         if not self._decoder.idle and not self.ended.done():
             log.warning("The editor's last message was cut off.")
-        self.end(0 if self.shutting_down else 1, "the editor went away")
+        self.end(0 if self.shutting_down else 1, "the editor disconnected")
 
     def end(self, code: int, why: str) -> None:
         """The connection is over; the first reason counts."""
@@ -201,7 +201,7 @@ class Connection:
             if late:
                 _, stuck = await asyncio.wait(late, timeout=STUBBORN)
                 for task in stuck:
-                    log.error("A request does not let itself be cancelled: %r", task)
+                    log.error("A request did not react to its cancellation: %r", task)
 
     def cancel_all(self) -> None:
         self._cancel_requests()
@@ -246,7 +246,11 @@ class Connection:
         if isinstance(message, Malformed):
             self._error(message.id, message.code, message.message)
         else:
-            what = "Batches are not part of LSP" if type(message) is list else "That is no message"
+            what = (
+                ("Batches are not part of LSP")
+                if type(message) is list
+                else "This is not a message"
+            )
             self._error(None, INVALID_REQUEST, f"{what}: send one JSON object a frame.")
 
     def _unwelcome(self, id: Id, method: str) -> tuple[int, str] | None:
@@ -276,7 +280,7 @@ class Connection:
 
     def _notification(self, method: str, message: dict[str, Any]) -> None:
         if method == "exit":
-            self.end(0 if self.shutting_down else 1, "the editor asked for the exit")
+            self.end(0 if self.shutting_down else 1, "the editor asked Magy to exit")
         elif self._standard is None or not self._standard.initialized or self.shutting_down:
             log.info("%s was ignored outside of a running session.", method)
         elif method == "$/cancelRequest":
@@ -385,7 +389,7 @@ class Connection:
         self.outbox.send({"jsonrpc": "2.0", "id": id, "error": error})
 
     def _disconnected(self, method: str) -> NotAnswered:
-        return NotAnswered(f"The editor went away before {method}.", reason="disconnected")
+        return NotAnswered(f"The editor disconnected before {method}.", reason="disconnected")
 
 
 class MethodNotFound(MagyError):
@@ -404,5 +408,5 @@ def error_of(error: Exception, method: str) -> tuple[int, str, dict[str, Any] | 
         case MagyError():
             return REQUEST_FAILED, error.message, {"reason": error.reason}
     log.error("%s failed", method, exc_info=error)
-    message = f"{method} failed inside Magy ({type(error).__name__}); its log says more."
+    message = f"{method} failed inside Magy ({type(error).__name__}); Magy's log has details."
     return INTERNAL_ERROR, message, None

@@ -46,20 +46,20 @@ class Waiting(Wire):
 class PathStep(Wire):
     session_id: str
     agent: str
-    name: str = Field(description="What a child's task, or else the session, is called")
+    name: str = Field(description="The name of a child's task, or of the session")
 
 
 class Interaction(Wire):
     interaction_id: str
     session_id: str
-    parent_session_id: str | None = Field(default=None, description="When a child asks")
+    parent_session_id: str | None = Field(default=None, description="Set when a child asks")
     path: list[PathStep] = Field(
-        default=[], description="From the root of its tree to the one that asks, root first"
+        default=[], description="The sessions from the root of the tree to the one that asks"
     )
     kind: str
     tool_call_id: str
     title: str = Field(
-        description="One line, to be shown as it is: `⏎` is a line end, `<U+202E>` a character "
+        description="One line, to show unchanged: `⏎` is a line end, `<U+202E>` a character "
         "that does not show, `… (+812 characters, 9 lines) …` what is left out in the middle"
     )
     content: list[dict[str, Any]] = Field(
@@ -67,13 +67,13 @@ class Interaction(Wire):
         description="All that would run or change, as the content of a tool call, where the title "
         "does not say it: a person can see it before they answer",
     )
-    rule: str = Field(description="The rule that asks")
+    rule: str = Field(description="The rule that made Magy ask")
     remember: list[dict[str, str]] = Field(
         default=[],
         description='What "session" and "project" would allow: {key, pattern}; none: not offered',
     )
     covers: list[str] = Field(
-        default=[], description="The same, to be shown as it is, before one of them is chosen"
+        default=[], description="The same as text, to show unchanged before the person chooses one"
     )
     agent: str = ""
     created_at: str
@@ -86,7 +86,7 @@ class Summary(Wire):
     config_options: list[ConfigOption]
     waiting: list[Waiting] = Field(default=[])
     interactions: list[Interaction] = Field(
-        default=[], description="Its open questions, and those of all below it"
+        default=[], description="The number of its open questions, and of those of all below it"
     )
     plan: list[dict[str, str]] = Field(default=[])
     usage: dict[str, int] = Field(default={})
@@ -96,12 +96,12 @@ class Summary(Wire):
         "whose price is not known",
     )
     tree_usage: dict[str, int] = Field(
-        default={}, description="With what its children took, and theirs"
+        default={}, description="Including what all children below it used"
     )
     tree_cost: dict[str, Any] = Field(default={})
     context: dict[str, int] = Field(
         default={},
-        description="{tokens, window}: how full the model is, roughly; window 0: unknown",
+        description="{tokens, window}: how full the context window is, roughly; window 0: unknown",
     )
 
 
@@ -118,8 +118,8 @@ class Update(Wire):
 
 class NewParams(Wire):
     session_id: RootId = Field(
-        description="Made by the client, without a `/`; the same request again is harmless, and "
-        "another under the same id is refused (`key_used`)"
+        description="Chosen by the client, without a `/`; repeating a request has no effect, and "
+        "another request under the same id is refused (`key_used`)"
     )
     cwd: str | None = Field(default=None, description="Absolute path; null: a global session")
     agent: str | None = None
@@ -132,7 +132,9 @@ class NewResult(Wire):
 
 
 class ListParams(Wire):
-    cwd: str | None = Field(default=None, description="Its project's sessions come first")
+    cwd: str | None = Field(
+        default=None, description="Sessions of this directory's project come first"
+    )
     only: bool = Field(default=False, description="List only that project's sessions")
     cursor: str | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
@@ -162,7 +164,7 @@ class SubscribeResult(Wire):
     )
     summary: Summary
     events: list[Update]
-    more: bool = Field(default=False, description="The rest follows as magy/session/update")
+    more: bool = Field(default=False, description="Later entries follow as magy/session/update")
 
 
 class EventsParams(SessionParams):
@@ -178,7 +180,7 @@ class EventsResult(Wire):
 
 
 class PromptParams(SessionParams):
-    message_id: Id = Field(description="Made by the client; also the turn's id if it opens one")
+    message_id: Id = Field(description="Chosen by the client; also the turn's id if it opens one")
     prompt: Prompt
     delivery: Literal["auto", "steer", "queue", "interrupt"] = "auto"
 
@@ -193,12 +195,12 @@ class CancelParams(SessionParams):
 
 
 class CancelResult(Wire):
-    cancelled: bool = Field(description="False: no such turn was running")
+    cancelled: bool = Field(description="false: no such turn was running")
 
 
 class ForkParams(SessionParams):
     new_session_id: RootId = Field(
-        description="The same request again is harmless; an id that another session has is refused "
+        description="Repeating a request has no effect; the id of another session is refused "
         "(`key_used`)"
     )
     seq: Annotated[int, Field(ge=1)] | None = Field(
@@ -220,7 +222,9 @@ class ConfigResult(Wire):
 
 
 class ReorderParams(SessionParams):
-    order: list[str] = Field(description="Message ids; those left out follow in their old order")
+    order: list[str] = Field(
+        description="Message ids in the new order; those left out follow in their old order"
+    )
 
 
 class DropParams(SessionParams):
@@ -240,7 +244,10 @@ class SummaryResult(Wire):
 
 
 class AgentsParams(Wire):
-    cwd: str | None = Field(default=None, description="Whose project's agents; null: the first")
+    cwd: str | None = Field(
+        default=None,
+        description="The directory whose project's agents to list; null: the first folder",
+    )
 
 
 class AgentInfo(Wire):
@@ -255,7 +262,9 @@ class AgentsResult(Wire):
 
 
 class InteractionsParams(Wire):
-    session_id: Id | None = Field(default=None, description="Its own and those of all below it")
+    session_id: Id | None = Field(
+        default=None, description="The session's own questions and those of all below it"
+    )
 
 
 class InteractionsResult(Wire):
@@ -271,7 +280,7 @@ class RespondParams(Wire):
 
 
 class RespondResult(Wire):
-    accepted: bool = Field(description="False: it was answered before; see `winner`")
+    accepted: bool = Field(description="false: it was answered before; see `winner`")
     winner: str | None = Field(default=None, description="allowed | refused | closed")
 
 
@@ -306,7 +315,9 @@ class TrustParams(Wire):
 class TrustResult(Wire):
     root: str
     trusted: bool
-    ignored: list[str] = Field(default=[], description="What of the project is not used for now")
+    ignored: list[str] = Field(
+        default=[], description="Settings of the project that Magy ignores until it is trusted"
+    )
 
 
 # --- server to client ---------------------------------------------------------------------------

@@ -148,9 +148,8 @@ class LiveEditor:
         if verdict.merged:
             return shown
         raise EditRefused(
-            f"{buffer.path} was changed in the editor in the very lines of the edit while it was "
-            "on its way; what was typed there is kept. Read it again and make the edit on the new "
-            "text.",
+            f"{buffer.path} was changed in the editor in the same lines while the edit was on its "
+            "way; the typed text stays. Read it again and make the edit on the new text.",
             reason="stale",
         )
 
@@ -179,8 +178,9 @@ class LiveEditor:
                         break
                     watch = newer
         raise EditUnverified(
-            f"The editor carried the edit to {buffer.path} out at the wrong place, as the person "
-            "had typed meanwhile, and it could not be put right. Read the file again; lines near "
+            f"The editor made the edit to {buffer.path} at the wrong place, because the person "
+            "typed in the meantime, and Magy could not correct it. Read the file again; "
+            "lines near "
             "the edit may be damaged."
         )
 
@@ -252,7 +252,7 @@ class LiveEditor:
             return self._refused(buffer, error.message)
         except NotAnswered as error:
             return EditUnverified(
-                f"{error.message} Whether {buffer.path} was edited is not known; read it again."
+                f"{error.message} It is unknown whether {buffer.path} was edited; read it again."
             )
         finally:
             late.cancel()
@@ -309,8 +309,8 @@ class _Watch:
         if document is None:
             self.seen.set_exception(
                 EditUnverified(
-                    f"{self._path} was closed in the editor while an edit was on its way. Whether "
-                    "it was applied is not known; read the file again."
+                    f"{self._path} was closed in the editor while an edit was on its way. It is "
+                    "unknown whether it was applied; read the file again."
                 )
             )
         elif decided:

@@ -72,7 +72,7 @@ def _turns(context: str) -> int:
     if context.isdigit() and 1 <= int(context) <= 1000:
         return int(context)
     raise ToolError(
-        f"context is none, all, or how many of your latest turns (1 to 1000), not {context!r}."
+        f"context must be none, all, or how many of your latest turns (1 to 1000), not {context!r}."
     )
 
 
@@ -99,7 +99,7 @@ async def _spawn_facts(
     _turns(context)
     _rules(ctx.family, permissions)
     if not prompt.strip():
-        raise ToolError("prompt is empty; say what the agent is to do.")
+        raise ToolError("prompt is empty; describe the agent's task.")
     where = await ctx.family.check(agent, model, directory)
     about = {
         "model": model,
@@ -128,20 +128,20 @@ async def spawn_agent(
     agent: Annotated[str, "Which agent, such as explore or general"],
     prompt: Annotated[
         str,
-        "The whole task: it sees nothing of this conversation unless you give it context",
+        "The whole task; the agent sees nothing of this conversation unless you give it context",
         Field(min_length=1, max_length=LONGEST),
     ],
-    task_name: Annotated[str, "A few words for people", Field(max_length=NAME)] = "",
+    task_name: Annotated[str, "A short name of the task, for people", Field(max_length=NAME)] = "",
     context: Annotated[
-        str, "none, all, or a number: how many of your latest turns it is given"
+        str, "none, all, or a number: how many of your latest turns it sees"
     ] = "none",
-    model: Annotated[str, "provider/model; empty: as its agent says, else yours"] = "",
+    model: Annotated[str, "provider/model; empty: the agent's, else yours"] = "",
     permissions: Annotated[
         dict[str, Action | dict[str, Action]] | None,
-        'What it may not do besides, such as {"edit": "deny"} or {"bash": {"git push *": "ask"}}',
+        'Further restrictions, such as {"edit": "deny"} or {"bash": {"git push *": "ask"}}',
     ] = None,
-    limits: Annotated[Caps | None, "Caps on each of its turns: US dollars, seconds"] = None,
-    directory: Annotated[str, "Where it works, in the workspace; empty: where you do"] = "",
+    limits: Annotated[Caps | None, "Limits of each of its turns: US dollars, seconds"] = None,
+    directory: Annotated[str, "Its directory, in the workspace; empty: yours"] = "",
 ) -> Outcome:
     """Start an agent that works beside you on a task of its own. Returns at once with its job_id;
     its result is what it says last. Get it with wait_agent; otherwise it is given to you when it
@@ -185,7 +185,7 @@ async def _send_facts(
     ctx: FactContext, job_id: str, message: str, mode: Delivery
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     if not message.strip():
-        raise ToolError("message is empty; say something.")
+        raise ToolError("message is empty; write a message.")
     to, agent = await ctx.family.addressee(job_id)
     return _facts(f"send {agent}", f"Send to {agent} ({to}): {glance(message, NAME)}", message)
 
@@ -200,10 +200,11 @@ async def _send_recover(
 @tool(effect="agent", key="agent", facts=_send_facts, recover=_send_recover)
 async def send_agent_message(
     ctx: ToolContext,
-    job_id: Annotated[str, 'Of an agent below you; "parent" is the one above'],
+    job_id: Annotated[str, 'The id of an agent below you, or "parent"'],
     message: Annotated[str, Field(min_length=1, max_length=LONGEST)],
     mode: Annotated[
-        Delivery, "queue: for its next turn; steer: it joins the running one; interrupt: stops that"
+        Delivery,
+        "queue: waits for its next turn; steer: joins its running turn; interrupt: stops that turn",
     ] = "queue",
 ) -> Outcome:
     """Say something to an agent: more work, a correction, an answer. Its own answer comes as the
@@ -212,10 +213,10 @@ async def send_agent_message(
     await ctx.started()
     outcome = await ctx.family.send(to, message, mode, ctx.call)
     means = {
-        "started": "it begins a turn with it",
+        "started": "it starts a turn with it",
         "steered": "it reads it with its next request",
         "queued": "it reads it with its next turn",
-        "known": "it had it already",
+        "known": "it already had it",
     }
     text = f"Sent to {to}: {means.get(outcome, outcome)}."
     return Outcome(for_model=text, for_user=text)
@@ -258,11 +259,11 @@ async def _wait_recover(
 async def wait_agent(
     ctx: ToolContext,
     job_ids: Annotated[
-        tuple[str, ...], "Which; empty: all that you have spawned", Field(max_length=64)
+        tuple[str, ...],
+        "The ids of the agents; empty: all that you have spawned",
+        Field(max_length=64),
     ] = (),
-    until: Annotated[
-        Literal["any", "all"], "any: return at the first with a result that is new"
-    ] = "all",
+    until: Annotated[Literal["any", "all"], "any: return at the first new result"] = "all",
     timeout: Annotated[
         float | None,
         "Seconds; leave it out unless you have a reason",
@@ -282,14 +283,14 @@ def _waited(waited: Waited) -> Outcome:
     """Results that are shown here are read, and need not be given again; the others stay."""
     shown, left = _fitting(waited.results)
     parts = [_result(result, shown) for result in waited.results]
-    parts += [f"## {id}: it was deleted; nothing more comes of it." for id in waited.deleted]
+    parts += [f"## {id}: it was deleted and will report nothing more." for id in waited.deleted]
     open_jobs = [r.child.session for r in waited.results if r.child.status in LIVE]
     if left:
-        parts.append(f"There was no room here for all results: wait again for {', '.join(left)}.")
+        parts.append(f"Not all results fit here: wait again for {', '.join(left)}.")
     elif not (shown or open_jobs or waited.deleted):
         parts.append(
-            "Nothing new can come: none is at work, and there is no result that you have not had. "
-            "Send one of them more work, or go on."
+            "There is nothing to wait for: no agent is working, and you have had all results. "
+            "Send one of them more work, or continue."
         )
     match waited.why:
         case "timed_out":
@@ -298,7 +299,7 @@ def _waited(waited: Waited) -> Outcome:
                 "Wait again, or do something else."
             )
         case "interrupted":
-            parts.append("Somebody has something to say to you: read that first. The agents go on.")
+            parts.append("A message for you has arrived: read it first. The agents continue.")
     read = tuple(result.mail for result in shown if result.mail)
     states = [f"{r.child.name or r.child.agent}: {r.child.status}" for r in waited.results]
     states += [f"{id}: deleted" for id in waited.deleted]
@@ -329,14 +330,14 @@ def _result(result: Result, shown: Sequence[Result]) -> str:
     child = result.child
     head = f"## {child.session} ({child.agent}: {child.name}): {child.status}"
     if child.questions:
-        head += f"\nThe person has {child.questions} question(s) of it to answer."
+        head += f"\nIt has {child.questions} open question(s) to the person."
     if result in shown:
         text = _HEAD.sub(r"\\", result.text)
         return f"{head}\n{text}"
     if result.had:
-        return f"{head}\nYou were given its result before."
+        return f"{head}\nYou have already received its result."
     size = len(result.text)
-    return f"{head}\nIts result has {size} characters, and waits." if size else head
+    return f"{head}\nIts result has {size} characters; wait again to receive it." if size else head
 
 
 # --- list_agents, close_agent ---------------------------------------------------------------------
@@ -349,9 +350,9 @@ async def _list_facts(ctx: FactContext, include_closed: bool) -> tuple[Facts, Ma
 @tool(effect="agent", key="agent", facts=_list_facts, recover=_send_recover, parental=True)
 async def list_agents(
     ctx: ToolContext,
-    include_closed: Annotated[bool, "Also those that were closed"] = False,
+    include_closed: Annotated[bool, "Include closed agents"] = False,
 ) -> Outcome:
-    """The agents below you: how each is, what it said last, and what it took."""
+    """List the agents below you: each one's state, latest message and cost."""
     found = await ctx.family.list(closed=include_closed)
     if not found:
         return Outcome(for_model="You have no agents.", for_user="no agents")
@@ -385,16 +386,17 @@ async def close_agent(
     ctx: ToolContext,
     job_id: str,
     mode: Annotated[
-        Literal["finish", "cancel"], "finish: what it has to do is still done; cancel: it is not"
+        Literal["finish", "cancel"], "finish: it still does the work that it has; cancel: it stops"
     ] = "finish",
     reason: Annotated[str, "For people", Field(max_length=500)] = "",
 ) -> Outcome:
-    """Close an agent and all below it: it takes no more tasks, and makes room for another."""
+    """Close an agent and all below it: it accepts no more tasks, and makes room for another
+    agent."""
     child = await ctx.family.named(job_id)
     await ctx.started()
     before, closed = await ctx.family.close(child.session, mode, reason)
     if not closed:
-        text = f"{child.session} was closed already."
+        text = f"{child.session} was already closed."
         return Outcome(for_model=text, for_user=text)
     text = f"Closed: {', '.join(closed)}. It was {before}."
     return Outcome(for_model=text, for_user=text)

@@ -150,7 +150,7 @@ async def _worked_out(ctx: FactContext | ToolContext, want: Want) -> list[_Ready
     if want.moved_from is None:
         return [await asyncio.to_thread(_ready, want, base, base, proposing)]
     if not base.missing:
-        raise ToolError(f"{base.place.name} exists already; nothing was moved there.")
+        raise ToolError(f"{base.place.name} already exists; nothing was moved there.")
     origin = await _base(ctx, want.moved_from)
     gone = Want(want.moved_from, lambda _: Planned(None))
     made = await asyncio.to_thread(_ready, want, base, origin, proposing)
@@ -171,8 +171,8 @@ def _ready(want: Want, target: Base, origin: Base, proposing: bool) -> _Ready:
     data = None if planned.changes is None else base.to_disk(after)
     if data is None and base.unsaved:
         raise ToolError(
-            f"{base.place.name} has changes in the editor that are not saved, so it was not "
-            "removed. Ask the user to save or drop them first."
+            f"{base.place.name} has unsaved changes in the editor, so it was not removed. Ask the "
+            "user to save or discard them first."
         )
     kind = _kind(origin)
     change = FileChange(
@@ -332,8 +332,8 @@ def _unverified(place: Place, why: str, expected: str, now: Buffer | None) -> st
         return head + "The file is no longer open; read it before the next edit."
     diff = unified(expected, now.text, place.name, 4000)
     if not diff:
-        return head + "The buffer now has exactly the text that was meant."
-    return f"{head}This is how the buffer now differs from what was meant:\n{diff}"
+        return head + "The buffer now has exactly the intended text."
+    return f"{head}The buffer now differs from the intended text like this:\n{diff}"
 
 
 async def recover(ctx: ToolContext, evidence: Evidence) -> list[Done] | None:
@@ -352,8 +352,9 @@ async def recover(ctx: ToolContext, evidence: Evidence) -> list[Done] | None:
             done.append(await _found(ctx, place, base, change))
         else:
             raise ToolError(
-                f"Magy was interrupted while it changed {place.name}, and the file is now neither "
-                "as it was nor as it should be: someone else changed it. Read it before the next "
+                f"Magy was interrupted while it changed {place.name}, and the file now has "
+                "neither the old nor the new text: someone else changed it. Read it before "
+                "the next "
                 "edit."
             )
     if done and left:

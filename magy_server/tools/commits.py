@@ -87,7 +87,7 @@ class Commits:
             await self._open(folder, one)
             name = below(one.repository.top, path) if one.repository else None
             if one.repository is None or name is None:
-                raise ToolError(f"{path} is in no git work tree that can be looked at.")
+                raise ToolError(f"{path} is not in a readable git work tree.")
             key = commit, path
             if key not in one.files:
                 data = await _blob(one.repository, commit, os.fsencode(name))

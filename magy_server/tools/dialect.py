@@ -79,9 +79,9 @@ def translate(pattern: str, *, ignore_case: bool = False, fixed: bool = False) -
         raise BadPattern(f"the pattern has more than {LONGEST:,} characters", LONGEST)
     for at, char in enumerate(pattern):
         if char in "\r\n":
-            raise BadPattern(f"a line end cannot be found: {_SINGLE_LINE}", at)
+            raise BadPattern(f"a pattern cannot match a line end: {_SINGLE_LINE}", at)
         if 0xD800 <= ord(char) < 0xE000 or char == "\0":
-            raise BadPattern("this is no character of a text", at)
+            raise BadPattern("this is not a character", at)
     full, plain = (
         _Parser(pattern, ignore_case, top).whole(fixed) for top in (charsets.LAST, _ASCII)
     )
@@ -164,7 +164,7 @@ class _Parser:
             began = self._at
             pieces.append(piece := self._repeated())
             if ends and piece.looks:
-                raise BadPattern("nothing can be looked at after the end of the line", began)
+                raise BadPattern("nothing can follow the end of the line", began)
             ends, size = ends or piece.ends, size + piece.size
             if size > LARGEST:
                 raise BadPattern("the pattern counts too far; use smaller numbers in {}", began)
@@ -288,7 +288,7 @@ class _Parser:
         ):
             code = int(found[1] or found[2] or found[3] or found[4], 16)
             if code > 0x10FFFF or 0xD800 <= code < 0xE000 or code in (0x00, 0x0A, 0x0D):
-                raise BadPattern(f"\\{found[0]} is no character of a line", began)
+                raise BadPattern(f"\\{found[0]} is not a character of a line", began)
             return code
         char = self._text[self._at]
         self._at += 1

@@ -52,7 +52,7 @@ def opened(fd: int, name: str, place: Place) -> io.FileIO:
     os.close(found)
     if stat.S_ISDIR(mode):
         raise ToolError(f"{place.name} is a directory. It has: {listing(place.path)}")
-    raise ToolError(f"{place.name} is not a regular file; only a command can do something with it.")
+    raise ToolError(f"{place.name} is not a regular file; only a command can use it.")
 
 
 def read(place: Place) -> bytes | None:
@@ -65,8 +65,8 @@ def read(place: Place) -> bytes | None:
         size = os.fstat(file.fileno()).st_size
         if size > EDIT_LIMIT:
             raise ToolError(
-                f"{place.name} has {size:,} bytes; files above {EDIT_LIMIT:,} are not edited "
-                "here. Change it with a command (sed, a script) instead."
+                f"{place.name} has {size:,} bytes; files above {EDIT_LIMIT:,} cannot be edited "
+                "with this tool. Change it with a command (sed, a script) instead."
             )
         return file.readall()
 
@@ -106,7 +106,7 @@ def check_writable(place: Place) -> None:
     if not mode & 0o222 or not os.access(place.path, os.W_OK):
         raise ToolError(
             f"{place.name} is read-only (mode {stat.S_IMODE(mode):04o}); nothing was changed. "
-            "Somebody may want it to stay as it is: do not change its mode unasked."
+            "Somebody may want to protect it: do not change its mode unless asked."
         )
 
 
@@ -268,7 +268,7 @@ def _check_unchanged(fd: int, name: str, place: Place, expected: str | None) -> 
     if now != expected:
         what = "was created" if expected is None else "was changed" if now else "was removed"
         raise ToolError(
-            f"{place.name} {what} by someone else at this moment; nothing was written. "
-            "Read it again and redo the edit on what it holds now."
+            f"{place.name} {what} by someone else at the same moment; nothing was written. Read "
+            "it again and redo the edit on its present text."
         )
     return data

@@ -87,14 +87,14 @@ async def _edit_facts(
 async def edit_file(
     ctx: ToolContext,
     path: Path,
-    old_text: Annotated[str, "The text to replace, with enough lines to be there only once"],
-    new_text: Annotated[str, "What comes in its place; empty to delete"],
-    replace_all: Annotated[bool, "Replace every place where old_text is"] = False,
+    old_text: Annotated[str, "The text to replace, with enough lines to occur only once"],
+    new_text: Annotated[str, "The new text; empty to delete"],
+    replace_all: Annotated[bool, "Replace every occurrence of old_text"] = False,
 ) -> Result:
     """Replace a text in a file. Copy old_text exactly from the file, white space and indentation
     included, without the line numbers of read_file. It must be in the file exactly once, unless
-    replace_all is true. When it is not there, or there several times, nothing changes, and the
-    answer says why. The file may have changed since you read it: that is merged."""
+    replace_all is true. If it does not occur, or occurs several times, nothing changes, and the
+    answer says why. If the file changed after you read it, your edit is merged with that change."""
     (place,) = judged(ctx)
     hunk = _hunk(old_text, new_text, replace_all)
     texts = await seen_texts(ctx, [place])
@@ -144,7 +144,7 @@ def _meanwhile(base: Base, known: str | None) -> list[str]:
     diff = unified(known, base.raw, base.place.name, MERGED)
     return [
         f"{base.place.name} had changed since you read it (by the user, or by a command). Your "
-        f"change was merged with that:\n{diff}"
+        f"change was merged with that change:\n{diff}"
     ]
 
 
@@ -155,7 +155,7 @@ def _refusal(name: str, resolved: Resolved) -> str:
         return f"{name} was not changed. {resolved.failures[0].message}"
     failed = [f"Hunk {f.hunk + 1} of {count}: {f.message}" for f in resolved.failures]
     fits = ", ".join(str(placed.hunk + 1) for placed in resolved.placed)
-    rest = f"\nHunks that fit as they are: {fits}. Mend the others and send all." if fits else ""
+    rest = f"\nHunks that fit: {fits}. Correct the others and send all again." if fits else ""
     return f"{name} was not changed.\n" + "\n".join(failed) + rest
 
 
@@ -226,9 +226,9 @@ def result_of(
         lines += _words(one, verb, proposed, shown)
     if proposed and any(one.change for one in done):
         lines.append(
-            "The user reviews this before it is applied: the files are still as they were, and "
-            "commands and searches see them so. Go on as if it were done; you will be told what "
-            "was refused."
+            "The user reviews this before it is applied: the files are unchanged, and commands "
+            "and searches see them unchanged. Continue as if it were done; you will be "
+            "told what the user rejects."
         )
     changed = [one for one in done if one.change]
     blobs = {digest(data): data for one in changed for data in one.blobs}
@@ -244,7 +244,11 @@ def result_of(
 
 def _words(one: Done, verb: str, proposed: bool, shown: bool) -> list[str]:
     if one.change is None:
-        was = "holds the same as before." if one.notes else "was so already; nothing was changed."
+        was = (
+            ("has the same text as before.")
+            if one.notes
+            else "already was like that; nothing was changed."
+        )
         return [f"{one.place.name} {was}", *one.notes]
     if one.change.after is None:
         done = "Proposed to remove" if proposed else "Removed"

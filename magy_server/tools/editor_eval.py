@@ -47,19 +47,19 @@ async def emacs_eval(
         "Emacs Lisp; several forms are evaluated in order",
         Field(min_length=1, max_length=100_000),
     ],
-    timeout: Annotated[float, "Seconds until it is given up", Field(gt=0, le=120)] = SECONDS,
+    timeout: Annotated[float, "Seconds before Magy gives up", Field(gt=0, le=120)] = SECONDS,
 ) -> Result:
     """Evaluate Emacs Lisp in the user's running Emacs and get the printed value of the last form,
-    and what was written with `message` or `princ`. Use it to look into Emacs itself: variables,
-    functions, key bindings, hooks, buffers, packages. While it runs the user cannot type, and it
-    must not ask anything. Do not edit files with it: what you change so is not under review."""
+    and the output of `message` and `princ`. Use it to inspect Emacs itself: variables, functions,
+    key bindings, hooks, buffers, packages. While it runs the user cannot type, and it must not ask
+    anything. Do not edit files with it: such changes are not under review."""
     if ctx.editor is None:
-        raise ToolError("No Emacs is connected any more.")
+        raise ToolError("No Emacs is connected.")
     await ctx.started()
     try:
         found = await ctx.editor.ask(Evaluation(code, timeout))
     except EditorError as error:
-        raise ToolError(f"{error.message} Whether the code ran is not known.") from None
+        raise ToolError(f"{error.message} It is unknown whether the code ran.") from None
     output = _cut(clean(found.output).strip("\n"))
     said = f"\nIt wrote:\n{output}" if output else ""
     if found.error is not None:

@@ -35,10 +35,10 @@ from magy_server.tools.uris import named
 
 MOST = 200
 """Lines of an answer."""
-WHERE = "the line where it stands, from 1; 0: where it is first met in the file"
+WHERE = "the line of the name, from 1; 0: its first occurrence in the file"
 A = TypeVar("A")
 Path = Annotated[str, "The file, relative to the workspace root or absolute"]
-Name = Annotated[str, "The name, as it stands there", Field(min_length=1, max_length=200)]
+Name = Annotated[str, "The name, exactly as in the file", Field(min_length=1, max_length=200)]
 Line = Annotated[int, f"{WHERE[0].upper()}{WHERE[1:]}", Field(ge=0)]
 
 
@@ -66,11 +66,11 @@ def _titled(verb: str) -> Callable[..., Any]:
 )
 async def diagnostics(
     ctx: ToolContext,
-    path: Annotated[str, "The file; empty for all files that are open in the editor"] = "",
+    path: Annotated[str, "The file; empty: all files open in the editor"] = "",
 ) -> Result:
-    """What compilers, linters and language servers say in the user's editor about a file, as it is
-    there now: `path:line:column: severity: message`. They may need a moment after an edit. Files
-    that are not open in the editor often have none there: run the project's own checks for these.
+    """Show what compilers, linters and language servers in the user's editor report about a file's
+    present text: `path:line:column: severity: message`. They may need a moment after an edit. The
+    editor often has none for files that are not open: run the project's own checks for these.
     """
     place = _place(ctx, path) if path else None
     found = await _ask(ctx, Diagnostics(place.path if place else None))
@@ -92,8 +92,8 @@ async def diagnostics(
     effect="read", key="editor", kind="search", facts=_titled("Definition of"), needs="definition"
 )
 async def find_definition(ctx: ToolContext, path: Path, name: Name, line: Line = 0) -> Result:
-    """Where a name that is used in a file is defined, as the user's editor knows it: `path:line:
-    text`. It knows the language, so it is more certain than a search for the text."""
+    """Ask the user's editor where a name that a file uses is defined: `path:line:
+    text`. The editor knows the language, so this is more reliable than a search for the text."""
     place = _place(ctx, path)
     at, before = await _position(ctx, place, name, line)
     found = await _ask(ctx, Definition(place.path, at, before, name))
@@ -105,7 +105,7 @@ async def find_definition(ctx: ToolContext, path: Path, name: Name, line: Line =
     effect="read", key="editor", kind="search", facts=_titled("References of"), needs="references"
 )
 async def find_references(ctx: ToolContext, path: Path, name: Name, line: Line = 0) -> Result:
-    """Where a name that stands in a file is used in the workspace, as the user's editor knows it:
+    """Ask the user's editor where the workspace uses a name that occurs in a file:
     `path:line: text`."""
     place = _place(ctx, path)
     at, before = await _position(ctx, place, name, line)
@@ -117,11 +117,11 @@ async def find_references(ctx: ToolContext, path: Path, name: Name, line: Line =
 @tool(effect="read", key="editor", kind="search", facts=_titled("Symbols of"), needs="symbols")
 async def list_symbols(
     ctx: ToolContext,
-    path: Annotated[str, "The file whose outline is wanted; empty for the workspace"] = "",
-    query: Annotated[str, "A part of the name", Field(max_length=200)] = "",
+    path: Annotated[str, "The file to outline; empty: the workspace"] = "",
+    query: Annotated[str, "Part of the name", Field(max_length=200)] = "",
 ) -> Result:
-    """The functions, classes and so on that the user's editor knows: those of one file, or those of
-    the workspace whose name has `query` in it."""
+    """Ask the user's editor for functions, classes and so on: those of one file, or those of the
+    workspace whose name contains `query`."""
     if not path and not query:
         raise ToolError("Give a path for the outline of a file, or a query for the workspace.")
     place = _place(ctx, path) if path else None
@@ -144,7 +144,7 @@ KNOWLEDGE_TOOLS: Sequence[Tool] = (diagnostics, find_definition, find_references
 
 async def _ask(ctx: ToolContext, question: Question[A]) -> A:
     if ctx.editor is None:
-        raise ToolError("No editor is connected any more; use grep and read_file instead.")
+        raise ToolError("No editor is connected; use grep and read_file instead.")
     try:
         return await ctx.editor.ask(question)
     except EditorError as error:
@@ -155,7 +155,7 @@ def _place(ctx: ToolContext, path: str) -> Place:
     """Raises ToolError also where the model may not read unasked: nobody is asked here."""
     place = resolve(ctx.root, path)
     if ctx.may_read(place.path) != "allow":
-        raise ToolError(f"The rules do not let you read {place.name} unasked.")
+        raise ToolError(f"The rules do not let you read {place.name} without asking.")
     return place
 
 
@@ -253,11 +253,11 @@ def _result(lines: Iterable[str], none: str, what: str, view: _View, found: Answ
     notes = ""
     if len(lines) > MOST or found.more:
         shown = min(len(lines), MOST)
-        notes += f"\n[there are more than these {shown}; ask about one file, or narrow it down]"
+        notes += f"\n[only the first {shown} are shown; ask about one file, or narrow it down]"
     if view.left_out:
         notes += f"\n[left out: {view.left_out} in files that the rules keep from you]"
     if found.unclear:
-        notes += f"\n[left out: {found.unclear} that the editor did not say in a way that is clear]"
+        notes += f"\n[left out: {found.unclear} that the editor reported incompletely]"
     if not lines:
         return Result(none + notes, for_user=f"no {what}s")
     return Result("\n".join(lines[:MOST]) + notes, for_user=count)

@@ -29,7 +29,7 @@ def endless(folder: str) -> str | None:
 
 def why(path: str) -> str:
     """For whoever asked for what cannot be read because of `path`."""
-    return f"{path} is a pipe, a device or without end, and would be read for ever. Tell the user."
+    return f"{path} is a pipe, a device or endless, and reading it would never end. Tell the user."
 
 
 def _read(folder: str) -> Iterator[str]:

@@ -53,7 +53,7 @@ def judged_place(ctx: ToolContext) -> Place:
 async def read_file(
     ctx: ToolContext,
     path: Path,
-    offset: Annotated[int, "The line to begin with, counted from 1", Field(ge=1)] = 1,
+    offset: Annotated[int, "The first line to return, counted from 1", Field(ge=1)] = 1,
     limit: Annotated[int, f"How many lines, at most {LINES}", Field(ge=1)] = LINES,
 ) -> Result:
     """Read a text file, or a page of it. Each line comes with its number and a tab before it; these
@@ -70,7 +70,9 @@ async def read_file(
     pieces = None if live is None else [plain(live)]
     page = await asyncio.to_thread(lambda: Page(pieces or disk.stream(place), offset, limit))
     if offset > max(page.total, 1):
-        raise ToolError(f"{place.name} has only {page.total} lines; offset {offset} is behind it.")
+        raise ToolError(
+            f"{place.name} has only {page.total} lines; offset {offset} is past the end."
+        )
     text = (page.text or f"({place.name} is empty)") + await _note(ctx, place, whole)
     if page.next is not None or offset > 1:
         last = offset + len(page.lines) - 1
@@ -98,12 +100,15 @@ async def _whole(ctx: ToolContext, place: Place) -> Base | None:
 
 async def _note(ctx: ToolContext, place: Place, base: Base | None) -> str:
     if base and base.proposed is not None:
-        return "\n[this is as you propose it; the user has not accepted all of it yet]"
+        return "\n[this is the text that you proposed; the user has not accepted all of it yet]"
     notes = ""
     if base and base.unsaved:
-        notes = "\n[this is the open buffer; it has changes that are not on disk]"
+        notes = "\n[this is the open buffer; it has unsaved changes]"
     if ctx.review == "propose" and (other := await ctx.proposer(place.path)):
-        notes += f"\n[without what session {other} proposes for it; the user has not decided yet]"
+        notes += (
+            f"\n[without the changes that session {other} proposes; the user has not judged them "
+            "yet]"
+        )
     return notes
 
 

@@ -42,7 +42,7 @@ _FORMAT = "commit %H%d%nAuthor: %an <%ae>%nDate:   %ai%n%n%w(0,4,4)%B"
 Paths = Annotated[
     tuple[str, ...], "Only these files and directories, relative to the workspace root; no patterns"
 ]
-Offset = Annotated[int, "The line of the answer to begin with, counted from 1", Field(ge=1)]
+Offset = Annotated[int, "The first line of the answer to return, counted from 1", Field(ge=1)]
 
 
 def git_tools(processes: Processes) -> list[Tool]:
@@ -66,8 +66,8 @@ async def _status_facts(ctx: FactContext, **_: Any) -> tuple[Facts, Mapping[Hash
 def _status(repositories: Repositories) -> Tool:
     @tool(effect="read", key="git", kind="read", facts=_status_facts, fresh=FRESH)
     async def git_status(ctx: ToolContext, offset: Offset = 1) -> Result:
-        """The state of the git work tree: branch, what is staged, changed, in conflict and
-        untracked. Changes inside submodules are not looked at."""
+        """Show the state of the git work tree: the branch, and what is staged, changed, in conflict
+        and untracked. It ignores changes inside submodules."""
         repository = await repositories.act(ctx)
         status = await repository.status()
         text = "\n".join(_lines(status, repository.under_way()))
@@ -85,7 +85,7 @@ def _lines(status: Status, under_way: str) -> list[str]:
         first += f", {' and '.join(apart) or 'level with'} {status.upstream}"
     lines = [first]
     if under_way:
-        lines.append(f"In the middle of {under_way}: it is not concluded yet.")
+        lines.append(f"In the middle of {under_way}, which is not concluded yet.")
     lines += _group("In conflict", status.conflicts, staged=False)
     lines += _group("Staged", status.staged, staged=True)
     lines += _group("Changed, not staged", status.unstaged, staged=False)
@@ -123,7 +123,7 @@ async def _diff_facts(
         for revision in filter(None, (old, new)):
             check_revision(revision)
         if new and not old:
-            raise ToolError("new without old: give both revisions, or only old.")
+            raise ToolError("new needs old: give both revisions, or only old.")
         if staged and (new or ".." in old):
             raise ToolError("staged compares the index with one revision at most; leave out new.")
         names = [pathspec(ctx.root, path) for path in paths]
@@ -149,18 +149,18 @@ def _diff(repositories: Repositories) -> Tool:
     @tool(effect="read", key="git", kind="read", facts=_diff_facts, fresh=FRESH)
     async def git_diff(
         ctx: ToolContext,
-        staged: Annotated[bool, "What is staged, instead of what is not"] = False,
+        staged: Annotated[bool, "Show what is staged instead of what is not"] = False,
         old: Annotated[
             str, "A revision to compare the work tree (staged: the index) with; also A..B or A...B"
         ] = "",
         new: Annotated[str, "A revision to compare `old` with, instead of the work tree"] = "",
         paths: Paths = (),
-        stat: Annotated[bool, "Only names and counts of lines"] = False,
+        stat: Annotated[bool, "Show only names and counts of lines"] = False,
         offset: Offset = 1,
     ) -> Result:
-        """The differences between work tree, index and revisions, as git shows them: by default
-        what is changed and not staged. Untracked files are not part of it. Files that may not be
-        read are left out, and binary ones only named."""
+        """Show the differences between work tree, index and revisions: by default the unstaged
+        changes. It leaves out untracked files and files that you may not read, and only names
+        binary files."""
         repository = await repositories.act(ctx)
         what = ["--cached"] * staged + await _compared(repository, old, new)
         files = ctx.facts.resources[1:]
@@ -172,7 +172,7 @@ def _diff(repositories: Repositories) -> Tool:
         )
         note = repository.note()
         if bad:
-            note = f"\n[left out, they may not be read: {listed(bad)}]{note}"
+            note = f"\n[left out, because reading them is not allowed: {listed(bad)}]{note}"
         if not good:
             return Result(f"Nothing differs.{note}", "No differences")
         specs = (named or repository.scope or ["."]) + [literal(n, without=True) for n in bad]
@@ -197,7 +197,7 @@ async def _shown(
     finally:
         spool.output.close()
     if spool.cut:
-        note = f"\n[the diff is very long, and only its beginning is here: give paths]{note}"
+        note = f"\n[the diff is very long; this is only its beginning: give paths]{note}"
     return _page(page, note, shown, whole)
 
 
@@ -243,13 +243,13 @@ def _log(repositories: Repositories) -> Tool:
     @tool(effect="read", key="git", kind="read", facts=_log_facts, fresh=FRESH)
     async def git_log(
         ctx: ToolContext,
-        revision: Annotated[str, "Where to begin, or a range A..B; empty: HEAD"] = "",
-        count: Annotated[int, "Commits, at most", Field(ge=1, le=COMMITS)] = 20,
+        revision: Annotated[str, "The newest commit, or a range A..B; empty: HEAD"] = "",
+        count: Annotated[int, "The most commits to show", Field(ge=1, le=COMMITS)] = 20,
         paths: Paths = (),
-        stat: Annotated[bool, "Also the names of changed files, with counts of lines"] = False,
+        stat: Annotated[bool, "Also show the names of changed files, with counts of lines"] = False,
         offset: Annotated[int, "Commits to skip", Field(ge=0)] = 0,
     ) -> Result:
-        """The history: for each commit its id, author, date and message, newest first."""
+        """Show the history, newest first: for each commit its id, author, date and message."""
         repository = await repositories.act(ctx)
         if not revision and not await repository.head():
             return Result("There are no commits yet.", "No commits")
@@ -298,7 +298,7 @@ def _page(page: Page, note: str, shown: str, whole: Sequence[str] | bytes) -> Re
     """A page of a text, and the whole beside it when it is longer."""
     if page.first > max(page.total, 1):
         raise ToolError(
-            f"The answer has only {page.total} lines; offset {page.first} is behind it."
+            f"The answer has only {page.total} lines; offset {page.first} is past the end."
         )
     body = "\n".join(page.lines)
     if page.next is None and page.first == 1:

@@ -48,7 +48,7 @@ class Aliases:
         if any(index <= at for index in globbed):
             raise Unclear("its subcommand is a pattern")
         if self._failed:
-            raise Unclear("git did not answer before")
+            raise Unclear("git did not answer earlier")
         try:
             return self._alias(argv, at, globbed, cwd)
         except (Unclear, OSError, ValueError) as error:
@@ -65,7 +65,7 @@ class Aliases:
         if value is None:
             if name in self._known(cwd):
                 return None
-            raise Unclear("git has no such command, and may take it for another")
+            raise Unclear("git has no such command, and may run another one")
         self._left -= 1
         if self._left < 0:
             raise Unclear(f"more than {MOST} aliases are used")

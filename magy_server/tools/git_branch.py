@@ -88,12 +88,12 @@ def _branch(repositories: Repositories) -> Tool:
         ctx: ToolContext,
         action: Annotated[Action, "What to do"] = "list",
         name: Annotated[str, "The branch to create, rename or delete"] = "",
-        start_point: Annotated[str, "create: where the branch begins; empty: HEAD"] = "",
+        start_point: Annotated[str, "create: the branch's first commit; empty: HEAD"] = "",
         new_name: Annotated[str, "rename: the new name"] = "",
-        all: Annotated[bool, "list: also the branches of remotes"] = False,
+        all: Annotated[bool, "list: include branches of remotes"] = False,
     ) -> Result:
         """List branches, the latest first, or create, rename or delete one. Creating does not
-        switch: use git_checkout. Only branches that are merged are deleted."""
+        switch: use git_checkout. It deletes only merged branches."""
         repository = await repositories.act(ctx)
         if action == "list":
             return await _list(repository, all)
@@ -138,7 +138,7 @@ async def check_new(repository: Repository, name: str) -> None:
     if ran.code != 0 or ran.out.decode("utf-8", "replace").strip() != name:
         raise ToolError(f"{name!a} cannot be a branch name: {clean(ran.err).strip()[:200]}")
     if await exists(repository, name):
-        raise ToolError(f"There is a branch {name} already; git_branch lists them.")
+        raise ToolError(f"A branch {name} already exists; git_branch lists them.")
 
 
 async def _change(
@@ -179,8 +179,8 @@ async def _recover_branch(repository: Repository, wish: Mapping[str, Any]) -> Re
         return Result(f"Done: {action} branch {name} (seen after an interruption).")
     if action == "rename" and not there:
         raise ToolError(
-            f"Magy was killed while it renamed {name}, and neither name is there now; `git reflog` "
-            "knows its last commit."
+            f"Magy was killed while it renamed {name}, and neither name exists now; `git reflog` "
+            "shows its last commit."
         )
     return None
 
@@ -225,14 +225,16 @@ def _checkout(repositories: Repositories) -> Tool:
     @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover)
     async def git_checkout(
         ctx: ToolContext,
-        branch: Annotated[str, "The branch to switch to, or with create the new one"],
+        branch: Annotated[str, "The branch to switch to; with create, the new branch"],
         create: Annotated[bool, "Create the branch, and switch to it"] = False,
-        start_point: Annotated[str, "create: where it begins; empty: HEAD"] = "",
-        detach: Annotated[bool, "Look at a tag or commit without a branch (detached HEAD)"] = False,
+        start_point: Annotated[str, "create: its first commit; empty: HEAD"] = "",
+        detach: Annotated[
+            bool, "Check out a tag or commit without a branch (detached HEAD)"
+        ] = False,
     ) -> Result:
-        """Switch to another git branch. Nothing is lost: it is refused when changes that are not
-        committed would be overwritten. It does not restore files: that throws work away, so the
-        person is asked for bash `git restore FILE`."""
+        """Switch to another git branch. Nothing is lost: Magy refuses it if it would overwrite
+        uncommitted changes. It does not restore files: that throws work away, so the person is
+        asked for bash `git restore FILE`."""
         repository = await repositories.act(ctx)
         return await _checked_out(ctx, repository, branch, create, start_point, detach)
 
@@ -243,7 +245,7 @@ async def _checked_out(
     ctx: ToolContext, repository: Repository, branch: str, create: bool, start: str, detach: bool
 ) -> Result:
     if doing := repository.under_way():
-        raise ToolError(f"In the middle of {doing}: conclude it or give it up first.")
+        raise ToolError(f"In the middle of {doing}: conclude or abort it first.")
     status = await repository.status(untracked=False)
     target = await _target(repository, branch, create, start, detach)
     if not create and (branch == status.branch or (detach and not status.branch
@@ -266,7 +268,7 @@ async def _checked_out(
     if names:
         parts.append(f"Files that changed ({len(names)}): {listed(names)}")
     if opened:
-        parts.append(f"Of these open in the editor, read them again: {listed(opened)}")
+        parts.append(f"Of these, read again those that are open in the editor: {listed(opened)}")
     said = clean(ran.out.decode("utf-8", "replace") + ran.err).strip()
     return Result("\n".join(filter(None, [*parts, said])), parts[0])
 
@@ -318,9 +320,9 @@ def _check_unsaved(editor: Editor | None, repository: Repository, names: Sequenc
             saved = ""
         if plain(saved) != plain(buffer.text):
             raise ToolError(
-                f"Nothing was switched: the editor holds another text of {label} than the disk, "
-                "and the file is different there. The person must save and commit what is not "
-                "saved, or drop it (or reload the file), first."
+                f"Nothing was switched: the text of {label} in the editor differs from the disk, "
+                "and the other branch changes that file. The person must first save and "
+                "commit the unsaved text, or discard it (or reload the file)."
             )
 
 
@@ -336,8 +338,9 @@ async def _recover_checkout(
     if done:
         return Result(f"Switched to {branch} (seen after an interruption).")
     lock = repository.locked()
-    left = f" {lock} is still there; if no git runs, the person may remove it." if lock else ""
+    left = f" {lock} still exists; if no git runs, the person may remove it." if lock else ""
     raise ToolError(
         f"Magy was killed while it switched to {branch}. HEAD is still on {status.place}, but "
-        f"files may be those of {branch} already: look with git_status before you go on.{left}"
+        f"some files may already be those of {branch}: look with git_status before you "
+        f"continue.{left}"
     )

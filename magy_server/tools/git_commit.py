@@ -102,12 +102,12 @@ def make(repositories: Repositories) -> Tool:
         message: Annotated[str, "The commit message: a short line, and if needed a body after it"],
         paths: Annotated[
             tuple[str, ...],
-            "Commit exactly these files and directories, new files too, as they are in the work "
-            "tree; what else is staged stays staged. Empty: commit what is staged",
+            "Commit exactly these files and directories, including new files, as they are in the "
+            "work tree; other staged changes stay staged. Empty: commit what is staged",
         ] = (),
         all: Annotated[bool, "Commit all changes of tracked files (-a)"] = False,
         amend: Annotated[
-            bool, "Replace the last commit; only when the person asked for it"
+            bool, "Replace the last commit; use it only when the person asked for it"
         ] = False,
     ) -> Result:
         """Make a git commit. Hooks run, and may refuse it. Files that are open in the editor are
@@ -116,8 +116,8 @@ def make(repositories: Repositories) -> Tool:
         plan = await _plan(repository, Wish(message, paths, all, amend))
         if digest(plan.preview.encode("utf-8", "replace")) != ctx.facts.preview:
             raise ToolError(
-                "What would be committed is not what was shown when this call was judged: "
-                "something changed meanwhile. Look at it and call again."
+                "The changes to commit are no longer those that were shown for this call: "
+                "something changed in the meantime. Look at them and call again."
             )
         return await _commit(ctx, repository, plan)
 
@@ -129,7 +129,7 @@ def _resources(root: str, plan: Plan) -> list[Resource]:
     found = [command(*plan.argv)]
     names = [c.name.decode("utf-8", "replace") for c in plan.changed if c.letter != "D"]
     if len(names) > FILES:
-        note = f"(commits {len(names)} files, more than are looked at)"
+        note = f"(commits {len(names)} files, more than Magy examines)"
         found.append(Resource(kind="exec", subject=note, opaque=True))
     return found + [resource(root, os.path.join(root, name), "read") for name in names[:FILES]]
 
@@ -182,9 +182,9 @@ async def _last(repository: Repository) -> str:
 
 def _check(wish: Wish) -> None:
     if not wish.message.strip():
-        raise ToolError("message is empty; say in a line what the commit does.")
+        raise ToolError("message is empty; describe the commit in a line.")
     if "\0" in wish.message or any(0xD800 <= ord(char) < 0xE000 for char in wish.message):
-        raise ToolError("message has a NUL or a half character (surrogate) in it.")
+        raise ToolError("message contains a NUL or half a character (a surrogate).")
     if len(wish.message.encode()) > MESSAGE:
         raise ToolError(f"message is longer than {MESSAGE:,} bytes; be brief.")
     if wish.paths and wish.all:
@@ -197,16 +197,16 @@ def _check_state(status: Status, wish: Wish, doing: str) -> None:
         raise ToolError(f"Files are in conflict: {names}. Resolve them and `git add` them first.")
     if doing == "a merge" and (wish.paths or wish.amend):
         raise ToolError(
-            "A merge is not concluded: until it is committed as a whole (without paths and amend), "
-            "or given up (git merge --abort), nothing else can be."
+            "A merge is not concluded: commit it as a whole (without paths and amend), or abort "
+            "it (git merge --abort), first."
         )
     if wish.amend and not status.oid:
         raise ToolError("There is no commit yet that could be amended.")
     outside = [e.name for e in status.staged if e.name.startswith(b"../")]
     if outside and not wish.paths and not wish.all:
         raise ToolError(
-            f"Files outside the workspace are staged, and would be committed too: "
-            f"{listed(outside)}. Give paths, or let the person see to them."
+            "Files outside the workspace are staged, and would be committed, too: "
+            f"{listed(outside)}. Give paths, or ask the person to unstage them."
         )
 
 
@@ -214,7 +214,7 @@ async def _check_identity(repository: Repository) -> None:
     for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
         if (await repository.git.look("var", who)).code != 0:
             raise ToolError(
-                "git does not know whose commit it would be. Ask the person to set it: "
+                "git has no name and e-mail address for the commit. Ask the person to set them: "
                 'git config --global user.name "NAME" and git config --global user.email "ADDRESS"'
             )
 
@@ -248,7 +248,8 @@ async def _contents(
     for path in names:
         if not any(_covers(os.fsencode(path), change.name) for change in changed):
             raise ToolError(
-                f"There is nothing to commit in {path}: it is unchanged, ignored, or not there."
+                f"There is nothing to commit in {path}: it is unchanged, ignored, or does not "
+                "exist."
             )
     without = [literal(name, without=True) for name in new]
     diff = await _diff(repository, [base], specs + without)
@@ -342,11 +343,11 @@ async def _commit(ctx: ToolContext, repository: Repository, plan: Plan) -> Resul
 def _told(ran: Ran, head: str, plan: Plan, repository: Repository) -> Result:
     parts = [f"Committed {head[:10]}.", clean(ran.out.decode("utf-8", "replace")).strip()]
     if ran.code != 0:
-        parts.append("The commit is made, but git did not end well: a hook after it failed.")
+        parts.append("The commit was made, but git reported an error: a hook failed after it.")
     if ran.err.strip():
-        parts.append(f"[said by git and hooks]\n{ran.err.strip()}")
+        parts.append(f"[output of git and its hooks]\n{ran.err.strip()}")
     if ran.left:
-        parts.append(f"[hooks left {ran.left} processes running; they were ended]")
+        parts.append(f"[hooks left {ran.left} processes running; Magy stopped them]")
     if doing := repository.under_way():
         parts.append(f"Still in the middle of {doing}.")
     return Result("\n".join(filter(None, parts)), f"{head[:10]} {plan.title}")
@@ -356,8 +357,9 @@ async def _recover(ctx: ToolContext, repository: Repository, wish: Wish) -> Resu
     """Whether HEAD is a new commit with our message. Raises ToolError when that is not clear."""
     if lock := repository.locked():
         raise ToolError(
-            f"Magy was killed while it committed, and {lock} is still there. Look with git_log "
-            "whether the commit was made; if no git runs any more, the person may remove that file."
+            f"Magy was killed while it committed, and {lock} still exists. Check with git_log "
+            "whether the commit was made; if no git is running, the person may remove that "
+            "file."
         )
     assert ctx.facts.preview is not None
     before = (await ctx.blob(ctx.facts.preview)).decode().partition("\n")[0].rpartition(" ")[2]
@@ -370,7 +372,7 @@ async def _recover(ctx: ToolContext, repository: Repository, wish: Wish) -> Resu
     same = ran.out.decode("utf-8", "replace").split() == wish.message.split()
     if not same:
         raise ToolError(
-            f"Magy was killed while it committed. HEAD is now {head[:10]}, which is another commit "
-            "than asked for; look with git_log before you do it again."
+            f"Magy was killed while it committed. HEAD is now {head[:10]}, which is not the "
+            "commit that you asked for; look with git_log before you repeat it."
         )
     return Result(f"Committed {head[:10]} (seen after an interruption).", f"{head[:10]}")

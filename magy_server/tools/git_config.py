@@ -61,10 +61,10 @@ class Unclear(Exception):
 
 
 def ask(env: Mapping[str, str], cwd: str, *words: str) -> bytes | None:
-    """What git says to `words` in `cwd`; None: it says no. Raises Unclear. Blocks."""
+    """What git shows to `words` in `cwd`; None: it says no. Raises Unclear. Blocks."""
     program = _program(env)
     if program is None:
-        raise Unclear("there is no git")
+        raise Unclear("git is not installed")
     if (path := endless(cwd)) is not None:
         raise Unclear(f"{path} never ends")
     try:

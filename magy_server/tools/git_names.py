@@ -44,7 +44,8 @@ def check_revision(revision: str) -> None:
     """Raises ToolError for what is no revision, or would be taken for an option."""
     if not revision or revision.startswith("-") or not revision.isprintable():
         raise ToolError(
-            f"{revision!a} is not a revision: give a branch, a tag, an id, HEAD~2 and the like."
+            f"{revision!a} is not a revision: give a branch, a tag, a commit id, HEAD~2 and the "
+            "like."
         )
 
 

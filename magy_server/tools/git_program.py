@@ -113,7 +113,7 @@ class Git:
         late, _ = await self._attend(process, sink or captured.feed, errors.feed, LOOK)
         if late:
             raise ToolError(
-                f"git {words[0]} took longer than {LOOK:.0f} s and was ended; narrow it down, "
+                f"git {words[0]} took longer than {LOOK:.0f} s and was stopped; narrow it down, "
                 "or run it with bash in the background."
             )
         return Ran(process.returncode, captured.data, errors.text, captured.cut)
@@ -311,8 +311,9 @@ def explain(err: str) -> str:
     said = re.sub(r"^(fatal|error): ", "", err.strip())[:8_000]
     if ".lock': File exists" in said or ("Unable to create" in said and ".lock" in said):
         return (
-            f"{said.splitlines()[0]} Another git works in this repository, or was killed in it. "
-            "Try again in a moment; if no git runs any more, the person may remove that file."
+            f"{said.splitlines()[0]} Another git is using this repository, or was killed while it "
+            "did. Try again in a moment; if no git is running, the person may remove that "
+            "file."
         )
     if "dubious ownership" in said:
         return (
@@ -321,10 +322,10 @@ def explain(err: str) -> str:
         )
     if "lazy fetching disabled" in said or ("transport '" in said and "not allowed" in said):
         return (
-            "a part of the history is not on this machine (a partial clone), and looking does not "
+            "part of the history is not on this machine (a partial clone), and this tool does not "
             "fetch it; use bash for this."
         )
-    return said or "it failed and said nothing"
+    return said or "it failed without a message"
 
 
 async def _pump(pipe: IO[bytes], sink: Sink) -> None:
@@ -361,11 +362,11 @@ def _program(path: str | None) -> str:
     program = shutil.which("git", path=path)
     if program is None or not os.path.isabs(program):
         # from a relative entry of PATH: whatever lies where the server was started
-        raise ToolError("There is no git on this machine, so its tools cannot be used.")
+        raise ToolError("git is not installed on this machine, so the git tools do not work.")
     try:
         import git
     except ImportError as error:
-        raise ToolError(f"The git tools cannot be used: {error}") from None
+        raise ToolError(f"The git tools do not work: {error}") from None
     said = str(git.Git("/").execute([program, "version"]))
     version = tuple(map(int, re.findall(r"\d+", said)[:2]))
     if version < OLDEST:

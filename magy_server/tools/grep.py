@@ -250,7 +250,7 @@ class _Search:
     def _check_offset(self, total: int, what: str) -> None:
         if self._wish.offset > total:
             raise ToolError(
-                f"There are only {total:,} {what}; offset {self._wish.offset:,} is behind them."
+                f"There are only {total:,} {what}; offset {self._wish.offset:,} is past the end."
             )
 
     def _end(self, last: int, total: int, what: str, within: str, whole: str) -> str:
@@ -275,7 +275,7 @@ class _Search:
                 "without asking; read_file asks"
             )
         if self._answer.unreadable:
-            notes.append("something in there could not be read and was passed over")
+            notes.append("something in there could not be read and was skipped")
         return "".join(f"\n[{note}]" for note in notes)
 
     def late(self) -> str:

@@ -127,7 +127,7 @@ class Web:
                     at = await asyncio.to_thread(_redirected, at, response.headers["location"])
                 finally:
                     await response.aclose()
-        raise ToolError(f"{start.url} redirects more than {REDIRECTS} times; it leads nowhere.")
+        raise ToolError(f"{start.url} redirects more than {REDIRECTS} times; Magy gave up.")
 
     async def _addresses(self, at: Target, private: bool, *, proxied: bool) -> list[str]:
         """The addresses of the host, all of them checked. With a proxy a name need not resolve."""
@@ -165,7 +165,7 @@ def _proxy(at: Target) -> str | None:
     if found and not found.lower().startswith(("http://", "https://")):
         raise ToolError(
             f"The environment names the proxy {found.partition('@')[2] or found} for this URL; "
-            "only http:// and https:// proxies are known here. Tell the user."
+            "Magy supports only http:// and https:// proxies. Tell the user."
         )
     return found or None
 
@@ -209,7 +209,9 @@ def _redirected(at: Target, location: str) -> Target:
     try:
         new = target(str(httpx2.URL(at.url).join(location)))
     except (httpx2.InvalidURL, ToolError) as error:
-        raise ToolError(f"{at.url} redirects to where one cannot go. {error}") from None
+        raise ToolError(
+            f"{at.url} redirects to an address that cannot be fetched. {error}"
+        ) from None
     if not at.same_place(new):
         raise ToolError(
             f"{at.url} redirects to another server: {new.url}\nNothing was fetched from there. "
@@ -242,7 +244,9 @@ async def _body(at: Target, response: Response) -> tuple[bytes, bool]:
     """Unpacked here and not by httpx2: one coding only, in bounded memory and time."""
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-        raise ToolError(f"{at.url} is sent in a coding that was not asked for: {coding[:50]!a}.")
+        raise ToolError(
+            f"{at.url} uses a content encoding that Magy did not ask for: {coding[:50]!a}."
+        )
     packed = bytearray()
     async for chunk in response.aiter_raw():
         packed += chunk
@@ -258,7 +262,9 @@ async def _body(at: Target, response: Response) -> tuple[bytes, bool]:
         try:
             body, more = await asyncio.to_thread(partial(_unpack, data, raw=True))
         except zlib.error as error:
-            raise ToolError(f"{at.url} is sent as {coding}, but damaged: {error}.") from None
+            raise ToolError(
+                f"{at.url} uses the content encoding {coding}, but is damaged: {error}."
+            ) from None
     return body, cut or more
 
 

@@ -37,17 +37,18 @@ _SKIPPED = frozenset(
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not block
 _INTRODUCTION = (
     "Instructions for your work here, written by people of this project and by the user. Follow "
-    "them. The files stand from the outermost to the nearest: where they disagree, the one further "
-    "down holds, and what the user says in the conversation holds before all of them."
+    "them. The files stand from the outermost to the nearest: where they disagree, the later one "
+    "takes precedence, and what the user says in the conversation takes precedence over "
+    "all of them."
 )
 _ELSEWHERE = (
     "These directories have instructions of their own. Before you change files in one of them or "
-    "below it, read its file; there it holds before the others:"
+    "below it, read its file; there it takes precedence over the others:"
 )
 _CUT = (
     f"[... cut here: {MOST:,} bytes are the limit for all of these; read the rest with read_file]"
 )
-_GONE = "There are no project instructions any more; what they said before does not hold now."
+_GONE = "There are no project instructions any more; the earlier ones no longer apply."
 
 
 @dataclass(frozen=True, slots=True)

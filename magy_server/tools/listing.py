@@ -40,11 +40,11 @@ async def list_dir(
     ctx: ToolContext,
     path: Annotated[str, "The directory, relative to the workspace root or absolute"] = ".",
     depth: Annotated[int, "How many levels to show", Field(ge=1, le=3)] = 1,
-    offset: Annotated[int, "The entry to begin with, counted from 1", Field(ge=1)] = 1,
+    offset: Annotated[int, "The first entry to return, counted from 1", Field(ge=1)] = 1,
 ) -> Result:
     """List a directory by name: directories end in `/`, files come with their size in bytes, links
-    with what they lead to. Directories that .gitignore or .ignore leave out are marked `(ignored)`
-    and not opened; list them by their own path. Long lists end with a note on how to go on."""
+    with what they lead to. Directories that .gitignore or .ignore exclude are marked `(ignored)`
+    and not opened; list them by their own path. Long lists end with a note on how to continue."""
     place = scope.place(ctx)
     await asyncio.to_thread(scope.check_folder, place)
     try:
@@ -59,7 +59,7 @@ async def list_dir(
         raise ToolError(f"{place.name} cannot be listed: {error.strerror}.") from None
     if offset > max(page.total, 1):
         raise ToolError(
-            f"{place.name} has only {page.total:,} entries; offset {offset:,} is behind them."
+            f"{place.name} has only {page.total:,} entries; offset {offset:,} is past the end."
         )
     total = "1 entry" if page.total == 1 else f"{page.total:,} entries"
     if not page.lines:

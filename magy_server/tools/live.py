@@ -70,7 +70,9 @@ class Base:
         """That it is missing, for the model."""
         if self.proposed is None:
             return missing(self.place)
-        return f"You have proposed to remove {self.place.name}. To change that, write it anew."
+        return (
+            f"You have proposed to remove {self.place.name}. To change that, write the file again."
+        )
 
     @property
     def holds(self) -> bytes | None:
@@ -159,8 +161,8 @@ async def rebased(
         moved = rebase(seen, buffer.text, wanted)
         if moved.conflicts:
             raise EditRefused(
-                f"{place.name} was changed in the editor in the very lines of this change. Look at "
-                "it again.",
+                f"{place.name} was changed in the editor in the same lines as this change. Look "
+                "at it again.",
                 reason="stale",
             )
         try:
@@ -171,8 +173,8 @@ async def rebased(
             continue
         return buffer, apply(buffer.text, moved.changes), shown
     raise EditRefused(
-        f"{place.name} was changed in the editor each of the {ATTEMPTS} times that this change was "
-        "sent. Try again when nobody types there.",
+        f"{place.name} was changed in the editor at each of {ATTEMPTS} attempts to send this "
+        "change. Try again when nobody is typing there.",
         reason="stale",
     )
 

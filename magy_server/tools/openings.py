@@ -14,8 +14,8 @@ from magy_server.core.specs import Agents
 from magy_server.tools.symbol_mentions import SYMBOL
 
 COMMANDS = {
-    "clear": "Begin a new conversation",
-    "compact": "Sum up the older part of the conversation for the model",
+    "clear": "Start a new conversation",
+    "compact": "Summarize the older part of the conversation for the model",
 }
 SPAWN = "@spawn"
 HOLES = {"symbol": "name", "place": "place"}

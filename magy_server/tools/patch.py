@@ -98,7 +98,7 @@ def _parsed(patch: str) -> list[FileEdit]:
     except EditError as error:
         raise ToolError(str(error)) from None
     if not edits:
-        raise ToolError("The patch is empty: between Begin and End Patch there is no file.")
+        raise ToolError("The patch is empty: it has no file between Begin and End Patch.")
     if len(_paths(edits)) > MOST:
         raise ToolError(f"The patch touches more than {MOST} files; send several smaller ones.")
     return edits
@@ -116,8 +116,8 @@ def _of_links(root: str, edits: Sequence[FileEdit]) -> Iterator[str]:
         path = os.path.join(root, edit.path).rstrip("/")
         if (edit.to or edit.op == "delete") and os.path.islink(path):
             yield (
-                f"{edit.path} is a symbolic link to {os.readlink(path)}, and a patch neither "
-                "removes nor renames links. Name the file itself if that is meant, or use bash."
+                f"{edit.path} is a symbolic link to {os.readlink(path)}, and a patch cannot "
+                "remove or rename links. Name the file itself if you mean it, or use bash."
             )
 
 
@@ -170,7 +170,7 @@ def _creating(content: str) -> Plan:
     def work_out(base: Base) -> Planned:
         if not base.missing and plain(base.raw) != plain(content):
             raise ToolError(
-                f"{base.place.name} exists already; it was not overwritten. Use *** Update File to "
+                f"{base.place.name} already exists; it was not overwritten. Use *** Update File to "
                 "change it."
             )
         return holding(content, None)(base)

@@ -86,9 +86,7 @@ def resolve(root: str, path: str) -> Place:
     except OSError:
         return Place(root, found, name)
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise ToolError(
-            f"{name} is {_kind(mode)}, not a file; only a command can do something with it."
-        )
+        raise ToolError(f"{name} is {_kind(mode)}, not a file; only a command can use it.")
     return Place(root, found, name)
 
 
@@ -147,18 +145,20 @@ def explain(error: OSError, place: Place) -> str:
     if error.errno == errno.ELOOP or _swapped(place):
         return (
             f"{name}: a symbolic link was put in this path after it was checked; nothing was "
-            "done. Call again if the new target is meant."
+            "done. Call again if you mean the new target."
         )
     if error.errno in _MISSING:
         return missing(place)
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"{name}: no permission for it, or for its directory; the owner can give it."
+        return (
+            f"{name}: Magy has no permission for it, or for its directory; the owner can grant it."
+        )
     if error.errno == errno.EROFS:
-        return f"{name} is on a read-only file system; it can only be written somewhere else."
+        return f"{name} is on a read-only file system; write to another place."
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return (
-            f"{name} was not written, and is as it was: {_reason(error)}. "
-            "Some space must be freed first."
+            f"{name} was not written, and is unchanged: {_reason(error)}. The person must free "
+            "some space first."
         )
     return f"{name}: {_reason(error)}; nothing was changed."
 

@@ -29,7 +29,7 @@ def picture(data: bytes, name: str) -> Image:
     shown = name or "The picture"
     kind = mime(data)
     if not kind:
-        raise InvalidRequest(f"{shown} is no PNG, JPEG, GIF or WebP picture; convert it first.")
+        raise InvalidRequest(f"{shown} is not a PNG, JPEG, GIF or WebP picture; convert it first.")
     if len(data) > LARGEST:
         raise too_large(shown, len(data))
     width, height = _checked(data, shown)

@@ -25,7 +25,7 @@ async def update_plan(
     if states["in_progress"] > 1:
         advice = " Keep one task in_progress: the one you are working on."
     elif states["pending"] and not states["in_progress"]:
-        advice = " Set the task you begin with to in_progress."
+        advice = " Set the task that you start with to in_progress."
     return Result(
         for_model=f"Plan updated: {said}.{advice}",
         for_user=f"Plan: {said}",

@@ -41,7 +41,7 @@ def shell() -> list[str]:
     for bash in (*_BASH, shutil.which("bash")):
         if bash and os.access(bash, os.X_OK):
             return [bash, "--norc", "--noprofile", "-c", "--"]
-    raise ToolError("There is no bash on this machine, so no command can be run. Tell the user.")
+    raise ToolError("bash is not installed on this machine, so no command can run. Tell the user.")
 
 
 class Command:
@@ -184,7 +184,7 @@ def _why_not(error: OSError | ValueError, cwd: str) -> str:
     if isinstance(error, OSError) and error.errno == errno.E2BIG:
         return "The command is too long to be started; write it to a script file and run that."
     if isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return f"The command was not started: the directory {cwd} is not there any more."
+        return f"The command was not started: the directory {cwd} no longer exists."
     return f"The command was not started: {error}. Nothing ran; try again, or tell the user."
 
 
@@ -246,8 +246,8 @@ class Processes:
         calls = self.calls(session)
         if len(calls) >= MOST:
             raise ToolError(
-                f"{MOST} background commands are running already ({', '.join(calls)}); "
-                "end one with bash_stop first."
+                f"{MOST} background commands are already running ({', '.join(calls)}); stop one "
+                "with bash_stop first."
             )
 
     def calls(self, session: str) -> list[str]:

@@ -56,10 +56,10 @@ def wanted(kind: str) -> bool:
 async def read(fetched: Fetched) -> Reading:
     """Raises ToolError for what is no text."""
     if not wanted(fetched.kind):
-        size = f"{fetched.size:,} bytes" if fetched.size is not None else "its size is not said"
+        size = f"{fetched.size:,} bytes" if fetched.size is not None else "its size is unknown"
         raise ToolError(
-            f"{fetched.url} is not text: it is {fetched.kind[:100]} ({size}). Only text and HTML "
-            "are read here. If the file itself is needed, ask to download it with a command."
+            f"{fetched.url} is not text: it is {fetched.kind[:100]} ({size}). This tool reads "
+            "only text and HTML. If you need the file itself, download it with a command."
         )
     text = await asyncio.to_thread(decode, fetched)
     notes = [f"only the first {len(fetched.body):,} bytes were read"] if fetched.cut else []
@@ -106,7 +106,7 @@ def _encoding(fetched: Fetched) -> tuple[str, int]:
         return declared, 0
     if found is None and (b"\0" in data or kind in _UNKNOWN):
         about = binary(data, len(data), fetched.url).removesuffix(f" {FOREIGN}")
-        raise ToolError(f"{about} Only text and HTML are read here.")
+        raise ToolError(f"{about} This tool reads only text and HTML.")
     return found.codec if found else "cp1252", 0
 
 
@@ -153,8 +153,8 @@ async def from_html(
             await to_end(process.wait())
     if process.returncode != 0 or not answer:
         raise ToolError(
-            f"{base}: this HTML is too large or too strange to be read as a page. If it is needed, "
-            "fetch it with a command and search in the file."
+            f"{base}: this HTML is too large or too unusual to be shown as a page. If you need "
+            "it, fetch it with a command and search in the file."
         )
     found: Mapping[str, Any] = json.loads(answer)
     return found

@@ -104,15 +104,15 @@ class Repository:
         if below(top, root) is None:
             raise ToolError(
                 f"The repository of {root} has its work tree elsewhere, at {top} (core.worktree): "
-                "the git tools stay in the workspace. Tell the user."
+                "the git tools work only in the workspace. Tell the user."
             )
         directory = os.fsdecode((await git.get("rev-parse", "--absolute-git-dir"))[:-1])
         common = os.fsdecode((await git.get("rev-parse", "--git-common-dir"))[:-1])
         if elsewhere := foreign(top, directory, os.path.join(root, common)):
             raise ToolError(
-                f"The .git of {top} stands for the repository {elsewhere}, which does not lead "
-                "back to this directory, so it may be that of another: the git tools do not show "
-                "it. If it is right, the person can say so there: "
+                f"The .git of {top} stands for the repository {elsewhere}, which does not point "
+                "back to this directory, so it may belong to another one: the git tools do "
+                "not show it. If it is right, the person can confirm it with: "
                 f"git --git-dir={quote(directory)} config core.worktree {quote(top)}"
             )
         return cls(git, root, top, directory, *await disarm(git))
@@ -249,7 +249,9 @@ def split_allowed(
         path = repository.full(name)
         (good if path in judged or may_read(path) == "allow" else bad).append(name)
     if len(bad) > MANY:
-        raise ToolError(f"{len(bad)} of the files may not be read; name those to look at in paths.")
+        raise ToolError(
+            f"{len(bad)} of the files may not be read; name the files to show in paths."
+        )
     return good, bad
 
 
@@ -263,8 +265,9 @@ async def wait_for_lock(repository: Repository, seconds: float = 3.0) -> None:
         await asyncio.sleep(pause)
     if lock := repository.locked():
         raise ToolError(
-            f"Nothing was done: another git works in this repository, or was killed in it: {lock} "
-            "is there. Try again in a moment; if no git runs any more, the person may remove it."
+            "Nothing was done: another git is using this repository, or was killed while it did: "
+            f"{lock} exists. Try again in a moment; if no git is running, the person may "
+            "remove it."
         )
 
 
@@ -279,9 +282,9 @@ def failure(what: str, ran: Ran, repository: Repository) -> str:
     """Why a command with effects failed, in git's and the hooks' words."""
     said = "\n".join(filter(None, (explain(ran.err), ran.out.decode("utf-8", "replace").strip())))
     if ran.code is None:
-        said = f"{what} did not end in {ACT:.0f} s (a hook?) and was ended.\n{said}"
+        said = f"{what} did not end within {ACT:.0f} s (a hook?) and was stopped.\n{said}"
     if lock := repository.locked():
-        said += f"\nIt left {lock}; if no git runs any more, the person may remove that."
+        said += f"\nIt left {lock}; if no git is running, the person may remove that file."
     return clean(said)
 
 
@@ -296,7 +299,7 @@ def _none(root: str, err: str) -> str:
     if "must be run in a work tree" in err:
         return (
             f"{root} is a bare repository, or inside a .git directory: there is no work tree, so "
-            "the git tools have nothing to show. Use bash for it."
+            "the git tools have nothing to show. Use bash instead."
         )
     return f"The git repository of {root} cannot be used: {explain(err)}"
 

@@ -50,7 +50,7 @@ async def _facts(ctx: FactContext, text: str, **_: Any) -> tuple[Facts, Mapping[
 @tool(effect="write", key="edit", kind="edit", facts=_facts, recover=recover, final=True)
 async def replace_selection(
     ctx: ToolContext,
-    text: Annotated[str, "All that shall stand in the place of the selection; empty removes it"],
+    text: Annotated[str, "The whole new text of the selection; empty removes it"],
 ) -> Result:
     """Replace what the user has selected, and nothing else. The text is put into the file exactly
     as it is: no code fence around it, no explanation."""

@@ -51,7 +51,7 @@ def check_there(place: Place) -> None:
     if os.path.realpath(place.path) != place.path:
         raise ToolError(
             f"{place.name}: a symbolic link was put in this path after it was checked; nothing was "
-            "done. Call again if the new target is meant."
+            "done. Call again if you mean the new target."
         )
 
 

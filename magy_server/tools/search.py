@@ -46,10 +46,10 @@ def _glob_tool(finder: Finder, most: int) -> Tool:
         path: Folder = ".",
     ) -> Result:
         """Find files by name. `*` and `?` stay within one name, `**` goes through directories;
-        `{a,b}` and `[a-z]` are alternatives. A pattern without a slash is for the name, at any
-        depth; with one, for the path below `path`. Files only, the newest first. Hidden files are
-        found; what .gitignore or .ignore leave out is not, unless the pattern begins with the
-        ignored directory's name (`node_modules/foo/**`) or is the whole name of a file."""
+        `{a,b}` and `[a-z]` are alternatives. A pattern without a slash matches the name, at any
+        depth; with one, the path below `path`. It returns only files, the newest first. It finds
+        hidden files, but not those that .gitignore or .ignore exclude, unless the pattern begins
+        with the ignored directory's name (`node_modules/foo/**`) or is the whole name of a file."""
         return await _glob(ctx, finder, pattern, most)
 
     return glob
@@ -62,22 +62,23 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
         pattern: Annotated[str, "A regular expression in ripgrep's syntax, for one line"],
         path: Annotated[str, "The directory or file to search"] = ".",
         glob: Annotated[
-            str, "Only files like this: *.py, src/**/*.{ts,tsx}; with ! before it, all others"
+            str,
+            "Search only files like this: *.py, src/**/*.{ts,tsx}; with ! before it, all others",
         ] = "",
         ignore_case: bool = False,
-        fixed: Annotated[bool, "The pattern is a plain text, not an expression"] = False,
+        fixed: Annotated[bool, "The pattern is plain text, not a regular expression"] = False,
         context: Annotated[int, "Lines to show around each match", Field(ge=0, le=10)] = 0,
         output: Annotated[
             grepping.Output, "The lines, only the names of the files, or a count for each file"
         ] = "lines",
-        offset: Annotated[int, "The match (or file) to begin with, from 1", Field(ge=1)] = 1,
+        offset: Annotated[int, "The first match (or file) to return, from 1", Field(ge=1)] = 1,
     ) -> Result:
         """Search the lines of text files, also of hidden ones. The answer has a line
-        `path:line:text` for each match (`path-line-text` for context), in the order of the paths.
-        A file that is open in the editor is searched as it is there, with unsaved changes. Left
-        out are binary files, what .gitignore or .ignore leave out (name a file or directory in
-        `path` to search it nevertheless), and files that the rules do not let you read. There is no
-        look-around, no back reference and no search over several lines."""
+        `path:line:text` for each match (`path-line-text` for context), in the order of the paths. A
+        file that is open in the editor is searched with its unsaved changes. Left out are binary
+        files, what .gitignore or .ignore exclude (name a file or directory in `path` to search it
+        nevertheless), and files that the rules do not let you read. There is no look-around, no
+        back reference and no search over several lines."""
         try:
             wish = Wish(
                 shown=pattern,
@@ -120,14 +121,14 @@ def _explain(pattern: str, error: BadPattern) -> str:
     at = min(error.at, len(pattern))
     before, after = printable(pattern[max(0, at - 30) : at]), printable(pattern[at : at + 30])
     where = f" At character {at + 1}: {before}⟨here⟩{after}" if len(pattern) > 1 else ""
-    return f"The pattern cannot be used: {error.message}.{where}"
+    return f"The pattern is invalid: {error.message}.{where}"
 
 
 def _filter(pattern: str) -> Filter:
     try:
         return Filter(pattern)
     except BadGlob as error:
-        raise ToolError(f"The file pattern {printable(pattern)} cannot be used: {error}.") from None
+        raise ToolError(f"The file pattern {printable(pattern)} is invalid: {error}.") from None
 
 
 # --- glob ---------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ async def _glob(ctx: ToolContext, finder: Finder, pattern: str, most: int) -> Re
     except TimeoutError:
         raise ToolError(_late(ctx, answer)) from None
     names = [printable(below(ctx.root, path) or path) for path in found[:most]]
-    notes = "\n[something in there could not be read and was passed over]" * answer.unreadable
+    notes = "\n[something in there could not be read and was skipped]" * answer.unreadable
     if answer.cut:
         notes += (
             f"\n[the search stopped after {finding.SCANNED:,} files, so there may be more; "

@@ -41,14 +41,16 @@ def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
     async def bash(
         ctx: ToolContext,
         command: Annotated[str, "A bash command line"],
-        timeout: Annotated[float, "Seconds until it is ended", Field(gt=0, le=600)] = usual_timeout,
-        background: Annotated[bool, "Do not wait for its end (servers, watchers)"] = False,
+        timeout: Annotated[
+            float, "Seconds after which Magy stops it", Field(gt=0, le=600)
+        ] = usual_timeout,
+        background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
     ) -> Result:
-        """Run a command with bash in the workspace root. Each call is a shell of its own: cd and
+        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
         variables do not carry over. There is no terminal and no input. Standard output and error
-        come together; of a long output you get the beginning and the end. What the command leaves
-        running is ended with it, unless it runs in the background: then use bash_output to read
-        what it said so far, and bash_stop to end it."""
+        come together; of a long output you get the beginning and the end. When the command ends,
+        Magy stops what it leaves running, unless it runs in the background: then use bash_output to
+        read its output so far, and bash_stop to stop it."""
         if background:
             processes.check_room(ctx.session)
             return _in_background(processes, ctx, await _opened(processes, ctx, command))
@@ -101,7 +103,7 @@ def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> 
     return Result(
         for_model=(
             f'Started in the background. Read its output with bash_output(call_id="{ctx.call}"), '
-            f'end it with bash_stop(call_id="{ctx.call}").'
+            f'stop it with bash_stop(call_id="{ctx.call}").'
         ),
         for_user="Started in the background; files that it changes are not put under review",
         background=running.group,
@@ -130,18 +132,21 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
     status, advice = ending(running.code), ""
     if late:
         usual = " (the default, tools.bash_timeout)" if limit.usual else ""
-        status = f"timed out after {limit.seconds:g} s{usual}; it was ended with all it had started"
+        status = (
+            f"timed out after {limit.seconds:g} s{usual}; Magy stopped it and all that it had "
+            "started"
+        )
         advice = (
-            "\n[The output is what came until then. For more time call bash with a longer timeout "
-            "(up to 600), or with background=true.]"
+            "\n[This is its output until then. For more time call bash with a longer timeout (up "
+            "to 600), or with background=true.]"
         )
     elif running.duration >= 1:  # in whole seconds: the same run gives the same text
         status += f", {running.duration:.0f} s"
     if running.left:
         what = "1 process" if running.left == 1 else f"{running.left} processes"
         advice += (
-            f"\n[The command left {what} running; that was ended too. "
-            "Use background=true for what is meant to go on.]"
+            f"\n[The command left {what} running; Magy stopped that, too. Use background=true for "
+            "what must keep running.]"
         )
     text = output.summary(ctx.call).rstrip("\n") or "(no output)"
     return Result(
@@ -157,12 +162,12 @@ def _bash_output(processes: Processes) -> Tool:
         ctx: ToolContext,
         call_id: CallId,
         offset: Annotated[
-            int, "The character to begin with, from 0; negative: so many before the end"
+            int, "The first character to return, from 0; negative: counted from the end"
         ] = 0,
-        limit: Annotated[int, "How many characters at most", Field(ge=1, le=SHOWN)] = PAGE,
+        limit: Annotated[int, "The most characters to return", Field(ge=1, le=SHOWN)] = PAGE,
     ) -> Result:
         """Read the output of a command in the background so far, or more of an earlier command's
-        output than its answer showed. Says whether the command still runs."""
+        output than its answer showed. The answer says whether the command still runs."""
         running = processes.get(ctx.session, call_id)
         command = running or processes.ended(ctx.session, call_id)
         if command is not None:
@@ -171,7 +176,7 @@ def _bash_output(processes: Processes) -> Tool:
             text = await asyncio.to_thread(command.output.page, start, limit)
             status = "still running" if running else ending(command.code)
             if command.output.chars > total:
-                status += "; more output came than is kept"
+                status += "; there was more output than Magy keeps"
         else:
             data = await ctx.output_of(call_id)
             if data is None:
@@ -197,8 +202,8 @@ def _unknown(processes: Processes, session: str, call: str) -> str:
         "no command runs in the background"
     )  # fmt: skip
     return (
-        f"There is no stored output of a call {call!r}; {have}. An output that was shown whole in "
-        "its answer is not stored again."
+        f"There is no stored output of a call {call!r}; {have}. Magy does not store an output "
+        "that its answer showed in full."
     )
 
 
@@ -211,11 +216,11 @@ def _bash_stop(processes: Processes) -> Tool:
 
     @tool(effect="exec", key="bash_stop", kind="execute", facts=facts)
     async def bash_stop(ctx: ToolContext, call_id: CallId) -> Result:
-        """End a command that you started in the background, with all that it started."""
+        """Stop a command that you started in the background, and all that it started."""
         if processes.get(ctx.session, call_id) is None:
             ended = processes.ended(ctx.session, call_id)
             if ended:
-                return Result(for_model=f"It had ended already: {ending(ended.code)}.")
+                return Result(for_model=f"It had already ended: {ending(ended.code)}.")
             calls = ", ".join(processes.calls(ctx.session)) or "none"
             raise ToolError(
                 f"No command of call {call_id!r} runs in the background; there: {calls}."
@@ -223,7 +228,7 @@ def _bash_stop(processes: Processes) -> Tool:
         await ctx.started()
         stopped = await to_end(processes.stop(ctx.session, call_id))
         if stopped is None:
-            return Result(for_model="It ended by itself at this moment.")
+            return Result(for_model="It ended by itself at the same moment.")
         text = stopped.output.summary(call_id).rstrip("\n")
         return Result(for_model=f"[stopped: {ending(stopped.code)}]\n{text}".rstrip("\n"))
 

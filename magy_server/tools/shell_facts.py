@@ -80,11 +80,13 @@ async def facts(
     title = f"Run {glance(command, LINE)}"
     known = Facts(cwd=ctx.cwd, kind="execute", title=title)
     if "\0" in command or any(0xD800 <= ord(char) < 0xE000 for char in command):
-        problem = "command has a NUL or a half character (surrogate) in it, which no shell takes."
+        problem = (
+            "command contains a NUL or half a character (a surrogate), which no shell accepts."
+        )
         return known.model_copy(update={"problem": problem}), {}
     resources = await asyncio.to_thread(_look, ctx.root, ctx.cwd, command, env, Aliases(env))
     if not resources:
-        return known.model_copy(update={"problem": "command is empty; say what to run."}), {}
+        return known.model_copy(update={"problem": "command is empty; write a command."}), {}
     names = [found.subject for found in resources if found.subject.startswith(_NAMED)]
     title = " ".join([title, *names])
     facts = known.model_copy(update={"resources": tuple(resources), "title": title})
@@ -143,7 +145,7 @@ def _look(
             repositories[cwd.physical] = None
     commands += [named for place in repositories for named in _named_by_git(root, place, env)]
     if len(files) > FILES:
-        note = f"(names {len(files)} files, more than are looked at)"
+        note = f"(names {len(files)} files, more than Magy examines)"
         commands.append(Resource(kind="exec", subject=note, opaque=True))
     return [*commands, *list(files)[:FILES]]
 
@@ -225,7 +227,7 @@ def _parsed(command: str, home: str | None, env: Mapping[str, str]) -> list[Part
     parts = parse(command, home)
     if command.isascii() or not _pairs_bytes(env):
         return parts
-    why = "has letters that its language may read in another way"
+    why = "has letters that it may read differently in another locale"
     return [replace(part, opaque=True, why=why) for part in parts]
 
 

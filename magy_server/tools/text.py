@@ -98,8 +98,8 @@ def decode(data: bytes, name: str) -> tuple[str, Encoding]:
         start = error.start + len(encoding.mark)
         line = data.count(b"\n", 0, start) + 1
         raise ToolError(
-            f"{name} is not well-formed {encoding.codec}: byte 0x{data[start]:02x} at offset "
-            f"{start} (line {line}). It cannot be edited as text without damage; convert it first."
+            f"{name} is not valid {encoding.codec}: byte 0x{data[start]:02x} at offset "
+            f"{start} (line {line}). Editing it as text would damage it; convert it first."
         ) from None
 
 
@@ -110,12 +110,13 @@ def encode(text: str, encoding: Encoding, name: str) -> bytes:
     except UnicodeEncodeError as error:
         char = text[error.start]
         raise ToolError(
-            f"{name} is kept as {encoding.codec}, which cannot hold {char!r} (U+{ord(char):04X}). "
+            f"{name} is encoded as {encoding.codec}, which does not have {char!r} "
+            f"(U+{ord(char):04X}). "
             "Use other characters, or convert the file to UTF-8 first."
         ) from None
 
 
-FOREIGN = "A program for such files can read it."
+FOREIGN = "Use a program for such files."
 
 
 def binary(head: bytes, size: int, name: str) -> str:

@@ -152,8 +152,8 @@ def zone(address: IP) -> Zone:
         return "private"
     if address.is_link_local or address in _SERVICES:
         raise ToolError(
-            f"{address} is an address where machines in a cloud are told their secrets; it is "
-            "never fetched. Do not try another way."
+            f"{address} is an address that gives cloud machines their secrets; Magy never fetches "
+            "it. Do not try another way."
         )
     if address.is_loopback or address.is_unspecified:
         return "here"

@@ -134,8 +134,8 @@ def _look(fd: int, name: str, place: Place) -> Told:
         data = file.read(disk.EDIT_LIMIT + 1) or b""
     if len(data) > disk.EDIT_LIMIT:
         raise ToolError(
-            f"{place.name} has {found.st_size:,} bytes; files above {disk.EDIT_LIMIT:,} are not "
-            "looked into here."
+            f"{place.name} has {found.st_size:,} bytes; Magy does not compare files above "
+            f"{disk.EDIT_LIMIT:,}."
         )
     kind, mode = kind_of(found.st_mode) or "file", stat.S_IMODE(found.st_mode)
     return Told(Version(hash=digest(data), kind=kind, mode=mode), data)
@@ -272,6 +272,6 @@ def _refusal(place: Place, expected: Version, found: Version) -> EditRefused:
     elif expected.hash is None:
         what = "was created"
     return EditRefused(
-        f"{place.name} {what} by someone else meanwhile; nothing was written. Look at what it "
-        "holds now, and decide again."
+        f"{place.name} {what} by someone else in the meantime; nothing was written. Look at its "
+        "present text, and decide again."
     )

@@ -41,16 +41,16 @@ _SHELF = "private network: "
 """Begins the resource that stands for leave to go where the URL does not show that it leads."""
 _REFUSED = {
     401: " It needs a login, which is not possible here.",
-    403: " It refuses programs, or needs a login; take another source.",
+    403: " It refuses programs, or needs a login; use another source.",
     404: " There is no such page; do not guess addresses, search.",
-    429: " It was asked too often; wait, or take another source.",
+    429: " It was asked too often; wait, or use another source.",
 }
 
 Where = Annotated[str, "The whole URL, with http:// or https://"]
 Private = Annotated[
     bool,
-    "Only when an earlier answer said that this name leads to a private network or this machine, "
-    "and that is meant",
+    "Set it only when an earlier answer said that this name leads to a private network or this "
+    "machine, and you mean that",
 ]
 
 
@@ -62,7 +62,9 @@ def web_tools(search_url: str, resolve: Resolver = look_up) -> list[Tool]:
     async def web_fetch(
         ctx: ToolContext,
         url: Where,
-        offset: Annotated[int, "The character to begin with, to read on", Field(ge=0)] = 0,
+        offset: Annotated[
+            int, "The first character to return, to continue reading", Field(ge=0)
+        ] = 0,
         private_network: Private = False,
     ) -> Result:
         """Read a page of the web, or a text, JSON or XML file. HTML is given as markdown: title and
@@ -171,7 +173,7 @@ def _page(url: str, read: Reading, offset: int) -> Result:
     text = read.text
     if offset >= max(len(text), 1):
         raise ToolError(
-            f"{url} has only {len(text):,} characters of text; offset {offset} is behind them."
+            f"{url} has only {len(text):,} characters of text; offset {offset} is past the end."
         )
     end = min(len(text), offset + PAGE)
     if end < len(text):
@@ -212,7 +214,7 @@ async def _failure(fetched: Fetched) -> str:
     try:
         text = (await reading.read(fetched)).text
     except ToolError as error:  # the status is what matters
-        return f"{said} What came with it cannot be shown: {error.message}"
+        return f"{said} Its content cannot be shown: {error.message}"
     more = f"\n[{len(text) - ERROR_PAGE:,} more characters]" if len(text) > ERROR_PAGE else ""
     return f"{said}\n{_marked('web_page', text[:ERROR_PAGE])}{more}" if text else said
 
@@ -234,13 +236,15 @@ async def _results(fetched: Fetched) -> Sequence[Mapping[str, str]]:
         raise ToolError("There are no results. Use fewer or other words.")
     if found["state"] == "challenge" or (fetched.status >= 400 and not found["results"]):
         raise ToolError(
-            f"{host} refuses to search for a program just now (status {fetched.status}; it wants "
-            "proof of a human). Do not try again at once; fetch a page whose address is known, or "
+            f"{host} refuses searches by programs at present (status {fetched.status}; it wants "
+            "to see a human). Do not try again at once; fetch a page whose address is "
+            "known, or "
             "ask the user."
         )
     if not found["results"]:
         raise ToolError(
-            f"{host} gave a page in which no results are to be recognised; it may have changed. "
+            f"{host} returned a page in which Magy recognizes no results; its format may have "
+            "changed. "
             "Tell the user, who can set tools.search_url; fetch a page whose address is known."
         )
     results: Sequence[Mapping[str, str]] = found["results"]

@@ -83,7 +83,7 @@ class WorkspaceFiles:
                 seen = found if found.version == was.version else was
                 return await self._edited(base, seen, found, now, data, label)
             if found.version != was.version:
-                raise EditRefused(f"{place.name} has changed meanwhile.", reason="stale")
+                raise EditRefused(f"{place.name} has changed in the meantime.", reason="stale")
             if now != found.version:
                 await self._put(place, found, now, data, label)
             made = now if now.hash is None else (await self.look(root, was.path)).version

@@ -66,7 +66,7 @@ AGAIN = 0.02
 """Seconds after which a file that was just written is looked at again."""
 _BEFORE = 50_000_000
 """Nanoseconds by which the clock of files may be behind."""
-_UNKNOWN = Held(problem="what it held before is not known")
+_UNKNOWN = Held(problem="its earlier content is unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Around:
     async def _found(self, before: _Before) -> _Found:
         repository = await self._trees.repository(self._root)
         if repository is None:
-            raise ToolError("it is no git work tree any more")
+            raise ToolError("it is no longer a git work tree")
         before.index.repository = repository
         after = await before.index.listing()
         found = _Found()
@@ -326,7 +326,7 @@ class Worktrees:
             raise ToolError(_slow(seconds))
         repository = await self.repository(root)
         if repository is None:
-            raise ToolError("there is no git work tree here that can be looked at")
+            raise ToolError("there is no readable git work tree here")
         index = Index(repository, folder)
         began = time.time_ns()
         head = await self.head(root)
@@ -362,7 +362,7 @@ def _patience() -> float:
 
 
 def _slow(seconds: float) -> str:
-    return f"looking at this work tree takes longer than {seconds:.0f} s"
+    return f"scanning this work tree takes longer than {seconds:.0f} s"
 
 
 def _changes(
@@ -398,7 +398,7 @@ def _changes(
 
 
 def _uncovered(why: str) -> str:
-    return f"[Files that this command may have changed are not put under review: {why}.]"
+    return f"[Files that this command may have changed are not under review: {why}.]"
 
 
 def _note(found: _Found, inner: bool) -> str:
@@ -410,20 +410,20 @@ def _lines(found: _Found, inner: bool) -> Iterator[str]:
     if found.pairs:
         names = listed(list(found.pairs), NAMED)
         yield (
-            f"{_files(len(found.pairs))} changed during this command ({left_out} are not looked "
-            f"at): {names}"
+            f"{_files(len(found.pairs))} changed during this command ({left_out} are not "
+            f"scanned): {names}"
         )
     if found.checked_out:
         were = "is" if found.checked_out == 1 else "are"
         yield (
-            f"{_files(found.checked_out)} {were} now as in the commit that was checked out, which "
-            "is not put under review"
+            f"{_files(found.checked_out)} {were} now as in the commit that was checked out; "
+            "not under review"
         )
     if found.problems:
-        yield f"Changed, but not put under review: {_why(found.problems)}"
+        yield f"Changed, but not under review: {_why(found.problems)}"
     if found.odd:
         text = f"{_files(found.odd)} with line breaks or strange bytes in the name"
-        yield f"Changed, but not put under review: {text}"
+        yield f"Changed, but not under review: {text}"
 
 
 def _why(problems: Mapping[bytes, str]) -> str:

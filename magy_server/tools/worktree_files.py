@@ -84,7 +84,7 @@ def _read(root: str, name: bytes, at: Stamp | None, room: int) -> Held:
     if stat.S_ISDIR(mode):
         return Held(stamp=at)  # what is in it has names of its own
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        return Held(problem="no regular file", stamp=at)
+        return Held(problem="not a regular file", stamp=at)
     if size > LARGEST:
         return Held(problem=f"{size:,} bytes", stamp=at)
     if size > room:

@@ -237,7 +237,7 @@ def _proved(entry: Indexed, blob: bytes | None, size: int | None, foreign: bool)
             return _held(entry.kind, blob)
         if not foreign and b"$Id" not in blob and len(blob) + blob.count(b"\n") == size:
             return _held(entry.kind, blob.replace(b"\n", b"\r\n"))
-    return Held(problem="what it held before is not known")
+    return Held(problem="its earlier content is unknown")
 
 
 def _held(kind: Kind, data: bytes) -> Held:

@@ -296,7 +296,7 @@ def test_what_is_wrong_is_said(magy: Magy, session: str) -> None:
         (["send", session, "--data", "{"], "--data is not JSON"),
         (["wait", session, "--timeout", "-1"], "number of seconds"),
         (["wait", session, f"{session}/one"], "There is no session"),
-        (["close", session], "is no child"),
+        (["close", session], "is not a child"),
         (["list", "nobody"], "There is no session 'nobody'"),
     ]
     for words, why in wrong:

@@ -39,7 +39,7 @@ def test_the_demo_reviews_while_the_agent_works(magy: Magy) -> None:
         "Ada rejects the hunk at line 13, saying: Do not round here",
         "Reason: Do not round here: who shows a sum rounds it.",
         "magy  Understood: `total()` stays exact, and says so.\n",
-        "Ada's own lines are still there, the hunk that she refused is not",
+        "Ada's own lines are still there, the hunk that she rejected is not",
     ):
         assert " ".join(sentence.split()) in " ".join(after.split()), sentence
     assert "+CURRENCY = 'EUR'\n" in after
@@ -52,7 +52,9 @@ def test_the_demo_reviews_while_the_agent_works(magy: Magy) -> None:
 def test_the_demo_has_a_child_that_is_watched_steered_and_asked_about(magy: Magy) -> None:
     done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
     assert done.returncode == 0, done.stderr
-    act = done.stdout.partition("Ada has a helper do it")[2].partition("What git says")[0]
+    act = done.stdout.partition("Ada gives a task to a child agent")[2].partition("What git shows")[
+        0
+    ]
     for sentence in (
         "→ Spawn general: Test total()",
         "→ Wait for Test total()",

@@ -112,7 +112,7 @@ def test_a_file_on_the_command_line_is_meant(here: Here) -> None:
     assert "'good night'" in (here.root / "app.py").read_text()
     (here.root / "b.py").write_text("'hello'\n")
     text = json.dumps([{"path": "b.py", **json.loads(HELLO)}])
-    assert "none of the files" in refused(here, text, "app.py", "c.py")
+    assert "not among the files" in refused(here, text, "app.py", "c.py")
     assert here("edit", "app.py", "b.py", input=text).returncode == 0
 
 
@@ -122,7 +122,7 @@ def test_the_whole_text_of_a_file(here: Here) -> None:
     assert "The edit is empty" in refused(here, "", "--format", "whole", "app.py")
     (here.root / "app.py").write_text(CHANGED)
     said = refused(here, "def greet():\n    # ... rest\n", "--format", "whole", "app.py")
-    assert "leaves something out" in said
+    assert "has a placeholder" in said
     assert (here.root / "app.py").read_text() == CHANGED
 
 
@@ -288,12 +288,12 @@ def test_links(here: Here) -> None:
         ("*** Update File: picture.png\n@@\n-a\n+b\n", "a PNG image"),
         ("*** Update File: folder\n@@\n-a\n+b\n", "is a directory"),
         ("*** Delete File: folder\n", "is a directory"),
-        ("*** Add File: folder/x\n+a\n", "exists already"),
+        ("*** Add File: folder/x\n+a\n", "already exists"),
         ("*** Add File: app.py/x\n+a\n", "app.py"),
-        ("*** Update File: app.py\n*** Move to: folder/x\n", "exists already"),
+        ("*** Update File: app.py\n*** Move to: folder/x\n", "already exists"),
         ("*** Delete File: none.py\n", "does not exist"),
         ("*** Update File: none.py\n@@\n+a\n", "does not exist"),
-        ("*** Delete File: app.py\n*** Delete File: app.py\n", "was removed or renamed"),
+        ("*** Delete File: app.py\n*** Delete File: app.py\n", "was already removed or renamed"),
         ("*** Update File: pipe\n@@\n+a\n", "fifo"),
         ("*** Update File: kept.py\n@@\n-a\n+b\n", "read-only"),
         ("*** Update File: latin.py\n@@\n-a\n+日本\n", "cannot hold"),
@@ -417,7 +417,7 @@ def test_what_to_do_is_said(here: Here, text: str, words: tuple[str, ...], said:
 
 def test_a_mode_is_not_explained_with_the_syntax_of_diffs(here: Here) -> None:
     said = refused(here, "diff --git a/app.py b/app.py\nold mode 100644\nnew mode 100755\n")
-    assert "modes are not edited; use chmod" in said and "@@" not in said
+    assert "which an edit cannot do; use chmod" in said and "@@" not in said
 
 
 def test_nothing_is_said_that_only_a_model_can_do(here: Here, tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_nothing_is_said_that_only_a_model_can_do(here: Here, tmp_path: Path) ->
         refused(here, '{"path": "app.py", "old_text": "x = 0", "new_text": "x = 2"}'),
         refused(here, '{"old_text": "x = 0", "new_text": "x = 1"}', "--seen", str(seen), "app.py"),
     ]
-    assert "changed these very lines since they were read" in said[3]
+    assert "changed these same lines after you read them" in said[3]
     for sentence in said:
         assert not any(word in sentence for word in ("the user", "bash", " you ", "Do not send"))
 

@@ -60,7 +60,7 @@ def test_the_current_directory_may_be_gone(tmp_path: Path, monkeypatch: pytest.M
     gone.mkdir()
     monkeypatch.chdir(gone)
     os.rmdir(gone)
-    with pytest.raises(InvalidRequest, match="not there any more"):
+    with pytest.raises(InvalidRequest, match="no longer exists"):
         place.project(None, None)
 
 

@@ -309,7 +309,7 @@ def test_a_long_diff_is_folded_and_the_keys_fit(magy: Magy) -> None:
         one.see("line 59", "  +60 -0", "[n] [y] [s] [p] [v] [?]")
         one.press("y")
         screen = one.see("Written.", "[0]")
-        assert "\ngo on: magy run --resume " in screen
+        assert "\ncontinue: magy run --resume " in screen
 
 
 def test_magy_alone_says_what_to_type(magy: Magy) -> None:

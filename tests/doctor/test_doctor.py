@@ -154,7 +154,9 @@ async def test_a_wrong_agent_file_is_named(machine: Machine) -> None:
     seen = await machine.doctor()
     assert str(agents / "mine.md") in seen.of("agents", "problem")[0]
     machine.settings("default_agent = 'nobody'")
-    assert "agent, 'nobody', does not exist" in "".join((await machine.doctor()).of("agents", "problem"))
+    assert "agent, 'nobody', does not exist" in "".join(
+        (await machine.doctor()).of("agents", "problem")
+    )
 
 
 # --- state and database --------------------------------------------------------------------------

@@ -117,7 +117,7 @@ async def test_a_list_changes_nothing_and_a_close_ends_what_runs(root: Path, sta
         assert [(c["sessionId"], c["updatedAt"]) for c in await children(one)] == before
         assert one.said().count("running") + one.said().count("queued") >= 2
         await one.turn("close", "p3")
-        assert one.said().endswith(f"{SESSION}/5.0 was closed already.")
+        assert one.said().endswith(f"{SESSION}/5.0 was already closed.")
         await until_state(one, f"{SESSION}/5.0", "cancelled", "closed")
         assert (await child(one, f"{SESSION}/5.1"))["state"] == "running"
 
@@ -403,8 +403,8 @@ async def test_cancelling_a_turn_stops_the_children_that_it_spawned(
         (spawn("x", agent="nobody"), "There is no agent 'nobody'. Agents are: "),
         (spawn("x", agent="title"), "The agent 'title' works for Magy itself"),
         (spawn("  "), "prompt is empty"),
-        (spawn("x", context="some"), "context is none, all, or how many"),
-        (spawn("x", context="0"), "context is none, all, or how many"),
+        (spawn("x", context="some"), "context must be none, all, or how many"),
+        (spawn("x", context="0"), "context must be none, all, or how many"),
         (spawn("x", model="big"), "model must be `provider/model`, not 'big'."),
         (spawn("x", directory="gone"), "does not exist"),
         (spawn("x", directory="../.."), "outside the workspace"),

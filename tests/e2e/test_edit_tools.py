@@ -134,7 +134,7 @@ async def test_a_proposal_builds_on_the_one_before_and_touches_nothing(
         await one.turn("Change it")
         assert one.updates("_magy_interaction") == [], "nothing is done, so nothing is asked"
         assert one.editor.text(path) == path.read_text() == LINES
-        assert "TEN LINES" in one.said() and "as you propose it" in one.said()
+        assert "TEN LINES" in one.said() and "that you proposed" in one.said()
         file = await one.client.request("magy/review/get", {"uri": path.as_uri(), "proposed": True})
         (hunk,) = file["file"]["hunks"]
         assert (hunk["oldText"], hunk["newText"]) == ("line 10\n", "TEN LINES\n")
@@ -205,7 +205,7 @@ async def test_what_another_session_proposes_is_not_taken_for_ones_own(
         await one.new(other)
         seen = await ask("look", "p1")
         assert "line 10" in seen and "FROM THE FIRST" not in seen
-        assert f"without what session {SESSION} proposes for it" in seen
+        assert f"without the changes that session {SESSION} proposes" in seen
         refused = await ask("second", "p2")
         assert f"Session {SESSION} has proposed changes to a.txt" in refused
         (hunk,) = await hunks()

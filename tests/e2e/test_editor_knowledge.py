@@ -189,7 +189,7 @@ async def test_what_the_rules_keep_and_what_lies_outside_is_not_shown(
             "app.py:3: grüße = lib.greet('you')",
             f"{outside}:5 (outside the workspace)",
             "jdt://x/Y.class:2 (outside the workspace)",
-            "[there are more than these 3; ask about one file, or narrow it down]",
+            "[only the first 3 are shown; ask about one file, or narrow it down]",
             "[left out: 2 in files that the rules keep from you]",
         ]
         assert "do not let you read .env" in await use(
@@ -246,8 +246,8 @@ async def test_symbols_of_a_file_and_of_the_workspace(root: Path, state: Path) -
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (None, "is no object"),
-        ([], "is no object"),
+        (None, "is not an object"),
+        ([], "is not an object"),
         ({}, "locations: Field required"),
         ({"locations": "many"}, "should be a valid list"),
         (RpcError({"code": -32603, "message": "xref is broken"}), "xref is broken"),
@@ -282,7 +282,7 @@ async def test_one_bad_item_spoils_no_other(root: Path, state: Path) -> None:
             "lib.py:1:1: warning: good",
             "lib.py:1:1: warning: marked [E1]",
             "lib.py:1:3: warning: far<U+202E>away",
-            "[left out: 5 that the editor did not say in a way that is clear]",
+            "[left out: 5 that the editor reported incompletely]",
         ]
         answers(one, "diagnostics", {"diagnostics": None})
         assert await use(one, model, "diagnostics") == "No diagnostics in the open files."
@@ -314,7 +314,7 @@ async def test_a_huge_answer_is_cut(root: Path, state: Path) -> None:
         got = await use(one, model, "find_references", path="lib.py", name="greet")
         lines = got.splitlines()
         assert len(lines) == 201 and max(map(len, lines)) < 500
-        assert lines[-1].startswith("[there are more than these 200")
+        assert lines[-1].startswith("[only the first 200 are shown")
 
 
 # --- eval -----------------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ async def test_an_editor_that_does_not_answer_in_time(root: Path, state: Path) -
         one.client.handlers["magy/editor/eval"] = lambda params: GONE
         got = await use(one, model, "emacs_eval", code="(sit-for 99)", timeout=0.2)
         assert "did not answer magy/editor/eval within 2.2 seconds" in got
-        assert "Whether the code ran is not known" in got
+        assert "It is unknown whether the code ran" in got
         await one.client.wait_for("$/cancelRequest")
 
 

@@ -118,7 +118,7 @@ async def test_a_rule_about_a_command_holds_for_the_tool(repository: Path, state
         await one.turn("Go")
         checkout, diff = answers(one)
         assert "git checkout *" in checkout
-        assert "+open" in diff and "left out, they may not be read: app.py" in diff
+        assert "+open" in diff and "left out, because reading them is not allowed: app.py" in diff
         assert "secret" not in diff
         assert questions(one) == []
     assert git(repository, "branch", "--show-current") == "main\n"

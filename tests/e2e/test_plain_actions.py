@@ -474,7 +474,7 @@ async def test_what_makes_no_sense_is_said(root: Path, state: Path, path: Path) 
             ("magy.prompt", {"text": "  "}, "say something"),
             ("magy.prompt", {"text": "Hi", "sessionId": "nobody"}, "no session 'nobody'"),
             ("magy.cancel", {"sessionId": "nobody"}, "no session 'nobody'"),
-            ("magy.transcript.show", {}, "nothing was asked"),
+            ("magy.transcript.show", {}, "has sent no prompt"),
             ("magy.transcript.show", {"sessionId": "nobody"}, "no session 'nobody'"),
             ("magy.session.new", {"agent": "nobody"}, "no agent 'nobody'"),
         ):  # fmt: skip

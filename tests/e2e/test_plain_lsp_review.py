@@ -250,7 +250,7 @@ async def test_a_click_on_an_old_lens_changes_nothing(root: Path, state: Path, p
         assert found["results"][0]["state"] == "stale"
         assert one.editor.text(path) == after
         shown = await one.client.wait_for("window/showMessage")
-        assert "no such hunk any more" in shown["message"]
+        assert "That hunk no longer exists" in shown["message"]
 
 
 @pytest.mark.req("G001")

@@ -452,7 +452,7 @@ async def test_a_model_that_is_overloaded_is_asked_again(
         (".env", {}, r"not allowed: common rules: read `\.env\.\*|\*\.env` -> deny"),
         ("app.py", {"instruction": "  "}, "The instruction is empty"),
         ("gone.py", {}, "gone.py does not exist"),
-        ("app.bin", {}, "app.bin is no text"),
+        ("app.bin", {}, "app.bin is not text"),
         ("long.txt", {}, "at most 100,000 at once"),
         ("app.py", {"uri": "untitled:Untitled-1"}, "is not the URI of a file"),
         ("app.py", {"model": "nobody/knows"}, "nobody"),
@@ -508,7 +508,10 @@ async def test_a_plain_client_is_told_what_went_wrong(root: Path, state: Path, a
         shown = await one.client.wait_for(
             "window/showMessage", lambda params: "rewrite" in params["message"]
         )
-        assert shown == {"type": 2, "message": "Magy: The model did not rewrite it; it said: No."}
+        assert shown == {
+            "type": 2,
+            "message": "Magy: The model did not rewrite it, but answered: No.",
+        }
         with pytest.raises(RpcError, match="takes one object"):
             await one.client.request(
                 "workspace/executeCommand", {"command": "magy.rewrite", "arguments": []}

@@ -75,7 +75,7 @@ async def test_what_a_command_changes_is_found_told_and_kept(repository: Path, s
         outputs, read = one.outputs(), answers(one)
         assert [text for text in read if "changed" in text] == []
         assert outputs[0] == (
-            f"{read[0]}\n[3 files changed during this command (ignored files are not looked at): "
+            f"{read[0]}\n[3 files changed during this command (ignored files are not scanned): "
             "app.py, new.txt, notes.txt.]"
         )
         assert outputs[1].strip() == read[1]  # it only reads
@@ -101,7 +101,7 @@ async def test_where_nothing_is_covered_it_is_said(root: Path, state: Path) -> N
         await one.request("session/set_config_option", configId="bypass", value="on")
         await one.turn("Go")
         outputs = one.outputs()
-        assert "not put under review: there is no git work tree here" in outputs[0]
+        assert "not under review: there is no readable git work tree here" in outputs[0]
         assert "review" not in outputs[1]
     assert [call.changes for call, _ in await recorded(state)] == [(), ()]
 

@@ -82,7 +82,7 @@ def test_a_line_that_names_no_such_place_is_a_hint(line: int | None) -> None:
 def test_a_bracket_at_another_depth_closes_something_else() -> None:
     raw = "    if (a) {\n      } else {\n        push(name)\n    }\n    done()\n"
     failure = refused(raw, "        push(name)\n      }\n", "        push(name)\n")
-    assert "closes another block" in failure.message
+    assert "closes a different block" in failure.message
     moved = after(raw, "    push(name)\n}\n", "    push(name, 1)\n}\n")
     assert moved == raw.replace("name", "name, 1")
 

@@ -117,4 +117,4 @@ def test_lines_that_only_close_blocks_are_meant_where_a_number_or_an_anchor_says
     assert after(raw, old, new, line=13) == wanted
     assert after(raw, old, new, anchors=("e {",)) == wanted
     assert after(DEEP, old, new) == DEEP.replace("    }\n}\n", "    }\n    z\n}\n")
-    assert "alike everywhere" in refused(SHALLOW, old, new).message
+    assert "the same everywhere" in refused(SHALLOW, old, new).message

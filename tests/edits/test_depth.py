@@ -35,7 +35,7 @@ OF_FILE = "  lsp = function()\n    local all = get(0)\n    for _, one in all do\
 
 def test_lines_that_stay_as_quoted_and_lines_as_in_the_file_tell_nothing_together() -> None:
     failure = refused(LUA, SHOWN, OF_FILE)
-    assert "some lines of new are indented as old is, some as the file is" in failure.message
+    assert "some lines of new are indented like old, some like the file" in failure.message
     head, rest = SHOWN.split("\n", 1)
     assert after(LUA, f"  {head}\n{rest}".replace("\n", "\n  ").removesuffix("  "), OF_FILE)
 

@@ -69,7 +69,7 @@ def test_lines_that_are_not_there_are_named() -> None:
 
 def test_nothing_like_it() -> None:
     failure = refused(SHOP, "import antigravity\n")
-    assert "Nothing like it" in failure.message
+    assert "Nothing similar" in failure.message
     assert failure.lines == ()
 
 

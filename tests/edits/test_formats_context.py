@@ -53,7 +53,7 @@ def test_nothing_but_context_changes_nothing(format: str) -> None:
 def test_what_is_left_of_an_end_line(end: str) -> None:
     text = HEADS["v4a"] + "@@\n-a\n+b\n"
     assert hunks("v4a", text + end) == [("a.py", "a\n", "b\n")]
-    assert "no header of a patch" in refused("v4a", text + end + "\n c\n")
+    assert "not a header of a patch" in refused("v4a", text + end + "\n c\n")
 
 
 def test_the_end_line_of_a_patch_behind_a_diff() -> None:

@@ -181,13 +181,13 @@ def test_two_files_of_diff() -> None:
         (HEAD + "@@ -1 +1 @@\n", "the hunk is empty"),
         ("diff --git a/x b/x\n", "changes nothing"),
         ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n+a\n", "both names are /dev/null"),
-        ("--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "said to be new"),
-        ("--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "said to be deleted"),
+        ("--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "says that the file is new"),
+        ("--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "says that the file is deleted"),
         ("--- a/x.py\n+++ b/y.py\n@@ -1 +1 @@\n-a\n+b\n", "are two files"),
         ("@@@ -1 -1 +1 @@@\n  a\n", "combined diff"),
-        ("diff --git a/x b/x\nGIT binary patch\n", "binary files are not edited"),
-        ("Binary files a/x and b/x differ\n", "binary files are not edited"),
-        ("diff --git a/x b/y\ncopy from x\ncopy to y\n", "copies are not made"),
+        ("diff --git a/x b/x\nGIT binary patch\n", "does not edit binary files"),
+        ("Binary files a/x and b/x differ\n", "does not edit binary files"),
+        ("diff --git a/x b/y\ncopy from x\ncopy to y\n", "an edit cannot copy a file"),
     ],
 )
 def test_what_is_refused(text: str, said: str) -> None:

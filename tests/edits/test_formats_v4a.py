@@ -127,7 +127,7 @@ def test_more_than_one_patch() -> None:
         ("*** Begin Patch\n*** End Patch\n", "changes nothing"),
         (UPDATE + END, "no change of a.py follows"),
         (UPDATE + "@@\n" + END, "no lines after it"),
-        (UPDATE + "@@\n-a\n*** Frobnicate File: x\n", "no header of a patch"),
+        (UPDATE + "@@\n-a\n*** Frobnicate File: x\n", "not a header of a patch"),
         ("*** Begin Patch\n*** Update File:\n", "name of the file is missing"),
         ("*** Begin Patch\n*** Delete File: a\n-a\n", "nothing can follow"),
         ("*** Begin Patch\n*** Delete File: a\n*** Move to: b\n", "stands right after"),

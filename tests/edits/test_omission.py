@@ -112,7 +112,7 @@ def test_a_whole_text_that_leaves_something_out(line: str) -> None:
     new = f"def f():\n    a = 3\n{line}\n"
     (failure,) = plan_text(TEXT, new).failures
     assert failure.code == "placeholder"
-    assert "in full, or send an edit that has only the lines which change" in failure.message
+    assert "in full, or send an edit with only the lines that change" in failure.message
     (failure,) = plan_text(f"# typed\n{TEXT}", new, TEXT).failures
     assert failure.code == "placeholder"
     assert not plan_text("", new).failures  # there is nothing that it could stand for
@@ -163,6 +163,6 @@ def test_dots_alone_are_the_body_of_a_stub() -> None:
 
 def test_a_selection_is_rewritten_in_full() -> None:
     start, end = TEXT.index("    a = 1"), TEXT.index("\n\ndef g")
-    with pytest.raises(EditError, match="leaves something out"):
+    with pytest.raises(EditError, match="has a placeholder"):
         Rewrite(TEXT, (start, end)).fitted("    a = 3\n    # ... existing code ...\n")
     assert Rewrite(TEXT, (start, end)).fitted("    a = 3\n") == "    a = 3\n"

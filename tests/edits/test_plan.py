@@ -63,14 +63,14 @@ def test_a_conflict_shows_what_both_did_and_what_to_do() -> None:
     live = "# prices\n" + SEEN.replace("0.19", "0.20")
     resolved = plan(live, [NAME, TAX], SEEN)
     assert refusal(resolved) == (
-        "The user has changed these very lines since they were read; this edit would undo that:\n"
+        "The user changed these same lines after you read them; this edit would undo that change:\n"
         "line 4, what was changed since:\n"
         "-    tax = net * 0.19\n"
         "+    tax = net * 0.20\n"
         "line 4, what this edit would change:\n"
         "-    tax = net * 0.19\n"
         "+    tax = net * item.rate\n"
-        "Read the file again, and make the change to the lines as they are now."
+        "Read the file again, and edit its present lines."
     )
     assert [(failure.hunk, failure.lines) for failure in resolved.failures] == [(1, (4,))]
     assert [placed.hunk for placed in resolved.placed] == [0]

@@ -78,7 +78,7 @@ def test_what_is_told_of_siblings() -> None:
     old = f"value = third_thing()\n{body}"
     failure = refused(raw, old, old.replace("count(total)", "count(total, 1)"))
     assert failure.code == "ambiguous"
-    assert "`value = third_thing()` of old is nowhere" in failure.message
+    assert "both `value = third_thing()` of old" in failure.message
     assert "lines 5-7, with `value = other_thing()` (line 5)" in failure.message
     assert failure.lines == (1, 5)
 

@@ -120,7 +120,7 @@ def test_nothing_can_follow_the_end() -> None:
 
 
 def test_a_format_that_does_not_exist() -> None:
-    with pytest.raises(ValueError, match="no format is called 'ed'; there are str_replace, aider"):
+    with pytest.raises(ValueError, match="there is no format 'ed'; known are str_replace, aider"):
         Parser("ed")
 
 

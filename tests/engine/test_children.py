@@ -389,7 +389,7 @@ async def test_close_says_how_it_was_and_what_was_closed(tmp_path: Path) -> None
         assert state.last_stop == "cancelled"
         with pytest.raises(InvalidRequest, match="closed"):
             await one.prompt("s/a", "more")
-        with pytest.raises(NotFound, match="is no child"):
+        with pytest.raises(NotFound, match="is not a child"):
             await children(one).close("s")
         with pytest.raises(NotFound, match="There is no child 's/zz'"):
             await children(one).close("s/zz")
@@ -500,7 +500,7 @@ async def test_a_fork_of_a_child_is_nobodys_child(tmp_path: Path) -> None:
             title="work", forked_from=("s/job", opened and opened.forked_from[1]),
         )  # fmt: skip
         assert opened.parent is None
-        with pytest.raises(NotFound, match="is no child"):
+        with pytest.raises(NotFound, match="is not a child"):
             await children(one).info("free")
 
 

@@ -95,12 +95,12 @@ async def test_any_is_the_first_with_something_that_was_not_had(tmp_path: Path) 
         await finish(here, "s/d")
         await here.rested("s")
         _, second, third, last = await results(here)
-        had = "completed\nYou were given its result before."
+        had = "completed\nYou have already received its result."
         assert "## s/c (general: task c): completed\nI found it" in second
         assert f"## s/b (general: task b): {had}" in second and "s/d" in second
         assert "## s/d (general: task d): completed\nI found it" in third
         assert third.count(had) == 3 and "I found it" not in last
-        assert "Nothing new can come: none is at work" in last
+        assert "There is nothing to wait for: no agent is working" in last
         events = await here.events("s")
         assert [delivered(events, mail.id) for mail in mailed(events)] == [1] * 4
 
@@ -121,8 +121,8 @@ async def test_what_a_wait_has_no_room_for_is_given_by_the_next(tmp_path: Path) 
         first, second, third = await results(here)
         assert [text.count(END) for text in (first, second, third)] == [1, 1, 1]
         assert "I found it in app.py." in first  # there was room for that, behind the long ones
-        assert "no room here for all results: wait again for s/b, s/c." in first
-        assert f"Its result has {12_000 + len(END)} characters, and waits." in first
+        assert "Not all results fit here: wait again for s/b, s/c." in first
+        assert f"Its result has {12_000 + len(END)} characters; wait again to receive it." in first
         assert "wait again for s/c." in second and "no room" not in third
         assert not state.waiting
         assert (await here.seen("s")).count(END) == len(ids)
@@ -222,7 +222,7 @@ async def test_a_wait_says_what_was_deleted_meanwhile(tmp_path: Path) -> None:
         await here.until("s", waiting(0))
         await here.engine.delete("s/a")
         await here.rested("s")
-        assert await results(here) == ["## s/a: it was deleted; nothing more comes of it."]
+        assert await results(here) == ["## s/a: it was deleted and will report nothing more."]
 
 
 async def test_what_was_only_let_go_from_memory_is_waited_for(tmp_path: Path) -> None:

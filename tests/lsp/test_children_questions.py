@@ -155,7 +155,10 @@ async def test_a_plain_client_has_commands_and_texts_for_children(root: Path, st
         assert (await command(plain, "magy.child.spawn", **again))["sessionId"] == id
         away = {"text": "x", "uri": (state / "away.py").as_uri()}
         where = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-        for wrong, why in ((away, "in no project"), ({"text": "x", "range": where}, "of a file")):
+        for wrong, why in (
+            (away, "not in an open project"),
+            ({"text": "x", "range": where}, "of a file"),
+        ):
             with pytest.raises(RpcError, match=why):
                 await command(plain, "magy.child.spawn", **wrong)
         message = await client.wait_for(

@@ -267,7 +267,7 @@ async def test_requests_before_initialize_and_after_shutdown(raw: Client) -> Non
 @pytest.mark.req("F001")
 @pytest.mark.parametrize(
     ("ending", "code", "why"),
-    [("exit", 1, "asked for the exit"), ("end", 1, "went away"), ("term", 1, "SIGTERM")],
+    [("exit", 1, "asked Magy to exit"), ("end", 1, "went away"), ("term", 1, "SIGTERM")],
 )
 async def test_ways_to_end(echo: Client, ending: str, code: int, why: str) -> None:
     sleeping = echo.start("magy/sleep", {"seconds": 60})[1]

@@ -116,7 +116,7 @@ async def test_an_edit_of_lines_that_are_typed_in_stays_out(tmp_path: Path, habi
             params = {"path": str(path), "changes": [[4, 7, "2"], [8, 13, "3"]]}
             await client.request("magy/edit", params)
         assert (error.value.code, error.value.reason) == (-32801, "stale")
-        assert "very lines" in error.value.message
+        assert "same lines" in error.value.message
         assert editor.text(path) == "one\nt‹1›wo\nthree\n" == await shown(client, path)
 
 

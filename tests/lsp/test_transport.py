@@ -103,7 +103,7 @@ async def test_an_unsupervised_error_ends_the_server_in_order(echo: Client) -> N
     echo.start("magy/spawned_bug")
     assert await echo.exit_code() == 1
     assert "nobody supervises this" in echo.log
-    assert "stopped because of an error inside Magy" in echo.log
+    assert "stopped because an error inside Magy stopped it" in echo.log
 
 
 # --- our own requests ----------------------------------------------------------------------------

@@ -60,7 +60,7 @@ async def test_head_and_its_files(person: Person, commits: Commits) -> None:
     assert await had(commits, root, f"{root}/none.py") is None
     assert await had(commits, root, f"{root}/a.py/x") is None
     assert await had(commits, root, root) is None
-    with pytest.raises(ToolError, match="in no git work tree"):
+    with pytest.raises(ToolError, match="not in a readable git work tree"):
         await commits.committed(root, "/etc/passwd", first)
     person.file("a.py", "not committed\n")
     assert await had(commits, root, f"{root}/a.py") == b"one\ntwo\nthree\n"
@@ -124,7 +124,7 @@ async def test_where_there_is_no_commit(person: Person, commits: Commits, tmp_pa
     empty = tmp_path.resolve() / "empty"
     empty.mkdir()
     assert await commits.head(str(empty)) is None
-    with pytest.raises(ToolError, match="in no git work tree"):
+    with pytest.raises(ToolError, match="not in a readable git work tree"):
         await commits.committed(str(empty), f"{empty}/a.py", "HEAD")
     git(empty, "init", "-q")
     assert await commits.head(str(empty)) is None  # unborn

@@ -220,7 +220,7 @@ async def test_overlapping_places_are_ambiguous(workspace: Workspace) -> None:
     ("old", "why"),
     [
         ("def area(w, k):\n    return w * k\n", "line 3 is `def area(w, h):` where old has"),
-        ("class Quux:\n    zebra = None\n", "Nothing like it is there"),
+        ("class Quux:\n    zebra = None\n", "Nothing similar is there"),
     ],
 )
 @pytest.mark.req("G013")
@@ -261,7 +261,7 @@ async def test_an_edit_that_is_done_already_is_recognised(workspace: Workspace) 
     said = await refusal(
         workspace, path="a.py", old_text="    return w + h\n", new_text="    return w * h\n"
     )
-    assert "the new text is there already, at line 2" in said
+    assert "the file already has the new text, at line 2" in said
 
 
 async def test_a_stale_text_in_a_large_file_is_explained(workspace: Workspace) -> None:
@@ -311,7 +311,7 @@ async def test_binary_damaged_and_huge_files_are_not_edited(workspace: Workspace
     assert "10,000,004 bytes" in said
     workspace.file("d.txt", "Käse abc\n".encode("cp1252"))
     said = await refusal(workspace, path="d.txt", old_text="abc", new_text="→")
-    assert "cp1252, which cannot hold '→' (U+2192)" in said
+    assert "cp1252, which does not have '→' (U+2192)" in said
     assert (workspace.root / "d.txt").read_bytes() == "Käse abc\n".encode("cp1252")
 
 
@@ -344,7 +344,7 @@ async def test_write_of_a_text_that_leaves_something_out_changes_nothing(
     workspace: Workspace,
 ) -> None:
     file = workspace.file("a.js", "a();\nb();\nc();\n")
-    with pytest.raises(ToolError, match="send an edit that has only the lines which change"):
+    with pytest.raises(ToolError, match="send an edit with only the lines that change"):
         await workspace.run(write_file, path="a.js", content="a(1);\n// ... rest of the code ...\n")
     assert file.read_text() == "a();\nb();\nc();\n"
     result = await workspace.run(write_file, path="new.js", content="a(1);\n// ... the rest\n")
@@ -389,7 +389,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(workspace: Workspace, 
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
     )
-    assert ran.stdout.count("is as it was: File too large. Some space must") == 2, ran.stderr
+    assert ran.stdout.count("is unchanged: File too large. The person must") == 2, ran.stderr
     assert file.read_text() == "old\n"
     assert os.listdir(workspace.root) == ["a.txt"]
 
@@ -472,7 +472,7 @@ async def test_recover_looks_at_the_file(workspace: Workspace) -> None:
     file.write_text("old\n")
     assert await edit_file.recover(context, context.evidence[0], arguments) is None
     file.write_text("third\n")
-    with pytest.raises(ToolError, match="neither as it was nor as it should be"):
+    with pytest.raises(ToolError, match="neither the old nor the new text"):
         await edit_file.recover(context, context.evidence[0], arguments)
 
 
@@ -500,7 +500,7 @@ async def test_unsaved_text_wins_and_is_not_saved_for_the_user(
     editor.open(file, "typed, unsaved\nmore\n")
     read = await workspace.run(read_file, path="a.py")
     assert "     1\ttyped, unsaved" in read.for_model
-    assert "not on disk" in read.for_model
+    assert "it has unsaved changes" in read.for_model
     result = await workspace.run(edit_file, path="a.py", old_text="more", new_text="less")
     assert editor.buffers[str(file)].text == "typed, unsaved\nless\n"
     assert file.read_text() == "disk\n"

@@ -106,7 +106,7 @@ async def test_long_answers_come_by_page(person: Person) -> None:
     assert first.output is not None and b"many/1499.txt" in first.output
     second = await person.say("status", offset=1001)
     assert "many/1499.txt" in second and "[lines 1001-1502 of 1502]" in second
-    assert "has only 1502 lines; offset 2000 is behind it" in await person.error(
+    assert "has only 1502 lines; offset 2000 is past the end" in await person.error(
         "status", offset=2000
     )
 
@@ -153,7 +153,7 @@ async def test_diff_of_ranges(person: Person) -> None:
         ({"old": "HEAD:a.py", "new": "HEAD:b.py"}, "names no commit"),
         ({"old": "nosuch"}, "names no commit"),
         ({"old": "a\nb"}, "is not a revision"),
-        ({"new": "main"}, "new without old"),
+        ({"new": "main"}, "new needs old"),
         ({"staged": True, "old": "main", "new": "main"}, "one revision at most"),
         ({"paths": ["../secret"]}, "outside the workspace"),
         ({"paths": ["/etc/passwd"]}, "outside the workspace"),
@@ -174,7 +174,7 @@ async def test_diff_leaves_out_what_may_not_be_read(person: Person) -> None:
     person.reading = lambda path: "ask" if path == str(person.root / "sub.env") else "allow"
     result = await person.do("diff")
     assert "+2" in result.for_model and "KEY" not in result.for_model
-    assert "[left out, they may not be read: sub.env]" in result.for_model
+    assert "[left out, because reading them is not allowed: sub.env]" in result.for_model
     assert "KEY" not in await person.say("diff", old="HEAD~1", new="HEAD")
     assert "hunter2" in await person.say("diff", paths=["sub.env"])  # named, so it was judged
     assert "hunter2" not in await person.say("diff", paths=["."])
@@ -402,7 +402,7 @@ async def test_a_work_tree_elsewhere_is_refused(person: Person, tmp_path: Path) 
     elsewhere.mkdir()
     person.git("config", "core.worktree", str(elsewhere))
     said = await person.error("status")
-    assert str(elsewhere) in said and "stay in the workspace" in said
+    assert str(elsewhere) in said and "work only in the workspace" in said
     assert "not in a git repository" in await Person(elsewhere).error("status")
 
 

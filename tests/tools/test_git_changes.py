@@ -83,7 +83,7 @@ async def test_the_first_commit(workspace: Workspace) -> None:
     [
         ({"message": " \n"}, "message is empty"),
         ({"message": "a\0b"}, "NUL"),
-        ({"message": "\ud800"}, "half character"),
+        ({"message": "\ud800"}, "half a character"),
         ({"message": "m" * 70_000}, "longer than"),
         ({"message": "m", "paths": ["a.py"], "all": True}, "exclude each other"),
         ({"message": "m", "paths": ["b.py"]}, "nothing to commit in b.py"),
@@ -117,7 +117,7 @@ async def test_what_was_shown_is_what_is_committed(person: Person) -> None:
     tool = person.tools["git_commit"]
     context = await person.prepare(tool, **arguments)
     person.file("a.py", "something else\n")
-    with pytest.raises(ToolError, match="not what was shown"):
+    with pytest.raises(ToolError, match="no longer those that were shown"):
         await tool.run(context, **tool.arguments(arguments))
     assert context.evidence == [] and person.git("rev-list", "--count", "HEAD") == "1\n"
 
@@ -133,7 +133,7 @@ async def test_what_is_too_long_to_show_is_held_to_as_well(person: Person) -> No
         arguments = {"message": "m", "paths": (name,)}
         context = await person.prepare(tool, **arguments)
         person.file(name, other)
-        with pytest.raises(ToolError, match="not what was shown"):
+        with pytest.raises(ToolError, match="no longer those that were shown"):
             await tool.run(context, **tool.arguments(arguments))
     assert len(await person.preview(message="m", paths=["a.py", "new.txt"])) < 250_000
     (person.root / "nested").mkdir()
@@ -271,7 +271,7 @@ async def test_what_became_of_a_commit_is_found_by_looking(person: Person) -> No
     found = await tool.recover(context, evidence, arguments)
     assert found is not None and f"Committed {person.head()[:10]} (seen" in found.for_model
     person.commit("Another", a_py="z\n")
-    with pytest.raises(ToolError, match="another commit than asked for"):
+    with pytest.raises(ToolError, match="not the commit that you asked for"):
         await tool.recover(context, evidence, arguments)
 
 
@@ -311,13 +311,13 @@ async def test_branches_are_listed_made_renamed_and_deleted(person: Person) -> N
     ("arguments", "words"),
     [
         ({"action": "create"}, "create needs name"),
-        ({"action": "create", "name": "main"}, "There is a branch main already"),
+        ({"action": "create", "name": "main"}, "A branch main already exists"),
         ({"action": "create", "name": "a b"}, "cannot be a branch name"),
         ({"action": "create", "name": "@{-1}"}, "cannot be a branch name"),
         ({"action": "create", "name": "-D"}, "is not a revision"),
         ({"action": "create", "name": "x", "start_point": "nosuch"}, "names no commit"),
         ({"action": "rename", "name": "main"}, "rename needs new_name"),
-        ({"action": "rename", "name": "main", "new_name": "side"}, "There is a branch side"),
+        ({"action": "rename", "name": "main", "new_name": "side"}, "A branch side"),
         ({"action": "rename", "name": "nosuch", "new_name": "x"}, "There is no branch 'nosuch'"),
         ({"action": "delete", "name": "main"}, "Cannot delete branch 'main' checked out"),
         ({"action": "delete", "name": "side"}, "not fully merged"),
@@ -349,7 +349,7 @@ async def test_what_became_of_a_branch_is_found_by_looking(person: Person) -> No
     assert await look(action="rename", name="x", new_name="y") is not None
     person.git("branch", "-D", "y")
     assert await look(action="delete", name="y") is not None
-    with pytest.raises(ToolError, match="neither name is there"):
+    with pytest.raises(ToolError, match="neither name exists"):
         await look(action="rename", name="x", new_name="y")
 
 
@@ -366,7 +366,7 @@ async def test_checkout_switches_and_says_what_changed(person: Person) -> None:
     said = await person.say("checkout", branch="side")
     assert "Now on branch side at" in said
     assert "Files that changed (2): a.py, c.py" in said
-    assert "Of these open in the editor, read them again: a.py\n" in said
+    assert "Of these, read again those that are open in the editor: a.py\n" in said
     assert person.git("branch", "--show-current") == "side\n"
     assert (
         await person.say("checkout", branch="side") == "Already on branch side; nothing was done."
@@ -416,7 +416,7 @@ async def test_checkout_before_the_first_commit(workspace: Workspace) -> None:
         ({"branch": "nosuch"}, "names no commit"),
         ({"branch": "--force"}, "is not a revision"),
         ({"branch": "a.py"}, "names no commit"),
-        ({"branch": "main", "create": True}, "There is a branch main already"),
+        ({"branch": "main", "create": True}, "A branch main already exists"),
         ({"branch": "x", "start_point": "main"}, "goes with create=true"),
         ({"branch": "x", "create": True, "detach": True}, "exclude each other"),
         ({"branch": "x", "create": True, "start_point": "nosuch"}, "names no commit"),
@@ -451,7 +451,7 @@ async def test_checkout_minds_what_is_not_saved(person: Person) -> None:
     person.editor.open(person.root / "b.py", "b\nunsaved, but the same file there\n")
     person.editor.open(person.root / "a.py", "unsaved\n")
     said = await person.error("checkout", branch="side")
-    assert "the editor holds another text of a.py" in said and person.last.evidence == []
+    assert "the text of a.py in the editor differs" in said and person.last.evidence == []
     person.editor.open(person.root / "a.py")
     assert "Now on branch side" in await person.say("checkout", branch="side")
 

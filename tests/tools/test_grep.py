@@ -70,7 +70,7 @@ async def test_a_page_and_the_way_on(search: Searcher) -> None:
     last = await search.grep("hit", offset=29)
     assert last == ["b.txt:43:hit 29", "[matching lines 29-29 of 29 in 2 files]"]
     said = await search.refusal("grep", pattern="hit", offset=30)
-    assert said == "There are only 29 matching lines; offset 30 is behind them."
+    assert said == "There are only 29 matching lines; offset 30 is past the end."
 
 
 async def test_context_lines_are_marked_and_groups_apart(search: Searcher) -> None:
@@ -147,7 +147,7 @@ async def test_letter_case_and_plain_texts(search: Searcher) -> None:
         ("", "the pattern is empty"),
         ("(" * 60 + ")" * 60, "groups are within each other"),
         ("x" * 2001, "more than 2,000 characters"),
-        ("a\ud800", "no character of a text"),
+        ("a\ud800", "this is not a character"),
     ],
 )
 async def test_what_a_pattern_cannot_say_is_told_with_its_place(
@@ -284,7 +284,7 @@ async def test_what_cannot_be_read_is_said(search: Searcher) -> None:
         os.close(here)
     lines = await search.grep("hit")
     assert lines[0] == "a.txt:1:hit"
-    assert lines[-1] == "[something in there could not be read and was passed over]"
+    assert lines[-1] == "[something in there could not be read and was skipped]"
 
 
 async def test_wrong_places_are_told(search: Searcher) -> None:

@@ -65,7 +65,7 @@ async def test_from_the_users_own_down_to_the_nearest(project: Project) -> None:
     project.file("other/AGENTS.md", "Of other.")
     text = await project.text("a/b/c")
     introduction, *parts = text.split("\n\n# ")
-    assert "further down holds" in introduction.replace("\n", " ")
+    assert "later one takes precedence" in introduction.replace("\n", " ")
     assert parts[0].startswith(str(project.user)) and parts[0].endswith("\n\nMine.")
     assert parts[1] == "AGENTS.md\n\nOf the root.\nTwo lines."
     assert parts[2] == "a/AGENTS.md\n\nOf a."
@@ -238,7 +238,7 @@ async def test_what_changes_on_disk_is_seen(project: Project) -> None:
 async def test_when_all_are_gone_who_was_told_is_told(project: Project) -> None:
     project.file("AGENTS.md", "First.").unlink()
     assert await project.sections() == []
-    assert "not hold now" in await project.text(told=True)
+    assert "no longer apply" in await project.text(told=True)
 
 
 async def test_they_make_no_part_of_the_prompt_and_no_heading_but_their_own(

@@ -87,7 +87,7 @@ async def test_long_directories_are_paged(workspace: Workspace) -> None:
     last = await listed(workspace, offset=601)
     assert (len(last), last[-2:]) == (51, ["f649  0", "[entries 601-650 of 650]"])
     said = await refusal(workspace, offset=651)
-    assert "has only 650 entries; offset 651 is behind them" in said
+    assert "has only 650 entries; offset 651 is past the end" in said
 
 
 async def test_inner_directories_are_cut_and_pages_end_between_entries(

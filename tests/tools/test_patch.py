@@ -101,7 +101,7 @@ async def test_a_hunk_that_fails_keeps_the_others_of_its_file_back(workspace: Wo
         await workspace.run(apply_patch, patch=patch)
     assert file.read_text() == "one\ntwo\nthree\n"
     assert "Hunk 2 of 2" in caught.value.message
-    assert "Hunks that fit as they are: 1" in caught.value.message
+    assert "Hunks that fit: 1" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_a_rename_onto_a_file_is_refused(workspace: Workspace) -> None:
     files(workspace)
     workspace.file("renamed.py", "mine\n")
     patch = "*** Begin Patch\n*** Update File: name.py\n*** Move to: renamed.py\n*** End Patch\n"
-    with pytest.raises(ToolError, match=r"renamed\.py exists already"):
+    with pytest.raises(ToolError, match=r"renamed\.py already exists"):
         await workspace.run(apply_patch, patch=patch)
     assert (workspace.root / "renamed.py").read_text() == "mine\n"
     assert (workspace.root / "name.py").exists()
@@ -173,7 +173,7 @@ async def test_proposed_changes_touch_nothing_and_build_on_each_other(
     assert "Proposed a.py" in result.for_model
     shown = await workspace.run(read_file, path="a.py")
     assert "two = 22" in shown.for_model
-    assert "as you propose it" in shown.for_model
+    assert "that you proposed" in shown.for_model
 
 
 def patch(*lines: str) -> str:
@@ -301,5 +301,5 @@ async def test_a_formatter_that_takes_a_change_back_is_told(
     editor.on_save = lambda text: "one\n"
     result = await workspace.run(apply_patch, patch=patch("*** Update File: a", "-one", "+1"))
     assert result.changes == ()
-    assert "a holds the same as before" in result.for_model
+    assert "a has the same text as before" in result.for_model
     assert "On saving, the editor changed the file further" in result.for_model

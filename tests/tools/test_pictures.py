@@ -47,10 +47,10 @@ def test_a_picture_that_breaks_off_is_damaged(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "no PNG"),
-        (b"%PDF", "no PNG"),
-        (b"BM" + bytes(50), "no PNG"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "no PNG"),
+        (b"", "not a PNG"),
+        (b"%PDF", "not a PNG"),
+        (b"BM" + bytes(50), "not a PNG"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a PNG"),
         (png(0, 1), "no width or height"),
         (png(8001, 1), "8001x1 pixels.*magick"),
         (png().replace(b"IHDR", b"JHDR"), "damaged"),

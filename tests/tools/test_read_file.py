@@ -179,7 +179,7 @@ async def test_wrong_arguments_are_told(workspace: Workspace) -> None:
         read_file.arguments({"path": "a", "limit": 0})
     described = read_file.parameters["properties"]
     assert described["offset"]["minimum"] == 1
-    assert described["offset"]["description"] == "The line to begin with, counted from 1"
+    assert described["offset"]["description"] == "The first line to return, counted from 1"
 
 
 # --- paths --------------------------------------------------------------------------------------
@@ -301,4 +301,4 @@ async def test_the_buffer_is_read_even_when_the_file_is_not_on_disk(
     editor.open(workspace.root / "new.txt", "only here\r\n")
     result = await workspace.run(read_file, path="new.txt")
     assert result.for_model.startswith("     1\tonly here\n")
-    assert "not on disk" in result.for_model
+    assert "it has unsaved changes" in result.for_model

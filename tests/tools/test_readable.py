@@ -139,7 +139,7 @@ def test_the_program_reads_one_page() -> None:
 
 async def test_a_page_that_would_take_hours_is_given_up() -> None:
     """An unfinished comment makes Python's parser look for its end again and again."""
-    with pytest.raises(ToolError, match="too large or too strange"):
+    with pytest.raises(ToolError, match="too large or too unusual"):
         await from_html("page", "<![CDATA[" * 200_000 + "<!--" * 200_000, BASE, seconds=1)
 
 

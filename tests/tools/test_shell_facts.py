@@ -234,7 +234,7 @@ async def test_titles_and_sizes_are_bounded(workspace: Workspace) -> None:
     facts = await judge(workspace, "cat " + " ".join(f"d/{n}" for n in range(600)))
     assert sum(r.kind == "read" for r in facts.resources) == shell_facts.FILES
     assert facts.resources[1] == Resource(
-        kind="exec", subject="(names 600 files, more than are looked at)", opaque=True
+        kind="exec", subject="(names 600 files, more than Magy examines)", opaque=True
     )
 
 

@@ -205,7 +205,7 @@ async def test_wrong_timeouts_and_impossible_commands_are_told(shell: Shell) -> 
     with pytest.raises(ToolError, match="command is empty"):
         await shell.bash("  # nothing")
     for char in ("\0", "\ud800"):
-        with pytest.raises(ToolError, match="NUL or a half character"):
+        with pytest.raises(ToolError, match="NUL or half a character"):
             await shell.bash(f"echo a{char}b")
     assert not shell.last.evidence
 
@@ -263,7 +263,9 @@ async def test_what_a_command_leaves_running_is_ended_and_told(shell: Shell) -> 
     result = await shell.bash("sleep 60 & echo $! > grandchild; echo done")
     assert time.monotonic() - start < 30
     assert result.for_model.startswith("[exit code 0")
-    assert "\ndone\n[The command left 1 process running; that was ended too." in result.for_model
+    assert (
+        "\ndone\n[The command left 1 process running; Magy stopped that, too."
+    ) in result.for_model
     assert not alive(pid_in(shell.workspace.root / "grandchild"))
 
 
@@ -400,7 +402,7 @@ async def test_a_background_command_is_read_and_stopped(shell: Shell) -> None:
     assert not groups.group_alive(result.background, groups.mark(SESSION, "2.1"))
     assert (await shell.output("2.1")).startswith("up\n\n[ended by SIGTERM; ")
     again = await shell.workspace.run(shell.tools["bash_stop"], "3.1", call_id="2.1")
-    assert again.for_model == "It had ended already: ended by SIGTERM."
+    assert again.for_model == "It had already ended: ended by SIGTERM."
 
 
 async def test_a_background_command_reports_its_own_end(shell: Shell) -> None:

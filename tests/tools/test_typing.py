@@ -103,7 +103,7 @@ async def test_what_is_typed_in_the_very_lines_is_not_overwritten(
     path = str(tmp_path / "a.txt")
     was = await files.look(str(tmp_path), path)
     editor.type(path, TEXT.replace("two", "two and more"))
-    with pytest.raises(EditRefused, match="in the very lines"):
+    with pytest.raises(EditRefused, match="in the same lines"):
         await files.put(str(tmp_path), was, version(NEW), NEW.encode(), "")
     assert editor.buffers[path].text == TEXT.replace("two", "two and more")
 

@@ -92,7 +92,7 @@ async def test_changed_created_and_removed(person: Person, shell: Shell) -> None
     }
     assert result.for_model == "[exit code 0]\n(no output)"
     assert said(result) == (
-        "[3 files changed during this command (ignored files are not looked at): "
+        "[3 files changed during this command (ignored files are not scanned): "
         "a.py, b.py, d/new.txt.]"
     )
 
@@ -251,7 +251,7 @@ async def test_line_ends_that_git_turns(person: Person, shell: Shell) -> None:
         "none.txt": (b"none", b"x\n"),
         "unix": (b"a\nb\n", b"x\n"),
     }
-    assert "mixed.txt (what it held before is not known)" in said(result)
+    assert "mixed.txt (its earlier content is unknown)" in said(result)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ async def test_bytes_that_cannot_be_proved(
     # The attributes of then count, also when the command changes them.
     result = await shell.bash("echo x > it; echo > .gitattributes")
     assert set(shell.told(result)) == {".gitattributes"}
-    assert "not put under review: it (what it held before is not known)" in said(result)
+    assert "not under review: it (its earlier content is unknown)" in said(result)
     assert not ran.exists()
     assert await shell.changes("echo y > it") == {"it": (b"x\n", b"y\n")}
 
@@ -307,7 +307,7 @@ async def test_the_repository_is_not_touched_and_nothing_of_it_runs(
     before = traces(person.root)
     result = await shell.bash("echo x > a.py; echo y > b.py; echo z > new.py; chmod +x b.py")
     assert set(shell.told(result)) == {"a.py", "new.py"}
-    assert "b.py (what it held before is not known)" in said(result)
+    assert "b.py (its earlier content is unknown)" in said(result)
     assert traces(person.root) == before
     assert not ran.exists()
 
@@ -357,27 +357,27 @@ async def test_the_repository_is_removed(person: Person, shell: Shell) -> None:
     result = await shell.bash("rm -rf .git; echo x > a.py")
     assert result.changes == ()
     assert said(result) == (
-        "[Files that this command may have changed are not put under review: it is no git work "
-        "tree any more.]"
+        "[Files that this command may have changed are not under review: it is no longer a "
+        "git work tree.]"
     )
     result = await shell.bash("git init -q; echo y > a.py")
-    assert "there is no git work tree here" in said(result)
+    assert "there is no readable git work tree here" in said(result)
     assert await shell.changes("echo z > a.py") == {"a.py": (b"y\n", b"z\n")}
     person.commit()
     result = await shell.bash("rm -rf .git; git init -q; echo x > a.py; rm b.py")
-    assert "a.py (what it held before is not known), b.py (" in said(result)
+    assert "a.py (its earlier content is unknown), b.py (" in said(result)
 
 
 async def test_no_work_tree_to_look_at(workspace: Workspace, tmp_path: Path) -> None:
     shell = Shell(workspace)
     result = await shell.bash("touch x")
     assert said(result) == (
-        "[Files that this command may have changed are not put under review: there is no git work "
-        "tree here that can be looked at.]"
+        "[Files that this command may have changed are not under review: there is no readable "
+        "git work tree here.]"
     )
     assert (await shell.bash("ls; cat x")).for_user == ""
     git(tmp_path, "init", "-q", "--bare", str(workspace.root))
-    assert "no git work tree here" in said(await shell.bash("touch y"))
+    assert "no readable git work tree here" in said(await shell.bash("touch y"))
 
 
 async def test_before_the_first_commit(workspace: Workspace) -> None:
@@ -465,7 +465,7 @@ async def test_many_files_are_counted(
 ) -> None:
     result = await shell.bash("for n in $(seq 501); do echo $n > n$n; done")
     assert result.changes == ()
-    assert "Changed, but not put under review: 501 files, more than 500: n1, n10" in said(result)
+    assert "Changed, but not under review: 501 files, more than 500: n1, n10" in said(result)
     person.commit()
     first = person.git("rev-parse", "HEAD~1").strip()
     result = await shell.bash(f"git checkout -q {first}")
@@ -500,7 +500,7 @@ async def test_a_repository_that_git_cannot_read(person: Person, shell: Shell) -
     (person.root / ".git/index").write_bytes(b"damaged")
     result = await shell.bash("echo x > a.py")
     assert result.for_model == "[exit code 0]\n(no output)"
-    assert "not put under review: git " in said(result)
+    assert "not under review: git " in said(result)
 
 
 async def test_without_git_commands_run_all_the_same(
@@ -511,7 +511,7 @@ async def test_without_git_commands_run_all_the_same(
     monkeypatch.setenv("PATH", str(tmp_path))
     result = await shell.bash("touch new")
     assert result.for_model.startswith("[exit code 0]")
-    assert "no git work tree here that can be looked at" in said(result)
+    assert "no readable git work tree here" in said(result)
 
 
 # --- whose doing it was -------------------------------------------------------------------------
@@ -652,5 +652,5 @@ async def test_what_only_reads(person: Person, shell: Shell, command: str, expec
 async def test_what_runs_in_the_background_is_not_covered(person: Person, shell: Shell) -> None:
     result = await shell.bash("echo x > a.py", background=True)
     assert result.changes == ()
-    assert result.for_user.endswith("files that it changes are not put under review")
+    assert result.for_user.endswith("files that it changes are not under review")
     await shell.processes.close()

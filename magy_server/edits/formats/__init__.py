@@ -58,7 +58,7 @@ class Parser:
         """`path`: whose edit it is where the text names no file. Raises ValueError for a format
         that does not exist."""
         if format not in _READERS:
-            raise ValueError(f"no format is called {format!r}; there are {', '.join(FORMATS)}")
+            raise ValueError(f"there is no format {format!r}; known are {', '.join(FORMATS)}")
         self._reader = _READERS[format](path)
         self._error: EditError | None = None
         self._finished = False

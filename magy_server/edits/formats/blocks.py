@@ -92,7 +92,7 @@ class BlockReader(LineReader):
             self._before = []
             return
         if _NEARLY.fullmatch(text.strip()):
-            raise self._refuse("this marker is not where one can be, or not well-formed.",
+            raise self._refuse("this marker is misplaced or malformed.",
                                self.number, line)  # fmt: skip
         self._before = [*self._before[-2:], line]
 
@@ -115,8 +115,8 @@ class BlockReader(LineReader):
         block.preamble = False
         if _HEAD.fullmatch(text):
             raise self._refuse(
-                f"a block begins inside the one that begins at line {block.line}, which does not "
-                "end before. If it is content, write a backslash before it.", self.number, line,
+                f"a block begins inside the one that begins at line {block.line}, which has not "
+                "ended. If this line is content, write a backslash before it.", self.number, line,
             )  # fmt: skip
         # Cline takes a divider with spaces after it for content
         if _DIVIDER.fullmatch(line if self._style == "cline" else text):
@@ -140,8 +140,8 @@ class BlockReader(LineReader):
             old, at_end = "", True  # as Aider defines it: a new file, or more at the end of one
         elif self._style == "roo" and not old:
             raise self._refuse(
-                "the SEARCH part is empty. Put the lines there that are to be replaced, or one to "
-                "insert beside.", block.line,
+                "the SEARCH part is empty. Put the lines to replace into it, or a line to insert "
+                "beside.", block.line,
             )  # fmt: skip
         self.found.hunk(
             block.path,

@@ -42,7 +42,7 @@ def detect(text: str) -> str:
         return "whole"
     raise refusal(
         1, lines[0],
-        "this is no edit in a known format: JSON with old_text and new_text; `<<<<<<< SEARCH` "
+        "this is not an edit in a known format: JSON with old_text and new_text; `<<<<<<< SEARCH` "
         "blocks; a unified diff (`--- `, `+++ `, `@@`); `*** Begin Patch`; or a file's name with "
         "its content in a fence.",
     )  # fmt: skip

@@ -89,7 +89,7 @@ class StrReplaceReader:
         for value in self._values(text):
             for one in value if isinstance(value, list) else [value]:
                 if not isinstance(one, dict):
-                    raise self._refuse(f"{_said(one)} is no edit. {VALID}", 1)
+                    raise self._refuse(f"{_said(one)} is not an edit. {VALID}", 1)
         if not self._found.known():
             raise self._refuse(f"there is no edit in it. {VALID}", 1)
 
@@ -149,7 +149,7 @@ class StrReplaceReader:
 
     def _list(self, found: Mapping[str, Any], piece: Piece) -> None:
         if others := found.keys() - {"path", "edits"}:
-            raise Unfit(f"Beside a list of edits there can be no {', '.join(sorted(others))}.")
+            raise Unfit(f"A list of edits cannot stand beside {', '.join(sorted(others))}.")
         edits = found["edits"]
         self._object_path = _text(found, "path", "")
         if isinstance(edits, str):  # some models write the list as a string
@@ -196,7 +196,7 @@ class StrReplaceReader:
     def _nested(self, found: Mapping[str, Any], piece: Piece, *, inner: bool) -> None:
         """An object with a list of its own, in a list of such objects."""
         if inner:
-            raise Unfit("There is a list of edits in a list of edits.")
+            raise Unfit("A list of edits contains a list of edits.")
         if isinstance(found["edits"], list):
             self._hold(found["edits"], piece.line)
         self._list(found, piece)
@@ -210,10 +210,12 @@ def lowered(found: Mapping[str, Any], default: str, source: int) -> FileEdit:
     """One edit from its fields, under our names. Raises Unfit."""
     path = _text(found, "path", "") or default
     if not path:
-        raise Unfit("path is missing: which file is meant?")
+        raise Unfit("path is missing: name the file.")
     command = _text(found, "command", "")
     if command and command not in _COMMANDS:
-        raise Unfit(f"The command {command!r} is no edit; there are {', '.join(_COMMANDS)}.")
+        raise Unfit(
+            f"The command {command!r} is not an edit command; known are {', '.join(_COMMANDS)}."
+        )
     if command == "delete":
         _only(found, "path")
         return FileEdit(path, "delete")
@@ -250,7 +252,7 @@ def _insertion(found: Mapping[str, Any], source: int) -> Hunk:
         _only(inner, "line", "insert_line", "insert_text", "new_text", "content")
         if after is not None and not isinstance(after, int):
             if inner.keys() & {"line", "insert_line"}:
-                raise Unfit("insert has both line and after; give one.")
+                raise Unfit("insert has both line and after; give only one.")
             return _after(plain(_text({"after": after}, "after")), _inserted(inner), source)
         if after is not None:
             inner = {"line": after, **inner}
@@ -297,7 +299,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise Unfit(f"{twice} is there twice; write each edit as an object of its own.")
+        raise Unfit(f"{twice} occurs twice; write each edit as its own object.")
     return found
 
 
@@ -315,7 +317,7 @@ def _fields(value: Any) -> dict[str, Any]:
         if ours is None:
             raise Unfit(f"{key!r} is not known.")
         if ours in found:
-            raise Unfit(f"{key} says the same as another field; give one.")
+            raise Unfit(f"{key} means the same as another field; give only one.")
         if ours and one is not None:
             found[ours] = one
     return found
@@ -323,7 +325,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _only(found: Mapping[str, Any], *names: str) -> None:
     if others := found.keys() - {*names, "command"}:
-        raise Unfit(f"{', '.join(sorted(others))} cannot be there beside {_list(found, names)}.")
+        raise Unfit(f"{', '.join(sorted(others))} cannot stand beside {_list(found, names)}.")
 
 
 def _list(found: Mapping[str, Any], names: tuple[str, ...]) -> str:
@@ -339,7 +341,7 @@ def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> st
     if not isinstance(value, str):
         raise Unfit(f"{name} is {_said(value)}, not a text.")
     if _SURROGATE.search(value):
-        raise Unfit(f"{name} has half a character in it (a lone surrogate).")
+        raise Unfit(f"{name} contains half a character (a lone surrogate).")
     return plain(value)
 
 

@@ -212,16 +212,16 @@ class UnifiedReader(LineReader):
         if file.old is None:
             if body.sides.old:
                 raise self.refuse(
-                    "the file is said to be new (`--- /dev/null`), but this hunk has lines that "
-                    "are there already. Begin every line with `+`, or name the file.",
+                    "the header says that the file is new (`--- /dev/null`), but this hunk has "
+                    "existing lines. Begin every line with `+`, or name the file.",
                     line=body.line,
                 )  # fmt: skip
             file.content += body.sides.new
             return
         if file.new is None and body.sides.new:
             raise self.refuse(
-                "the file is said to be deleted (`+++ /dev/null`), but this hunk keeps or adds "
-                "lines. Begin every line with `-`, or name the file.", line=body.line,
+                "the header says that the file is deleted (`+++ /dev/null`), but this hunk keeps "
+                "or adds lines. Begin every line with `-`, or name the file.", line=body.line,
             )  # fmt: skip
         hunk = _lowered(body, file.above)
         file.above = None
@@ -250,7 +250,7 @@ class UnifiedReader(LineReader):
         elif is_section(line):
             self._begin(number, section(line), line)
         elif line == "GIT binary patch" or re.match(r"Binary files .* differ\Z", line):
-            raise self.refuse("binary files are not edited.", line=number, shown=line)
+            raise self.refuse("Magy does not edit binary files.", line=number, shown=line)
         elif fence := Fence.of(line):
             self._fence = None if self._fence else fence
         elif self._file and self._header(self._file, number, line):
@@ -279,7 +279,7 @@ class UnifiedReader(LineReader):
             return True
         if line.startswith(("copy from ", "copy to ")):
             raise self.refuse(
-                "copies are not made by an edit; write the new file out as `--- /dev/null`.",
+                "an edit cannot copy a file; write the new file in full, with `--- /dev/null`.",
                 line=number, shown=line,
             )  # fmt: skip
         file.mode = file.mode or line.startswith(("old mode ", "new mode "))
@@ -332,8 +332,8 @@ class UnifiedReader(LineReader):
         elif not file.hunks:
             if file.mode:
                 raise self.refuse(
-                    f"the diff of {file.path} changes only its mode, and modes are not edited; "
-                    "use chmod, and leave this part out.", line=file.line,
+                    f"the diff of {file.path} changes only its mode, which an edit cannot do; use "
+                    "chmod, and leave this part out.", line=file.line,
                 )  # fmt: skip
             raise self.refuse(f"the diff of {file.path} changes nothing. {VALID}", line=file.line)
 

@@ -178,7 +178,7 @@ class V4AReader(LineReader):
                 self._body.at_end = True
                 self._end_hunk()
         elif not _BEGIN.match(line):
-            raise self.refuse(f"this is no header of a patch. {VALID}", line=number, shown=line)
+            raise self.refuse(f"this is not a header of a patch. {VALID}", line=number, shown=line)
 
     # --- in a file --------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def write(format: str, edits: Sequence[FileEdit]) -> str:
     """`edits` such that `parse` gives the same again; hints that the format has no place for are
     left out. Raises ValueError when it cannot say something that matters, or does not exist."""
     if format not in _WRITERS:
-        raise ValueError(f"no format is called {format!r}; there are {', '.join(_WRITERS)}")
+        raise ValueError(f"there is no format {format!r}; known are {', '.join(_WRITERS)}")
     return _WRITERS[format](edits)
 
 
