@@ -20,7 +20,7 @@
 (defun magy-actions--document ()
   "Return the current buffer's document, or say why there is none."
   (cond ((or (null buffer-file-name) (file-remote-p buffer-file-name))
-         (user-error "Actions are for local files"))
+         (user-error "Actions work only in local files"))
         ((null magy-mode) (magy-mode) magy--document)
         (t magy--document)))
 
@@ -113,12 +113,12 @@ REGION is as in `magy-editor-diagnostics-at'."
     (cond ((null able) (message "Magy has no actions here"))
           ((not (eq buffer (window-buffer (selected-window)))) nil) ; the person went away
           ((active-minibuffer-window)
-           (message "The actions are there: say M-x magy-actions once more"))
+           (message "The list of actions has arrived: type M-x magy-actions again"))
           (t (magy-actions--do project (magy-actions--choose able))))))
 
 ;;;###autoload
 (defun magy-actions ()
-  "Choose what Magy shall do at point or with the region, and have it done."
+  "Choose an action for point or the region, and run it."
   (interactive)
   (let ((buffer (current-buffer)))
     (magy-actions--with-document

@@ -247,7 +247,7 @@ LAST means that it is the last one of its parent."
   "Go to the line of the parent of the agent at point."
   (interactive nil magy-agents-tree-mode)
   (let ((parent (or (magy-child-parent-id (magy-agents-tree--here))
-                    (user-error "This is the root"))))
+                    (user-error "This agent has no parent"))))
     (goto-char (magy-agents-tree--position (list parent 1 (current-column))))))
 
 (defun magy-agents-tree-fold ()
@@ -255,7 +255,7 @@ LAST means that it is the last one of its parent."
   (interactive nil magy-agents-tree-mode)
   (let ((id (magy-agents-tree--here)))
     (unless (magy-children-of magy--own-project id)
-      (user-error "Nothing is below this one"))
+      (user-error "This agent has no children"))
     (setq magy-agents-tree--folded
           (if (member id magy-agents-tree--folded)
               (delete id magy-agents-tree--folded)

@@ -37,7 +37,7 @@
 
 ;;;###autoload
 (defun magy-select-agent ()
-  "Choose the agent of this project's session; the next turn is its own."
+  "Choose the agent of this project's session, from the next turn on."
   (interactive)
   (let ((project (magy-current-project)))
     (magy-session-ensure
@@ -68,8 +68,8 @@
 
 ;;;###autoload
 (defun magy-toggle-bypass-permission ()
-  "Have questions of this session answered by yes, or ask the person again.
-What a rule denies stays denied."
+  "Answer this session's questions with yes, or ask the person again.
+Deny rules still hold."
   (interactive)
   (let ((project (magy-current-project)))
     (magy-session-ensure
@@ -81,11 +81,11 @@ What a rule denies stays denied."
 
 ;;;###autoload
 (defun magy-show-current-agent ()
-  "Say which agent this project's session has, with which model, and how it does."
+  "Show the agent, model and state of this project's session."
   (interactive)
   (let ((project (magy-current-project)))
     (if (null (magy-project-session project))
-        (message "%s has no session yet; it would begin with the agent %s"
+        (message "%s has no session yet; it would start with the agent %s"
                  (magy-project-name project) magy-default-agent)
       (magy-session-ensure
        project
@@ -137,7 +137,7 @@ What a rule denies stays denied."
 
 ;;;###autoload
 (defun magy-list-agents ()
-  "List the agents that a session of this project may have."
+  "List the agents that this project's session can use."
   (interactive)
   (let ((project (magy-current-project)))
     (magy-when-ready project
@@ -147,7 +147,7 @@ What a rule denies stays denied."
                                            (magy-agents--show project agents)))))))
 
 (defun magy-agents-choose ()
-  "Give this project's session the agent at point."
+  "Use the agent at point in this project's session."
   (interactive)
   (let ((project magy--own-project)
         (name (or (tabulated-list-get-id) (user-error "No agent here"))))

@@ -90,20 +90,20 @@
   (or (tabulated-list-get-id) (user-error "No turn on this line")))
 
 (defun magy-checkpoints-undo ()
-  "Show what going back to before the turn at point would change."
+  "Preview undoing the turn at point and all later ones."
   (interactive nil magy-checkpoints-mode)
   (let ((turn (magy-checkpoints--here)))
     (when (magy--true (plist-get turn :inherited))
-      (user-error "Its files belong to the session that this one is a copy of"))
+      (user-error "Its files belong to the session that this one was forked from"))
     (magy-undo--preview magy--own-project (magy-undo--of magy--own-project turn)
                         (selected-window))))
 
 (defun magy-checkpoints-redo ()
-  "Show what bringing back the turn at point would change."
+  "Preview redoing the turn at point."
   (interactive nil magy-checkpoints-mode)
   (let ((turn (magy-checkpoints--here)))
     (unless (magy-undo--back-p turn)
-      (user-error "This turn was not taken back"))
+      (user-error "This turn was not undone"))
     (magy-undo--preview magy--own-project (magy-undo--back-of magy--own-project turn)
                         (selected-window))))
 
@@ -116,7 +116,7 @@
     (magy-undo--ask magy--own-project
                     (lambda (turns)
                       (if (null turns)
-                          (message "These are all")
+                          (message "There are no older turns")
                         (when (buffer-live-p buffer)
                           (with-current-buffer buffer
                             (magy-checkpoints--fill (append turns shown))))))

@@ -112,7 +112,7 @@ wrong."
                       (magy-children--put project child))
                     (if then
                         (funcall then child)
-                      (magy--message "Magy: %s has begun" (plist-get child :agent)))))
+                      (magy--message "Magy: %s has started" (plist-get child :agent)))))
                 failure))
 
 (defun magy-child--agents (project then)
@@ -142,14 +142,15 @@ Those that are meant for it are first."
       (cond ((not (magy-child--not-closed-p (magy-child project parent)))
              "it is closed, and accepts nothing more")
             ((full (cl-count ?/ parent) :maxDepth)
-             (format "agents may be %d deep (spawn.max_depth)" (plist-get limits :maxDepth)))
+             (format "agents may be at most %d levels deep (spawn.max_depth)"
+                     (plist-get limits :maxDepth)))
             ((full open :maxChildren)
-             (format "it has %d, and may have no more (spawn.max_children); close one" open))
+             (format "it has %d, the most that it may have (spawn.max_children); close one" open))
             ((full (or (plist-get limits :working) 0) :maxTotal)
-             (format "%d are at work, and no more may be (spawn.max_total)"
+             (format "%d are working, the most that may (spawn.max_total)"
                      (plist-get limits :working)))
             ((full (or (plist-get limits :queued) 0) :maxQueue)
-             (format "%d wait to begin, and no more may (spawn.max_queue)"
+             (format "%d wait to start, the most that may (spawn.max_queue)"
                      (plist-get limits :queued)))))))
 
 (defun magy-child--when-room (project parent then)
@@ -173,8 +174,8 @@ Those that are meant for it are first."
 
 ;;;###autoload
 (defun magy-spawn-agent ()
-  "Start a child agent of this project's session on a task, which is read.
-The region goes with it if it is active.  It works beside the session;
+  "Read a task and start a child agent of this project's session on it.
+An active region is sent along.  The child works beside the session;
 its result comes into the transcript.  In the transcript of a child, or
 in the tree of agents, the new one is a child of that one."
   (interactive)
@@ -220,7 +221,7 @@ BLOCKS go with it.  Return non-nil if TEXT was that."
   (when (string-match "\\`[ \t\n]*@spawn\\_>[ \t]*\\([^ \t\n]*\\)[ \t\n]*" text)
     (let ((agent (match-string 1 text)) (task (substring text (match-end 0))))
       (when (string-blank-p task)
-        (user-error "Say @spawn, which agent, and the task"))
+        (user-error "Write @spawn, the agent and the task"))
       (magy-session-ensure
        shown
        (lambda ()
@@ -264,7 +265,7 @@ BLOCKS go with it.  Return non-nil if TEXT was that."
 
 ;;;###autoload
 (defun magy-message-agent (&optional prefix)
-  "Say something to a child agent, with the region if it is active.
+  "Send a message to a child agent, with the region if it is active.
 While it works, this steers it; with \\[universal-argument] as PREFIX it waits for the
 end of its turn, with \\[universal-argument] \\[universal-argument] it ends the turn."
   (interactive "P")
@@ -283,7 +284,7 @@ end of its turn, with \\[universal-argument] \\[universal-argument] it ends the 
 
 ;;;###autoload
 (defun magy-cancel-agent ()
-  "Stop what a child agent does now; it can be spoken to all the same."
+  "Stop the running turn of a child agent; you can still send it messages."
   (interactive)
   (magy-child--with
    "Stop: "
@@ -298,8 +299,8 @@ end of its turn, with \\[universal-argument] \\[universal-argument] it ends the 
 ;;;###autoload
 (defun magy-close-agent (&optional cancel)
   "Close a child agent and all below it.
-It finishes what it does, and takes no more.  With CANCEL, the prefix
-argument, what it does is stopped; if it does something, that is asked
+It finishes its work and accepts no more.  With CANCEL, the prefix
+argument, its work is stopped; if it is working, Emacs asks you
 first."
   (interactive "P")
   (magy-child--with
@@ -309,7 +310,7 @@ first."
             (name (magy-child-name project id))
             (below (length (magy-children-below project id))))
        (unless (magy-child-parent-id id)
-         (user-error "Only child agents are closed here; see `magy-clear-session'"))
+         (user-error "This closes only child agents; see `magy-clear-session'"))
        (when (or (not cancel)
                  (not (magy-child--works-p project child))
                  (y-or-n-p (format "Stop %s%s? " name

@@ -24,9 +24,9 @@ this from the process filter, too: it returns at once."
 (defun magy-choose--now (command prompt entries then group annotate)
   "Have the person choose, as in `magy-choose'; COMMAND is what they said.
 PROMPT, ENTRIES, THEN, GROUP and ANNOTATE are as there."
-  (cond ((null entries) (message "%s(there is nothing to choose)" prompt))
+  (cond ((null entries) (message "%s(there is nothing to choose from)" prompt))
         ((active-minibuffer-window)
-         (message "The answer is there: say M-x %s once more" (or command "that")))
+         (message "The answer has arrived: type M-x %s again" (or command "that")))
         (t (when-let ((chosen (assoc (completing-read
                                       prompt (magy-choose--table entries group annotate)
                                       nil t nil nil (caar entries))

@@ -142,7 +142,7 @@ mention, and the answer left nothing out."
   "Complete the mention before point, in the minibuffer."
   (interactive)
   (unless magy-complete--project
-    (user-error "This is for where a prompt is written"))
+    (user-error "This works only where you write a prompt"))
   (pcase (magy-complete-at-point)
     (`(,beg ,end ,table . ,_)
      (let* ((string (buffer-substring-no-properties beg end))

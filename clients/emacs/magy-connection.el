@@ -183,7 +183,7 @@ If it ends before, FAILURE is called, if there is one."
 
 ;;;###autoload
 (defun magy-stop (project)
-  "Shut PROJECT's server down in the orderly way; its sessions stay in its log."
+  "Shut down PROJECT's server; its sessions stay in its log."
   (interactive (list (magy-current-project)))
   (if (not (magy-live-p project))
       (when (called-interactively-p 'any)
@@ -204,9 +204,9 @@ If it ends before, FAILURE is called, if there is one."
 
 ;;;###autoload
 (defun magy-restart (project)
-  "End PROJECT's server, hung or not, start it again and go on with the session.
-What it did is in its log, and prompts that it has not accepted are sent
-again, so that nothing is lost."
+  "Restart PROJECT's server, even if it hangs, and continue the session.
+Nothing is lost: its log has what it did, and Emacs sends prompts that
+it has not accepted again."
   (interactive (list (magy-current-project)))
   (let ((connection (magy-project-connection project)))
     (if (not (magy-live-p project))
@@ -224,7 +224,7 @@ again, so that nothing is lost."
   (magy-when-ready project
                    (lambda ()
                      (funcall magy-restart-function project)
-                     (magy--message "Magy's server for %s was started again"
+                     (magy--message "Magy's server for %s was restarted"
                                     (magy-project-name project)))))
 
 (defun magy--stop-all ()

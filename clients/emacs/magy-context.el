@@ -168,7 +168,7 @@ REGION and VISIBLE are (BEG . END) or nil."
 (defun magy-context--line (context)
   "Return CONTEXT as text for people."
   (let ((items (magy-context-items context)) (n 0))
-    (cond ((eq items 'pending) (propertize "looking at what is here…\n" 'face 'shadow))
+    (cond ((eq items 'pending) (propertize "collecting what is at point…\n" 'face 'shadow))
           ((null items) "")
           (t (concat (mapconcat (lambda (item)
                                   (setq n (1+ n))
@@ -193,12 +193,12 @@ REGION and VISIBLE are (BEG . END) or nil."
         (overlay-put magy-context--overlay 'before-string (magy-context--line context))))))
 
 (defun magy-context-toggle (&optional n)
-  "Send the Nth thing along with the prompt, or do not."
+  "Toggle whether the Nth thing is sent along with the prompt."
   (interactive (list (if (natnump (event-basic-type last-command-event))
                          (- (event-basic-type last-command-event) ?0)
                        0)))
   (unless magy-context--current
-    (user-error "This is for the minibuffer that reads a prompt"))
+    (user-error "This works only in the minibuffer that reads a prompt"))
   (let* ((context magy-context--current)
          (items (magy-context-items context))
          (item (and (listp items) (> n 0) (nth (1- n) items))))
@@ -272,7 +272,7 @@ PROJECT, or a view, is what it is about; BLOCKS go with it."
   (if-let ((special (assoc (string-trim text) magy-special-prompts)))
       (progn
         (unless (eq project (magy-session-server project))
-          (user-error "%s is for the transcript of the project" (car special)))
+          (user-error "%s works only in the transcript of the project" (car special)))
         (funcall (cdr special) project)
         t)
     (run-hook-with-args-until-success 'magy-special-prompt-functions project text blocks)))

@@ -18,7 +18,7 @@
 (declare-function package-desc-version "package")
 (declare-function package-version-join "package")
 
-(defconst magy-diagnose--question "What is wrong with this Emacs, and how do I mend it?"
+(defconst magy-diagnose--question "What is wrong with this Emacs, and how do I fix it?"
   "What is asked if the person says nothing else.")
 
 (defun magy-diagnose--names (symbols most)
@@ -127,8 +127,8 @@ These are the GLOBAL ones, or else those of the buffer."
 
 ;;;###autoload
 (defun magy-diagnose-emacs (&optional text)
-  "Ask the agent what is wrong with this Emacs; TEXT, which is read, says more.
-A report goes with it, which is shown before: versions, modes, hooks,
+  "Ask the agent what is wrong with this Emacs; TEXT describes the problem.
+You see the report that is sent along: versions, modes, hooks,
 packages, the last messages and errors; no text of buffers, and no keys."
   (interactive)
   (let* ((report (magy-diagnose-report (magy-current-project)))

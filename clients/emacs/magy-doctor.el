@@ -32,7 +32,7 @@
   "Keymap of `magy-doctor-mode'.")
 
 (define-derived-mode magy-doctor-mode special-mode "Magy-Doctor"
-  "What is wrong with Magy here, and how to mend it.
+  "What is wrong with Magy here, and how to fix it.
 \\{magy-doctor-mode-map}"
   (setq-local buffer-undo-list t
               revert-buffer-function (lambda (&rest _) (magy-doctor))))
@@ -137,7 +137,7 @@ WAITING, if not nil, says that there will be more."
     (if waiting
         (insert (propertize (concat waiting "\n") 'face 'shadow))
       (magy-doctor--insert "Server" checks)
-      (insert (propertize "w copies this as text for an issue; g looks again\n" 'face 'shadow)))
+      (insert (propertize "w copies this as text for an issue; g checks again\n" 'face 'shadow)))
     (goto-char (point-min))))
 
 (defun magy-doctor-copy ()
@@ -148,7 +148,7 @@ WAITING, if not nil, says that there will be more."
   (message "The report is on the kill ring"))
 
 (defun magy-doctor-next ()
-  "Go to the next thing that is wrong."
+  "Go to the next problem."
   (interactive)
   (let ((next (save-excursion
                 (forward-line)
@@ -158,7 +158,7 @@ WAITING, if not nil, says that there will be more."
                                     '(error warning))
                          return (point)
                          do (forward-line)))))
-    (if next (goto-char next) (message "Nothing else is wrong"))))
+    (if next (goto-char next) (message "There are no other problems"))))
 
 ;;;; Asking the server
 
@@ -230,7 +230,7 @@ WAITING, if not nil, says that there will be more."
                (if found
                    (mapcar #'magy-doctor--finding found)
                  (list (magy-doctor--check
-                        "program" "fail" (format "`%s' says nothing."
+                        "program" "fail" (format "`%s' prints nothing."
                                                  (string-join (magy-doctor--command) " "))
                         "Run it in a terminal to see why."))))
          nil)))))
@@ -246,7 +246,7 @@ WAITING, if not nil, says that there will be more."
 
 ;;;###autoload
 (defun magy-doctor ()
-  "Say what is wrong with Magy here, and how to mend it."
+  "Say what is wrong with Magy here, and how to fix it."
   (interactive)
   (let* ((project (magy-current-project))
          (buffer (get-buffer-create (format "*magy doctor: %s*" (magy-project-name project)))))

@@ -78,7 +78,7 @@ and what is shown as a message is captured."
   "Evaluate the code in PARAMS for an agent of PROJECT."
   (unless magy-allow-eval
     (jsonrpc-error :code -32803
-                   :message "The person has turned evaluation off (`magy-allow-eval')."))
+                   :message "The person has disabled evaluation (`magy-allow-eval')."))
   (let* ((asked (/ (or (plist-get params :timeoutMs) 10000) 1000.0))
          (answer (magy-eval (plist-get params :code) (min asked magy-emacs-eval-timeout))))
     (magy--log-at 'perm "evaluated for an agent of %s: %s" (magy-project-name project)

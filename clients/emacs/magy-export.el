@@ -32,7 +32,7 @@
 ;;;###autoload
 (defun magy-copy-as-org (beg end)
   "Put the region, from BEG to END, or the item at point into the kill ring as Org.
-Part of an answer is taken as it is; of anything else the whole item."
+Part of an answer is copied exactly; of anything else the whole item is."
   (interactive (if (use-region-p)
                    (list (region-beginning) (region-end))
                  (list (point) (1+ (point)))))

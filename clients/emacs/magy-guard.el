@@ -35,7 +35,7 @@
 
 (defun magy-guard--late (seconds)
   "Signal that SECONDS were not enough."
-  (signal 'magy-guard-stopped (list (format "not done in %g s" seconds))))
+  (signal 'magy-guard-stopped (list (format "it took longer than %g s" seconds))))
 
 (defun magy-guard-limit (seconds function)
   "Return what FUNCTION returns, or fail if it takes longer than SECONDS.

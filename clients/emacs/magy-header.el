@@ -161,7 +161,7 @@ That stands for entry HEAD."
 (defun magy-header--clicked ()
   "Select the window in whose header the person has clicked."
   (unless (consp last-nonmenu-event)
-    (user-error "This is for the mouse: click on the header of a transcript"))
+    (user-error "This works only with the mouse: click on the header of a transcript"))
   (select-window (posn-window (event-start last-nonmenu-event))))
 
 (defun magy-header-up ()

@@ -86,7 +86,7 @@ Only log it while the minibuffer is in use."
 
 ;;;###autoload
 (defun magy-show-log ()
-  "Show what Magy noted down."
+  "Show Magy's log."
   (interactive)
   (let ((window (display-buffer (magy-log--buffer))))
     (with-current-buffer magy-log-buffer
@@ -94,7 +94,7 @@ Only log it while the minibuffer is in use."
 
 ;;;###autoload
 (defun magy-clear-log ()
-  "Empty the log."
+  "Empty Magy's log."
   (interactive)
   (with-current-buffer (magy-log--buffer)
     (let ((inhibit-read-only t))

@@ -50,10 +50,10 @@
   "Visit TARGET: a web page, or a file with #L12 or :12 for a line."
   (cond ((string-match-p "\\`https?://" target) (browse-url target))
         ((string-match-p "\\`magy-blob:" target)
-         (user-error "This picture was sent from elsewhere"))
+         (user-error "This picture was sent from another program"))
         (t (pcase-let ((`(,path . ,line) (magy-media--file target)))
              (unless path
-               (user-error "Not a file of this machine: %s" target))
+               (user-error "Not a file on this machine: %s" target))
              (find-file-other-window path)
              (when line
                (goto-char (point-min))

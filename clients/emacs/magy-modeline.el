@@ -107,11 +107,11 @@
                       (lambda () (magy-restart project)))))))
 
 (defun magy-modeline-menu (event)
-  "Offer, where EVENT was, what can be done about what runs."
+  "Offer a menu, where EVENT was, of commands for what runs."
   (interactive
    (list (if (consp last-nonmenu-event)
              last-nonmenu-event
-           (user-error "This is for the mouse: click on Magy's words in the mode line"))))
+           (user-error "This works only with the mouse: click on Magy's words in the mode line"))))
   (let* ((projects (seq-filter #'magy-live-p (hash-table-values magy--projects)))
          (entries (append (and (> (magy-modeline--questions) 0)
                                (list (cons "Answer a question"

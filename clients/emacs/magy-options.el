@@ -30,37 +30,37 @@
   :package-version '(magy . "0.1"))
 
 (defcustom magy-auto-scroll t
-  "Whether a transcript whose end is shown goes on showing it as text arrives."
+  "Whether a transcript that shows its end follows arriving text."
   :type 'boolean
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-user-prompt "USER"
-  "Heading of what the person said."
+  "Heading of the person's prompts."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-assistant-prompt "ASSISTANT"
-  "Heading of what the agent said."
+  "Heading of the agent's answers."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-tool-call-prompt "tool"
-  "Word that stands before a tool call."
+  "Word before a tool call."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-error-prompt "error"
-  "Word that stands before an error."
+  "Word before an error."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-include-reasoning t
-  "What becomes of the model's thinking in the transcript."
+  "How the transcript shows the model's thinking."
   :type '(choice (const :tag "Show it" t)
                  (const :tag "Keep it folded" ignore)
                  (const :tag "Drop it" nil))
@@ -68,14 +68,14 @@
   :package-version '(magy . "0.1"))
 
 (defcustom magy-ui-batch-insert-delay 0.05
-  "Seconds for which updates are collected before they are shown."
+  "Seconds for which Emacs collects updates before it shows them."
   :type 'number
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-ui-fontify-threshold 500
-  "A block of code so long gets the colours of its language when Emacs is idle.
-A shorter one, in characters, gets them as soon as it is complete."
+  "Length in characters from which code is fontified only when Emacs is idle.
+A shorter block of code is fontified as soon as it is complete."
   :type 'natnum
   :group 'magy
   :package-version '(magy . "0.1"))
@@ -89,10 +89,10 @@ A shorter one, in characters, gets them as soon as it is complete."
 ;;;; Prompts and keys
 
 (defcustom magy-auto-context t
-  "Whether `magy-dwim' sends what the server takes to be meant.
+  "Whether `magy-dwim' sends by itself what is at point.
 That is the selection, or else the function and the line at point, and
-what is wrong there.  Otherwise the same things are offered, and only
-what is chosen is sent."
+the diagnostics there.  Otherwise Emacs offers the same things, and sends
+only what you choose."
   :type 'boolean
   :group 'magy
   :package-version '(magy . "0.1"))
@@ -130,15 +130,15 @@ that Magy binds none by itself.  Set this by Customize or with
   :package-version '(magy . "0.1"))
 
 (defcustom magy-desktop-notifications t
-  "Whether the desktop is told of a question while Emacs has no focus.
+  "Whether a question shows a desktop notification while Emacs has no focus.
 A function is called instead, with a title and a text."
   :type '(choice (const :tag "Yes" t) (const :tag "No" nil) function)
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-bypass-permission nil
-  "Whether new sessions begin with questions answered by yes.
-What a rule denies stays denied.  `magy-toggle-bypass-permission' is for
+  "Whether new sessions answer permission questions with yes.
+Deny rules still hold.  `magy-toggle-bypass-permission' is for
 the session that is shown."
   :type 'boolean
   :group 'magy
@@ -169,14 +169,14 @@ takes effect when the server starts."
   :package-version '(magy . "0.1"))
 
 (defcustom magy-log-level 'info
-  "The least important lines that are logged."
+  "The lowest level of lines that are logged."
   :type '(choice (const debug) (const info) (const warn) (const error))
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-log-traffic nil
   "Whether to keep the JSON-RPC traffic in a buffer *magy PROJECT events*.
-This slows long streams down a good deal.  It takes effect when the
+This slows long streams down considerably.  It takes effect when the
 server starts."
   :type 'boolean
   :group 'magy
@@ -191,8 +191,8 @@ server starts."
   :package-version '(magy . "0.1"))
 
 (defcustom magy-patience 30
-  "Seconds after which a server that leaves a request unanswered is called hung.
-No request waits for a person or a model, so that all are answered soon."
+  "Seconds after which a server that has not answered a request counts as hung.
+No request waits for a person or a model, so the server answers all soon."
   :type 'number
   :group 'magy
   :package-version '(magy . "0.1"))
@@ -206,7 +206,7 @@ nil is the usual place, which other editors share."
 
 (defcustom magy-settings nil
   "Configuration sent to the server, as a plist in the shape of magy.toml.
-For example, (:default_agent \"plan\").  It wins over the files and over
+For example, (:default_agent \"plan\").  It overrides the files and
 the options.  False is `:json-false' and a list is a vector, as
 everywhere in `jsonrpc'."
   :type '(plist :key-type symbol :value-type sexp)
@@ -221,26 +221,26 @@ everywhere in `jsonrpc'."
 
 (defcustom magy-enable-tools t
   "The groups of tools that agents have, by permission key; t is all of them.
-The others are denied, whatever an agent's own rules say."
+The others are denied, whatever an agent's own rules allow."
   :type `(choice (const :tag "All" t)
                  (set ,@(mapcar (lambda (key) `(const ,key)) magy-tool-groups)))
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-default-agent "build"
-  "The agent of new sessions."
+  "The agent that new sessions use."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-load-custom-agents t
-  "Whether agents are read from your directory and the project's."
+  "Whether Magy reads agents from your directory and the project's."
   :type 'boolean
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-request-timeout 120
-  "Seconds until a model's reply must have begun."
+  "Seconds until a model's reply must have started."
   :type 'number
   :group 'magy
   :package-version '(magy . "0.1"))
@@ -252,19 +252,19 @@ The others are denied, whatever an agent's own rules say."
   :package-version '(magy . "0.1"))
 
 (defcustom magy-grep-program "rg"
-  "The ripgrep program; where it is not there, Magy searches by itself."
+  "The ripgrep program; without it, Magy uses its own search."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-grep-max-matches 100
-  "Most matching lines that one search shows the agent."
+  "The most matching lines that one search shows the agent."
   :type 'natnum
   :group 'magy
   :package-version '(magy . "0.1"))
 
 (defcustom magy-bash-timeout 30
-  "Seconds for a command of an agent that does not name its own limit."
+  "The time limit in seconds of an agent's command that sets none itself."
   :type 'number
   :group 'magy
   :package-version '(magy . "0.1"))

@@ -203,7 +203,7 @@ made meanwhile stay."
   (magy--in-mode 'magy-transcript-mode)
   (let ((question (magy-permission--here)))
     (when (magy-permission--unseen-p question)
-      (user-error "This question came while you typed: look at it, and answer then"))
+      (user-error "This question appeared while you typed: read it, then answer"))
     (pcase-let ((`(,_ ,_ ,outcome ,scope)
                  (or (assq last-command-event (magy-permission--choices question))
                      (user-error "This cannot be remembered: answer y or n"))))
@@ -272,7 +272,7 @@ If the server has gone, its questions are with the session, which goes on."
     (when (or (magy-live-p project) (null (magy-project-session project)))
       (user-error "No question is open"))
     (magy-session-ensure project #'ignore)
-    (user-error "The server is started again; what it asked will be asked again")))
+    (user-error "The server is restarting; it will ask its questions again")))
 
 ;;;###autoload
 (defun magy-answer ()

@@ -112,7 +112,7 @@ These are raw bytes and what lies outside Unicode; the length stays."
   (unless (cl-some (lambda (mode)
                      (or (derived-mode-p mode) (and (boundp mode) (symbol-value mode))))
                    modes)
-    (user-error "This is for buffers in %s" (mapconcat #'symbol-name modes " or "))))
+    (user-error "This works only in buffers in %s" (mapconcat #'symbol-name modes " or "))))
 
 ;;;; Projects
 

@@ -102,8 +102,8 @@
   (magy-queue--request 'magy/queue/drop (list :messageIds (vector (magy-queue--here)))))
 
 (defun magy-queue-edit ()
-  "Take the waiting prompt at point back into the input.
-Nothing must be written there."
+  "Move the waiting prompt at point back into the input.
+The input must be empty."
   (interactive)
   (let* ((id (magy-queue--here))
          (item (magy-transcript-item id))
@@ -112,9 +112,9 @@ Nothing must be written there."
                  (plist-get (cdr (assoc id magy-queue--shown)) :text)))
          (project magy-transcript--view))
     (when (and item (eq 'mail (magy-item-kind item)))
-      (user-error "Another agent said this: it can only be dropped, or moved"))
+      (user-error "Another agent sent this: you can only drop or move it"))
     (unless (string-blank-p (magy-input-text))
-      (user-error "Something is written already: send it first"))
+      (user-error "The input is not empty: send its text first"))
     ;; Until it waits no more, it could go to the agent twice.
     (magy-queue--request 'magy/queue/drop (list :messageIds (vector id))
                          (lambda () (magy-queue--take-back project id text)))))
@@ -126,7 +126,7 @@ If the agent has taken it up after all, do nothing."
   (with-current-buffer (magy-transcript-buffer project)
     (let ((item (magy-transcript-item id)))
       (cond ((and item (eq 'admitted (plist-get (magy-item-data item) :queue)))
-             (magy--message "Magy: the agent has taken this prompt up already"))
+             (magy--message "Magy: the agent has already started on this prompt"))
             ((string-blank-p (magy-input-text)) (magy-input-set text))
             (t (magy-input-note text)
                (magy--message "Magy: the dropped prompt is in the history of the input"))))))

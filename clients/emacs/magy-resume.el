@@ -49,7 +49,7 @@ Titles come first, so that they can be completed; no two are the same."
 
 ;;;###autoload
 (defun magy-resume-session ()
-  "Choose a session, this project's first, show its last turns and go on with it."
+  "Choose a session, this project's first, show its last turns and continue it."
   (interactive)
   (let* ((project (magy-current-project))
          (own (directory-file-name (magy-project-root project))))

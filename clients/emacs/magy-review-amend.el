@@ -56,7 +56,7 @@
             buffer-undo-list nil
             header-line-format
             (substitute-command-keys
-             (concat "\\<magy-review-amend-mode-map> What shall stand there?"
+             (concat "\\<magy-review-amend-mode-map> Edit the new text of the change."
                      "  \\[magy-review-amend-done] put it there"
                      "  \\[magy-review-amend-give-up] leave it as it is")))
       (magy-review-amend-mode)
@@ -74,7 +74,7 @@
       text)))
 
 (defun magy-review-amend-done ()
-  "Put the text of this buffer into the file, in the place of the change."
+  "Replace the change in the file with the text of this buffer."
   (interactive)
   (magy--in-mode 'magy-review-amend-mode)
   (pcase-let ((`(,project ,file ,hunk) magy-review-amend--target)
@@ -110,7 +110,7 @@
    project entry
    (lambda (file)
      (if (null file)
-         (magy--message "Magy: nothing of this file waits for a decision")
+         (magy--message "Magy: nothing in this file waits for a decision")
        (magy-request
         project 'workspace/textDocumentContent (list :uri (plist-get file :baseUri))
         (lambda (result)
@@ -133,7 +133,7 @@
 
 ;;;###autoload
 (defun magy-review-base ()
-  "Show this file as it was before what waits for a decision, beside it."
+  "Show this file without its pending changes, beside it."
   (interactive)
   (pcase-let ((`(,project . ,entries) (magy-review--entry)))
     (magy-review-base--get project (magy-review-base--entry project (car entries))
@@ -146,12 +146,12 @@
     (or (cl-find (magy-review--proposed-p about)
                  (magy-review--entries project (magy--uri-to-path (plist-get about :uri)))
                  :key #'magy-review--proposed-p)
-        (user-error "Nothing of this file waits for a decision"))))
+        (user-error "Nothing in this file waits for a decision"))))
 
 ;;;###autoload
 (defun magy-review-ediff ()
-  "Compare this file by Ediff with what it was before, in the same frame.
-Lines copied into the file are typed ones: the review takes note."
+  "Compare this file in Ediff with its text before the changes.
+Lines that you copy into the file count as typed, also in the review."
   (interactive)
   (pcase-let* ((`(,project . ,entries) (magy-review--entry))
                (entry (magy-review-base--entry project (car entries)))

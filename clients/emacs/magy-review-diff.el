@@ -146,7 +146,7 @@
       (when-let ((hunks (magy-review-diff--shown known)))
         (magy-review-diff--insert (car known) (cadr known) hunks)))
     (when (> magy-review-diff--more 0)
-      (insert (format "%d more files wait; they come when these are decided.\n"
+      (insert (format "%d more files wait; they follow when these are decided.\n"
                       magy-review-diff--more)))
     (when (= (buffer-size) 0)
       (insert "Nothing waits for a decision here.\n"))
@@ -284,7 +284,7 @@
   "Show the file that ENTRIES of PROJECT are about as a diff."
   (if entries
       (magy-review-diff--open project (plist-get (car entries) :path))
-    (message "Magy: nothing of this file waits any more")))
+    (message "Magy: nothing in this file waits any more")))
 
 ;;;###autoload
 (defun magy-review-diff (&optional all-files)
@@ -309,7 +309,7 @@ the project."
   "Return what is at point as a target, see `magy-review--targets'."
   (pcase-let ((`(,file ,hunk ,pending) (magy-review-diff--here)))
     (when (and hunk (not pending))
-      (user-error "This was decided; u takes it back"))
+      (user-error "This is decided; u takes the decision back"))
     (list (cons magy-review-diff--project (cons file (and hunk (list hunk)))))))
 
 (defun magy-review-diff-next (&optional count)
@@ -345,7 +345,7 @@ the project."
       (goto-char (or (cl-find-if (lambda (start) (> start (point))) starts) (car starts))))))
 
 (defun magy-review-diff-undo ()
-  "Take the decision about the change at point back, or else the last one."
+  "Take back the decision about the change at point, or else the last one."
   (interactive nil magy-review-diff-mode)
   (let* ((hunk (cadr (get-text-property (point) 'magy-review)))
          (id (plist-get (gethash (plist-get hunk :hunkId) magy-review--states) :decision))
@@ -360,7 +360,7 @@ the project."
   (interactive nil magy-review-diff-mode)
   (pcase-let ((`(,file ,hunk) (magy-review-diff--here)))
     (unless (file-exists-p (magy--uri-to-path (plist-get file :uri)))
-      (user-error "The file is not there"))
+      (user-error "The file does not exist"))
     (magy-review--visit magy-review-diff--project
                         (list :uri (plist-get file :uri)
                               :range (if hunk

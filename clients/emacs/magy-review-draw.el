@@ -168,7 +168,7 @@ Columns are in ENCODING."
                   (plist-get hunk :newText) (magy-review-hunk-words hunk "new")
                   'magy-review-added 'magy-review-added-word encoding))
                (when (equal "conflict" (plist-get hunk :state))
-                 (propertize "proposed for other lines: yours have changed since\n"
+                 (propertize "proposed for other lines: yours have changed since then\n"
                              'face 'magy-review-conflict)))))
     (goto-char (overlay-end overlay))
     (overlay-put overlay

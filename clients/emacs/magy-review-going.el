@@ -91,10 +91,10 @@ it fails itself, that is an end, too.  Who sets out anew forgets the last."
                      ("A" . magy-review-accept-all) ("R" . magy-review-reject-all)))
       (define-key map key command))
     map)
-  "Keys that go on with the review after one of its commands.")
+  "Keys that continue the review after one of its commands.")
 
 (defun magy-review--go-on-by-keys ()
-  "Have single keys go on with the review, if the person wants that."
+  "Let single keys continue the review, if the person wants that."
   (when (and magy-review-repeat (not magy-review-target-function))
     (when magy-review--keys-off (funcall magy-review--keys-off))
     (setq magy-review--keys-off (set-transient-map magy-review-repeat-map t))))

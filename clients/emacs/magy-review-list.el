@@ -131,7 +131,7 @@
            (run-with-timer 0 nil #'magy-review--visit project
                            (list :uri (plist-get file :uri) :range (plist-get hunk :range)
                                  :hunkId (plist-get hunk :hunkId)))
-         (magy--message "Magy: nothing of this file waits any more"))))))
+         (magy--message "Magy: nothing in this file waits any more"))))))
 
 (provide 'magy-review-list)
 ;;; magy-review-list.el ends here

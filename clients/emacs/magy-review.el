@@ -17,13 +17,13 @@
 
 (defcustom magy-review-ask-reason nil
   "Whether rejecting always asks why; else only with a prefix argument.
-What is said reaches the agent."
+The agent sees the reason."
   :type 'boolean
   :group 'magy-review
   :package-version '(magy . "0.1"))
 
 (defcustom magy-review-go-on t
-  "Whether deciding about a change goes to the next one in the same buffer."
+  "Whether a decision moves point to the next change in the same buffer."
   :type 'boolean
   :group 'magy-review
   :package-version '(magy . "0.1"))
@@ -64,7 +64,7 @@ HUNKS nil means all of FILE, which may then be a ReviewEntry."
   "Return the one change that a command is about, as (PROJECT FILE HUNK)."
   (let ((target (car (magy-review--targets))))
     (unless (cddr target)
-      (user-error "This is about one change: go to it in the diff or the file"))
+      (user-error "This works on one change: go to it in the diff or the file"))
     (list (car target) (cadr target) (caddr target))))
 
 (defun magy-review--entry ()
@@ -155,13 +155,13 @@ With PREFIX, or if `magy-review-ask-reason' is set, say why."
 
 ;;;###autoload
 (defun magy-review-comment ()
-  "Say something about the change at point; it stays pending, the agent is told."
+  "Comment on the change at point for the agent; the change stays pending."
   (interactive)
   (magy-review--when-there
    (lambda ()
      (pcase-let* ((`(,project ,file ,hunk) (magy-review--target))
                   (text (read-string "Comment: " nil 'magy-review-history)))
-       (when (string-blank-p text) (user-error "Nothing to say"))
+       (when (string-blank-p text) (user-error "The comment is empty"))
        (magy-request project 'magy/review/comment
                      (append (magy-review--params (plist-get file :uri)
                                                   (magy-review--proposed-p file))
@@ -175,13 +175,13 @@ With PREFIX, or if `magy-review-ask-reason' is set, say why."
 
 ;;;###autoload
 (defun magy-review-undo-decision (&optional choose)
-  "Take the last decision of this Emacs back, then the one before and so on.
+  "Take back the last decision of this Emacs, then the one before, and so on.
 With a prefix argument CHOOSE, choose which."
   (interactive "P")
   (let ((decisions (cl-remove-if-not (lambda (one) (magy-live-p (plist-get one :project)))
                                      magy-review--decisions)))
     (unless decisions
-      (user-error "Nothing was decided in this Emacs that can be taken back"))
+      (user-error "This Emacs has made no decision that can be taken back"))
     (magy-review--undo
      (if (not choose)
          (car decisions)

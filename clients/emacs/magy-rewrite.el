@@ -172,7 +172,7 @@ empty line, text is written there.  The change is then under review.
                  (list beg end (read-string "Rewrite: " nil 'magy-rewrite-history))))
   (when (string-blank-p instruction) (user-error "Nothing to do"))
   (unless (and buffer-file-name (not (file-remote-p buffer-file-name)))
-    (user-error "Only text in a local file can be rewritten"))
+    (user-error "Magy can only rewrite text in a local file"))
   (deactivate-mark)
   (let ((project (magy-current-project)) (buffer (current-buffer))
         (beg (copy-marker beg)) (end (copy-marker end t)))
@@ -186,7 +186,7 @@ empty line, text is written there.  The change is then under review.
   "Have the text from BEG to END, markers, rewritten as INSTRUCTION says."
   (unless magy-mode (magy-mode))
   (if (null magy--document)
-      (magy--message "Magy: %s belongs to no project that is open" (buffer-name))
+      (magy--message "Magy: %s does not belong to an open project" (buffer-name))
     (let* ((project (magy-document-project magy--document))
            (uri (magy-document-uri magy--document))
            (range (magy--range beg end (magy-project-encoding project)))
@@ -218,11 +218,11 @@ Return non-nil if there is one."
   (interactive)
   (let ((rewrite (magy-rewrite--here)))
     (cond ((null rewrite)
-           (when (called-interactively-p 'any) (user-error "Nothing is rewritten here")))
+           (when (called-interactively-p 'any) (user-error "No rewrite is running here")))
           ((magy-rewrite-session rewrite)
            (magy-request (magy-rewrite-project rewrite) 'magy/session/cancel
                          (list :sessionId (magy-rewrite-session rewrite)) #'ignore))
-          (t (magy--message "Magy: it has not begun yet; try again")))
+          (t (magy--message "Magy: it has not started yet; try again")))
     rewrite))
 
 (add-hook 'magy-cancel-functions #'magy-rewrite-cancel)

@@ -172,7 +172,7 @@ Unless something else shows it."
   (cond ((not (magy-session--started-p project)) "  M-x magy-doctor says more.")
         ((magy-project-unsent project)
          (concat "  The next command starts it again and goes on; "
-                 "what it had not accepted yet is sent again."))
+                 "prompts that it had not accepted are sent again."))
         (t "  The next command starts it again and goes on.")))
 
 (defun magy-session--give-back (project why)

@@ -72,7 +72,7 @@ remain than `magy-transcript--left' allows."
             (magy-item-done item) (- (max from to) start))
       (setq magy-transcript--left (max 0 (- magy-transcript--left (- to from))))
       (when (and (= to last) (< last end) (> (- end start) magy-stream--longest))
-        (magy--message "Magy: an answer is so long that only its beginning looks like Markdown")))
+        (magy--message "Magy: an answer is so long that only its beginning is shown as Markdown")))
     (< to last)))
 
 (defun magy-stream--line-start (pos)

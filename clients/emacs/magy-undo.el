@@ -170,7 +170,7 @@ Another window is only selected if the person is still in that one."
 ;;;; Doing
 
 (defun magy-undo-refresh ()
-  "Ask again what would change."
+  "Preview again what would change."
   (interactive nil magy-undo-mode)
   (magy--in-mode 'magy-undo-mode)
   (let ((about magy-undo--about))
@@ -185,22 +185,22 @@ Another window is only selected if the person is still in that one."
   (magy--in-mode 'magy-undo-mode)
   (let* ((about magy-undo--about) (on (not (plist-get about key))))
     (unless (or on (plist-get about other))
-      (user-error "Then nothing would go back"))
+      (user-error "Nothing would be undone then"))
     (setq magy-undo--about (plist-put (copy-sequence about) key on))
     (magy-undo-refresh)))
 
 (defun magy-undo-toggle-files ()
-  "Have the files go back, or not."
+  "Toggle whether the files go back."
   (interactive nil magy-undo-mode)
   (magy-undo--toggle :files :conversation))
 
 (defun magy-undo-toggle-conversation ()
-  "Have the conversation go back, or not."
+  "Toggle whether the conversation goes back."
   (interactive nil magy-undo-mode)
   (magy-undo--toggle :conversation :files))
 
 (defun magy-undo-do ()
-  "Do what is shown."
+  "Do what this preview shows."
   (interactive nil magy-undo-mode)
   (magy--in-mode 'magy-undo-mode)
   (let* ((about magy-undo--about) (project (plist-get about :project))
@@ -266,8 +266,8 @@ What is written there already stays."
 
 ;;;###autoload
 (defun magy-undo-turn ()
-  "Show what taking back the last turn would change; y does it then.
-What others have changed since stays.  `magy-checkpoints' goes further
+  "Preview undoing the last turn; y then does it.
+Later changes by others stay.  `magy-checkpoints' goes further
 back, `magy-redo-turn' brings a turn back."
   (interactive)
   (let ((project (magy-current-project)) (window (selected-window)))
@@ -276,11 +276,11 @@ back, `magy-redo-turn' brings a turn back."
      (lambda (turns)
        (if-let ((turn (cl-find-if-not #'magy-undo--undone-p turns :from-end t)))
            (magy-undo--preview project (magy-undo--of project turn) window)
-         (magy--message "Magy: there is nothing to take back"))))))
+         (magy--message "Magy: there is nothing to undo"))))))
 
 ;;;###autoload
 (defun magy-redo-turn ()
-  "Show what bringing back the turn that was taken back last would change."
+  "Preview redoing the turn that was undone last."
   (interactive)
   (let ((project (magy-current-project)) (window (selected-window)))
     (magy-undo--ask
@@ -289,7 +289,7 @@ back, `magy-redo-turn' brings a turn back."
        ;; Turns are taken back from the last on, so the first of them was the newest undo.
        (if-let ((turn (cl-find-if #'magy-undo--back-p turns)))
            (magy-undo--preview project (magy-undo--back-of project turn) window)
-         (magy--message "Magy: nothing was taken back"))))))
+         (magy--message "Magy: nothing was undone"))))))
 
 (defun magy-undo--back-p (turn)
   "Return non-nil if TURN was taken back and can be brought back."
@@ -299,7 +299,7 @@ back, `magy-redo-turn' brings a turn back."
 
 ;;;###autoload
 (defun magy-checkpoints ()
-  "List the turns of this project's session as points to go back to."
+  "List the turns of this project's session that you can go back to."
   (interactive)
   (let ((project (magy-current-project)) (window (selected-window)))
     (magy-undo--ask project (lambda (turns) (magy-checkpoints-show project turns window)))))

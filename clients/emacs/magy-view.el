@@ -124,7 +124,7 @@ PROJECT's server serves it; the default is the current project's."
   (magy-view--each project (lambda (view) (magy-session--died view reason))))
 
 (defun magy-view--again (project)
-  "Go on with the views of PROJECT, whose server is there again."
+  "Continue the views of PROJECT, whose server is back."
   (magy-view--each project
                    (lambda (view) (magy-view--attach view (magy-project-session view)))))
 
@@ -161,7 +161,7 @@ PROJECT's server serves it; the default is the current project's."
   (magy--in-mode 'magy-transcript-mode)
   (let ((parent (magy-child-parent-id (magy-project-session magy-transcript--view))))
     (pop-to-buffer (magy-transcript-of magy-transcript--project
-                                     (or parent (user-error "This is no child agent"))))))
+                                     (or parent (user-error "This is not a child agent"))))))
 
 (define-key magy-transcript-mode-map "^" #'magy-transcript-up)
 

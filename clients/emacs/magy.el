@@ -39,7 +39,7 @@
 
 ;;;###autoload
 (defun magy-prompt (&optional text prefix)
-  "Send TEXT, which is read, to the agent, with the region if it is active.
+  "Read TEXT and send it to the agent, with the region if it is active.
 While the agent works, this steers it.  With \\[universal-argument] as
 PREFIX the prompt waits for the turn to end, with \\[universal-argument]
 \\[universal-argument] it ends the turn."
@@ -48,16 +48,16 @@ PREFIX the prompt waits for the turn to end, with \\[universal-argument]
 
 ;;;###autoload
 (defun magy-dwim (&optional text prefix)
-  "Send TEXT, which is read, with what point is at.
-That is the region, or the function and the line, and what is wrong
-there; it is shown and can be changed before it is sent.  PREFIX is as
+  "Read TEXT and send it with what is at point.
+That is the region, or the function and the line, and the diagnostics
+there; you can change this list before it is sent.  PREFIX is as
 in `magy-prompt'."
   (interactive (list nil current-prefix-arg))
   (magy-prompt-compose "Ask Magy: " :text text :prefix prefix))
 
 ;;;###autoload
 (defun magy-prompt-region (&optional text prefix)
-  "Send TEXT, which is read, with the region.  PREFIX is as in `magy-prompt'."
+  "Read TEXT and send it with the region.  PREFIX is as in `magy-prompt'."
   (interactive (list nil current-prefix-arg))
   (unless (use-region-p)
     (user-error "The region is not active"))
@@ -69,7 +69,7 @@ in `magy-prompt'."
 
 ;;;###autoload
 (defun magy-cancel ()
-  "Stop the rewrite at point, or else what the agent of this project does now."
+  "Stop the rewrite at point, or else the running turn of this project."
   (interactive)
   (unless (run-hook-with-args-until-success 'magy-cancel-functions)
     (let ((project (magy-current-project)))
@@ -90,7 +90,7 @@ in `magy-prompt'."
 
 ;;;###autoload
 (defun magy-new-session ()
-  "Begin a new session in this project; the old one goes on and can be resumed."
+  "Start a new session in this project; the old one continues and can be resumed."
   (interactive)
   (let ((project (magy-current-project)))
     (magy-when-ready project (lambda ()
@@ -99,9 +99,9 @@ in `magy-prompt'."
 
 ;;;###autoload
 (defun magy-clear-session (project)
-  "Have PROJECT's agent begin with nothing, and empty the transcript.
-What ran is stopped.  No model is called, agent and model stay, and what
-was said before can be had back with `magy-resume-session'."
+  "Start PROJECT's conversation over, and empty the transcript.
+The running turn is stopped.  Agent and model stay, no model is called,
+and `magy-resume-session' brings the old conversation back."
   (interactive (list (magy-current-project)))
   (let ((old (magy-project-session project)))
     (if (null old)
@@ -114,8 +114,8 @@ was said before can be had back with `magy-resume-session'."
 
 ;;;###autoload
 (defun magy-compact-session (project)
-  "Have the older part of what PROJECT's agent sees replaced by a summary.
-The transcript stays as it is."
+  "Replace the older part of what PROJECT's agent sees with a summary.
+The transcript stays unchanged."
   (interactive (list (magy-current-project)))
   (magy-session-ensure
    project
@@ -123,7 +123,7 @@ The transcript stays as it is."
      (magy-request project 'magy/session/compact
                    (list :sessionId (magy-project-session project))
                    (lambda (_)
-                     (magy--message "Magy: the conversation is summed up"))))))
+                     (magy--message "Magy: the conversation is being summarized"))))))
 
 (defun magy--session-config (project)
   "Return agent and model of PROJECT's session as parameters for a new one."

@@ -270,11 +270,11 @@ async def test_missing_programs(machine: Machine, tmp_path: Path) -> None:
     assert seen.code == 1
     assert "bash is not on PATH" in "".join(seen.of("programs", "problem"))
     notes = "".join(seen.of("programs", "note"))
-    assert "ripgrep (rg) is not there" in notes
-    assert (sys.platform != "linux") or "bubblewrap is not there" in notes
+    assert "ripgrep (rg) is not installed" in notes
+    assert (sys.platform != "linux") or "bubblewrap is not installed" in notes
     assert "PATH has no editor" in seen.of("editors", "note")[0]
     (bin / "git").unlink()
-    assert "git is not there" in "".join((await machine.doctor()).of("programs", "warning"))
+    assert "git is not installed" in "".join((await machine.doctor()).of("programs", "warning"))
 
 
 async def test_programs_that_do_not_work(machine: Machine, tmp_path: Path) -> None:

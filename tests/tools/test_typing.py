@@ -115,7 +115,7 @@ async def test_a_file_that_is_closed_must_be_what_it_was(
     file.write_text(TEXT)
     was = await files.look(str(tmp_path), str(file))
     file.write_text(TEXT + "more\n")
-    with pytest.raises(EditRefused, match="changed meanwhile"):
+    with pytest.raises(EditRefused, match="changed in the meantime"):
         await files.put(str(tmp_path), was, version(NEW), NEW.encode(), "")
 
 

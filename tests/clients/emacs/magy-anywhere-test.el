@@ -67,7 +67,7 @@
                        magy-undo-toggle-files magy-undo-toggle-conversation))
       (autoload-do-load (symbol-function command) command)
       (should (string-match-p
-               "This is for buffers in magy-"
+               "This works only in buffers in magy-"
                (error-message-string
                 (should-error (call-interactively command) :type 'user-error)))))
     (dolist (command '(magy-complete magy-context-toggle magy-modeline-menu))

@@ -68,7 +68,7 @@
     (save-window-excursion
       (let ((magy-server-command '("no-such-program-of-magy" "lsp")))
         (magy-doctor)
-        (let ((said (magy-test-doctor "looks again")))
+        (let ((said (magy-test-doctor "checks again")))
           (should (string-match-p "✗ program +Emacs cannot find the program `no-such" said))
           (should (string-match-p "→ Install Magy" said))))
       ;; The server dies at once, but the program can say what is wrong.
@@ -83,7 +83,7 @@ esac
              (magy-server-command (list script "lsp")))
         (set-file-modes script #o755)
         (magy-doctor)
-        (let ((said (magy-test-doctor "looks again")))
+        (let ((said (magy-test-doctor "checks again")))
           (should (string-match-p "✗ sqlite +Too old.\n +→ Get a newer one." said))
           (should (string-match-p "✗ server" said)))
         (with-current-buffer magy-log-buffer

@@ -120,7 +120,7 @@ In REQUESTS, :uri \"here\" stands for the file."
                                   (magy--get (magy-test-reply 1) :error :message)))
           (should (string-match-p "have to ask the person"
                                   (magy--get (magy-test-reply 2) :error :message)))
-          (should (string-match-p "not done in 0.5 s"
+          (should (string-match-p "it took longer than 0.5 s"
                                   (magy--get (magy-test-reply 3) :error :message))))))))
 
 (ert-deftest magy-editor-symbols-are-those-of-imenu ()
