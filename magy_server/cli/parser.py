@@ -137,9 +137,7 @@ def _run(commands: Commands) -> None:
         help="the task; - reads it from standard input; left out, it is asked for on the terminal",
     )  # fmt: skip
     which = run.add_mutually_exclusive_group()
-    which.add_argument(
-        "-r", "--resume", metavar="ID", help="continue this session, by id or title"
-    )
+    which.add_argument("-r", "--resume", metavar="ID", help="continue this session, by id or title")
     which.add_argument(
         "-c", "--continue", dest="newest", action="store_true",
         help="continue the newest session of this project",

@@ -47,7 +47,7 @@ def test_a_closing_line_at_an_edge_that_is_as_in_the_file_tells_nothing_with_the
     )
     old = "}\nif old(c) {\n\tlog(c)\n\tif d(c) {\n\t\tfail(c)\n\t}\n}\n"
     new = "\t}\n\tif d(c, 1) {\n\t\tfail(c)\n\t}\n"
-    assert "some lines of new are indented as old is" in refused(raw, old, new).message
+    assert "some lines of new are indented like old" in refused(raw, old, new).message
 
 
 def test_most_of_the_lines_that_stay_tell_how_new_is_indented() -> None:

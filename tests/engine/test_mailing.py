@@ -521,7 +521,9 @@ async def test_who_waits_and_is_deleted_is_told(tmp_path: Path) -> None:
         waiting = asyncio.create_task(here.mailing.wait("s", ["s/a"], deadline=here.after(60)))
         await streaming(here, "s/a")
         await here.engine.delete("s")
-        assert "which was waiting, was deleted" in await refused(asyncio.wait_for(waiting, PATIENCE))
+        assert "which was waiting, was deleted" in await refused(
+            asyncio.wait_for(waiting, PATIENCE)
+        )
 
 
 async def test_what_steers_the_waiter_interrupts_its_wait(tmp_path: Path) -> None:
