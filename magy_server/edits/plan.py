@@ -74,7 +74,7 @@ def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
     if not meant and plain(live) != new:
         diff = unified(seen, live, "", limit=SHOWN)
         message = (
-            "This is the text that you read, so it changes nothing; but the user or a command has "
+            "This is the text that was read, so it changes nothing; but the user or a command has "
             f"changed the file since, and that change stays:\n{_body(diff)}\n"
             "Read the file again, and edit only the lines that you want to change."
         )
@@ -142,13 +142,13 @@ def _conflict(hunk: int, told: Sequence[_Told]) -> Failure:
         shown = f"{shown[:cut]}\n[{shown.count(chr(10), cut + 1) + 1} more lines are left out]"
     if all(one.only_order for one in told):
         message = (
-            "After you read the file, other lines were inserted at the same place, and nothing "
+            "After the file was read, other lines were inserted at the same place, and nothing "
             f"tells which come first:\n{shown}\n"
             "Read the file again, and insert these before or after those."
         )
     else:
         message = (
-            "The user changed these same lines after you read them; this edit would undo that "
+            "The user changed these same lines after they were read; this edit would undo that "
             "change:\n"
             f"{shown}\n"
             "Read the file again, and edit its present lines."

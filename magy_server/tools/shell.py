@@ -105,7 +105,7 @@ def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> 
             f'Started in the background. Read its output with bash_output(call_id="{ctx.call}"), '
             f'stop it with bash_stop(call_id="{ctx.call}").'
         ),
-        for_user="Started in the background; files that it changes are not put under review",
+        for_user="Started in the background; files that it changes are not under review",
         background=running.group,
     )
 

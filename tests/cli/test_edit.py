@@ -296,11 +296,11 @@ def test_links(here: Here) -> None:
         ("*** Delete File: app.py\n*** Delete File: app.py\n", "was already removed or renamed"),
         ("*** Update File: pipe\n@@\n+a\n", "fifo"),
         ("*** Update File: kept.py\n@@\n-a\n+b\n", "read-only"),
-        ("*** Update File: latin.py\n@@\n-a\n+日本\n", "cannot hold"),
+        ("*** Update File: latin.py\n@@\n-a\n+日本\n", "does not have"),
         ("--- a/folder/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "contains more than the diff"),
-        ("hello\n", "no edit in a known format"),
+        ("hello\n", "not an edit in a known format"),
         ("", "The edit is empty"),
-        ("\x1b[31m*** Begin Patch\n", "no edit in a known format"),
+        ("\x1b[31m*** Begin Patch\n", "not an edit in a known format"),
     ],
 )
 def test_what_is_refused(here: Here, text: str, said: str) -> None:
@@ -435,7 +435,7 @@ def test_nothing_is_said_that_only_a_model_can_do(here: Here, tmp_path: Path) ->
         refused(here, '{"path": "app.py", "old_text": "x = 0", "new_text": "x = 2"}'),
         refused(here, '{"old_text": "x = 0", "new_text": "x = 1"}', "--seen", str(seen), "app.py"),
     ]
-    assert "changed these same lines after you read them" in said[3]
+    assert "changed these same lines after they were read" in said[3]
     for sentence in said:
         assert not any(word in sentence for word in ("the user", "bash", " you ", "Do not send"))
 

@@ -140,7 +140,7 @@ def test_ctrl_c_twice_leaves_at_once(magy: Magy) -> None:
         one.press("C-c")
         screen = one.see("[130]").replace("\n", "")
         (session,) = magy.sessions()
-        assert f"magy: left; `magy run --resume {session['sessionId']}" in screen
+        assert f"magy: left; continue with `magy run --resume {session['sessionId']}" in screen
         assert not commands_of(session["sessionId"]), "nothing is left running"
         assert session["state"] == "idle"
 

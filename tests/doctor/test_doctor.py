@@ -357,7 +357,7 @@ async def test_a_key_that_is_not_set_is_not_said_to_be_wrong(machine: Machine) -
     said = seen.of("models", "problem") + seen.of("models", "warning")
     (said_of_it,) = [line for line in said if line.startswith("anthropic")]
     assert "anthropic needs a key, and ANTHROPIC_API_KEY is not set" in said_of_it
-    assert "Set ANTHROPIC_API_KEY where Magy is started" in said_of_it
+    assert "Set ANTHROPIC_API_KEY where you start Magy" in said_of_it
 
 
 async def test_a_good_key_and_a_model_that_is_not_there(machine: Machine) -> None:

@@ -137,9 +137,9 @@ def test_a_side_without_a_last_line_end() -> None:
         ("<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n", "`=======` is missing"),
         ("a\n=======\nb\n>>>>>>> REPLACE\n", "misplaced or malformed"),
         ("<<-- SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "misplaced or malformed"),
-        ("<<<<<<<SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "not well-formed"),
-        ("<<<<<<< search\na\n=======\nb\n>>>>>>> REPLACE\n", "not well-formed"),
-        ("  <<<<<<< SEARCH\n  a\n", "not well-formed"),
+        ("<<<<<<<SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "misplaced or malformed"),
+        ("<<<<<<< search\na\n=======\nb\n>>>>>>> REPLACE\n", "misplaced or malformed"),
+        ("  <<<<<<< SEARCH\n  a\n", "misplaced or malformed"),
         (f"<<<<<<< SEARCH\na\n=======\n{BLOCK}", "begins inside the one that begins at line 1"),
     ],
 )

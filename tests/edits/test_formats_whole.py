@@ -106,6 +106,6 @@ def test_the_format_is_found_out(text: str, format: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "Hello.", "[a link](x.md)\n", "{braces}", "x = 1\n"])
 def test_no_format(text: str) -> None:
-    with pytest.raises(EditError, match="no edit in a known format") as caught:
+    with pytest.raises(EditError, match="not an edit in a known format") as caught:
         detect(text)
     assert caught.value.code == "parse"

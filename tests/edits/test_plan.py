@@ -63,7 +63,8 @@ def test_a_conflict_shows_what_both_did_and_what_to_do() -> None:
     live = "# prices\n" + SEEN.replace("0.19", "0.20")
     resolved = plan(live, [NAME, TAX], SEEN)
     assert refusal(resolved) == (
-        "The user changed these same lines after you read them; this edit would undo that change:\n"
+        "The user changed these same lines after they were read; this edit would undo that "
+        "change:\n"
         "line 4, what was changed since:\n"
         "-    tax = net * 0.19\n"
         "+    tax = net * 0.20\n"

@@ -216,7 +216,7 @@ async def test_any_decision_can_be_taken_back_and_that_too(place: Place) -> None
     assert [(d.verb, d.taken_back) for d in back.file.journal] == [
         ("accept", True), ("reject", True), ("undo", False), ("undo", False),
     ]  # fmt: skip
-    assert (await place.reviews.undo(no.decision)).message.endswith("already.")
+    assert (await place.reviews.undo(no.decision)).message.endswith("already taken back.")
     await place.reviews.undo(back.decision)
     assert place.text("a.py") == "zero\n" + NEW.replace("SEVEN", "seven")
     assert await place.hunks("a.py") == [("two\n", "TWO\n")]

@@ -54,7 +54,7 @@ async def test_an_answer_that_stops_coming(
     server.reply(text("so far"), hang())
     failed = await failure(hasty)
     assert failed.fault == "timeout" and failed.retryable
-    assert "nothing for 1.5 s" in failed.message
+    assert "nothing arrived for 1.5 s" in failed.message
     await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 

@@ -314,7 +314,11 @@ async def test_silence_and_signs_of_life(
     server.reply(text("so far"), hang())
     server.reply(text("so far"), ping(), hang())
     async with talking(server, make, connect=0.5, first_byte=1.0, stall=0.5) as provider:
-        for words in ("no answer started within 1 s", "nothing for 0.5 s", "nothing for 0.5 s"):
+        for words in (
+            "no answer started within 1 s",
+            "nothing arrived for 0.5 s",
+            "nothing arrived for 0.5 s",
+        ):
             failed = await failure(provider)
             assert failed.fault == "timeout" and failed.retryable and words in failed.message
         for received in server.requests:

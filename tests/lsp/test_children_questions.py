@@ -157,7 +157,7 @@ async def test_a_plain_client_has_commands_and_texts_for_children(root: Path, st
         where = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
         for wrong, why in (
             (away, "not in an open project"),
-            ({"text": "x", "range": where}, "of a file"),
+            ({"text": "x", "range": where}, "needs a file"),
         ):
             with pytest.raises(RpcError, match=why):
                 await command(plain, "magy.child.spawn", **wrong)

@@ -111,7 +111,7 @@ async def test_nobody_waits_for_who_waits_for_them(root: Path, state: Path) -> N
             said = await one.refused("wait", parentSessionId=waiter, sessionIds=[SESSION])
             assert "no" in said
         said = await one.refused("wait", parentSessionId=child, sessionIds=[child])
-        assert "so no two agents wait for each other" in said
+        assert "so that no two agents wait for each other" in said
 
 
 async def test_limits_say_which_they_are_and_what_is_there(root: Path, state: Path) -> None:

@@ -305,7 +305,7 @@ async def test_binary_damaged_and_huge_files_are_not_edited(workspace: Workspace
     assert "ZIP archive" in said
     workspace.file("b.txt", "grüße äöü ".encode() * 20 + b"\xff\nabc\n")
     said = await refusal(workspace, path="b.txt", old_text="abc", new_text="x")
-    assert "not well-formed utf-8: byte 0xff" in said
+    assert "not valid utf-8: byte 0xff" in said
     workspace.file("c.txt", b"abc\n" + b"x" * 10_000_000)
     said = await refusal(workspace, path="c.txt", old_text="abc", new_text="x")
     assert "10,000,004 bytes" in said

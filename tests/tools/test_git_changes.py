@@ -264,7 +264,7 @@ async def test_what_became_of_a_commit_is_found_by_looking(person: Person) -> No
     assert await tool.recover(context, evidence, arguments) is None
     lock = person.root / ".git/index.lock"
     lock.touch()
-    with pytest.raises(ToolError, match=r"index\.lock is still there"):
+    with pytest.raises(ToolError, match=r"index\.lock still exists"):
         await tool.recover(context, evidence, arguments)
     lock.unlink()
     person.git("commit", "-qam", "Found again")
@@ -473,7 +473,7 @@ async def test_what_became_of_a_checkout_is_found_by_looking(person: Person) -> 
 
     person.git("branch", "side")
     (person.root / ".git/index.lock").touch()
-    with pytest.raises(ToolError, match=r"still on branch main.*index\.lock is still there"):
+    with pytest.raises(ToolError, match=r"still on branch main.*index\.lock still exists"):
         await look(branch="side")
     (person.root / ".git/index.lock").unlink()
     person.git("checkout", "-q", "side")

@@ -39,7 +39,7 @@ async def test_the_same_line_changed_meanwhile_is_a_conflict_that_shows_both(
         )
     assert file.read_text() == theirs
     assert "line 15, by the user" in caught.value.message
-    assert "The user changed these same lines after you read them" in caught.value.message
+    assert "The user changed these same lines after they were read" in caught.value.message
 
 
 async def test_a_block_that_is_gone_is_not_replaced_by_its_twin(workspace: Workspace) -> None:

@@ -57,7 +57,7 @@ _OURS |= {_plain_key(word): "" for word in REMARKS}
 
 
 class Unfit(ValueError):
-    """JSON that is no edit. The message is a sentence."""
+    """JSON that is not an edit. The message is a sentence."""
 
 
 class StrReplaceReader:
@@ -161,7 +161,7 @@ class StrReplaceReader:
             raise Unfit(f"edits is {_said(edits)}, not a list.")
         for one in edits:
             if not isinstance(one, dict):
-                raise Unfit(f"{_said(one)} is no edit.")
+                raise Unfit(f"{_said(one)} is not an edit.")
         self._release(whole=True)
 
     def _release(self, *, whole: bool) -> None:
@@ -310,7 +310,7 @@ def _constant(name: str) -> Never:
 def _fields(value: Any) -> dict[str, Any]:
     """By our names, without remarks. A null counts as left out. Raises Unfit."""
     if not isinstance(value, dict):
-        raise Unfit(f"{_said(value)} is no edit.")
+        raise Unfit(f"{_said(value)} is not an edit.")
     found: dict[str, Any] = {}
     for key, one in value.items():
         ours = _OURS.get(_plain_key(key))
