@@ -137,7 +137,7 @@ def told(state: State, above: Sequence[State], deeper: int) -> str:
     ]
     if deeper > 0:
         depth = "one level" if deeper == 1 else f"{deeper} levels"
-        lines.append(f"You may spawn agents yourself, up to {depth} levels below you.")
+        lines.append(f"You may spawn agents yourself, {depth} below you.")
     else:
         lines.append("You cannot spawn agents: do the task yourself.")
     if opened.cwd != (opened.root or opened.cwd):

@@ -408,14 +408,14 @@ async def test_a_model_that_chatters_in_the_text_is_told_and_tries_again(
 
 
 FAULTS = {
-    "text: That makes no sense there.\n": "it said: That makes no sense there.",
+    "text: That makes no sense there.\n": "but answered: That makes no sense there.",
     "stop: refusal\n": "The model refused to answer.",
     f"stop: max_tokens\n{call()}": None,
     "text: Well, I\nstop: max_tokens\n": "cut off at its limit of length",
     "error: auth times=9\n": 'The script makes this request fail with "auth"',
     "error: too_long times=9\n": 'The script makes this request fail with "too_long"',
     call("Here:\n```\nx\n```\n") + "---\ntext: I give up.\n": "without fences or words around it",
-    'call: bash {"command": "ls"}\n---\ntext: Sorry.\n': "it said: Sorry.",
+    'call: bash {"command": "ls"}\n---\ntext: Sorry.\n': "but answered: Sorry.",
 }
 
 

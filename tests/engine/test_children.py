@@ -564,7 +564,7 @@ async def test_who_may_not_have_children_is_not_offered_what_is_for_parents(tmp_
         assert await tools("s/a/c") == {"send_agent_message"}, "it is too deep"
         assert await tools("s/b/d") == set(), "the one above it may not"
         assert "You cannot spawn agents" in await one.seen("s/a/c")
-        assert "You may spawn agents yourself, one level deep" in await one.seen("s/a")
+        assert "You may spawn agents yourself, one level below you" in await one.seen("s/a")
 
 
 async def test_a_fork_of_a_closed_child_goes_on(tmp_path: Path) -> None:
