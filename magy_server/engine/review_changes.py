@@ -12,9 +12,22 @@ from magy_server.core.ports import Batch, Found
 from magy_server.core.reviews import Reviewed
 from magy_server.core.state import State
 from magy_server.core.values import Kind, Origin, Version
+from magy_server.edits.diff import apply
+from magy_server.edits.rebase import merge3, rebase
+from magy_server.edits.text import split
 from magy_server.engine import review_log as log
 from magy_server.engine.decisions import undone
-from magy_server.engine.held import Held, Side, begun, changed, placed, side, stored, typed
+from magy_server.engine.held import (
+    Held,
+    Side,
+    begun,
+    changed,
+    placed,
+    reworded,
+    side,
+    stored,
+    typed,
+)
 from magy_server.engine.levels import review_mode
 from magy_server.engine.review_desk import Desk
 from magy_server.engine.review_hunks import Now, infos, sessions
@@ -113,6 +126,16 @@ def _brought(held: Held, now: Side) -> Held:
     return placed(held, now).held if held.proposed else typed(held, now)
 
 
+def _with_unsaved(was: str, now: str, live: str) -> tuple[str, str]:
+    """A change of the disk, told beside what only the editor shows: that is in both texts then. Of
+    lines that both changed, the disk's count, and the difference is typed later. All raw."""
+    unsaved = merge3(now, now, live).changes
+    there = rebase(now, was, unsaved)
+    pairs = zip(unsaved, there.moved, strict=True)
+    kept = [one for one, moved in pairs if not (moved.conflict or moved.same)]
+    return apply(was, there.changes), apply(now, kept)
+
+
 class _Changes:
     """The reviews of the files that one call changed."""
 
@@ -123,6 +146,8 @@ class _Changes:
         self._at: dict[str, Standing] = {}
         self._held: dict[str, Held] = {}
         self._by: dict[str, Origin | None] = {}
+        self._live: dict[str, Held] = {}
+        """What a review is in the editor, where that has more than the disk."""
 
     async def add(self, change: FileChange, origin: Origin) -> None:
         before = await self._side(change.before, change.was, change.mode)
@@ -132,6 +157,24 @@ class _Changes:
             _check_own(self._held[key], origin.session)
         self._held[key] = await asyncio.to_thread(changed, self._held[key], after, origin)
         self._by[key] = origin
+        if change.via == "command" and self._at[key].pending:
+            await self._show(key, change.path, before, after, origin)
+
+    async def _show(self, key: str, path: str, before: Side, after: Side, origin: Origin) -> None:
+        """A command's change is of the disk. What an agent changed in the buffer, and nobody has
+        saved, is not there, and yet the person did not remove it."""
+        try:
+            live = (await self._desk.files.look(self._root, path)).text
+        except ToolError:  # it is no file any more
+            return
+        was, now = before.text, after.text
+        if was is None or now is None or live is None or live == now:
+            return
+        was, now = await asyncio.to_thread(_with_unsaved, was, now, live)
+        stood = await log.held(self._desk.world.store, self._at[key], self._desk.files.text)
+        held = await asyncio.to_thread(_brought, stood, reworded(before, split(was), before))
+        after = reworded(after, split(now), after)
+        self._live[key] = await asyncio.to_thread(changed, held, after, origin)
 
     async def move(self, change: FileChange, gone: FileChange | None, origin: Origin) -> None:
         """The file's review goes with it; where it was, nothing is left to decide."""
@@ -241,8 +284,13 @@ class _Changes:
             if self._at[key].event is None and not held.pending:
                 continue  # what was done was undone at once
             by = self._by.get(key)
-            one = stored(held, self._desk.files.encode, by=by)
-            found.append(log.batch(self._at[key], [one.event], one.blobs, held.pending))
+            made = [stored(held, self._desk.files.encode, by=by)]
+            if key in self._live:
+                held = self._live[key]
+                made.append(stored(held, self._desk.files.encode))
+            blobs = {hash: data for one in made for hash, data in one.blobs.items()}
+            events = [one.event for one in made]
+            found.append(log.batch(self._at[key], events, blobs, held.pending))
         return found
 
 

@@ -197,6 +197,7 @@ async def another_agent(at: Watched) -> None:
 
 
 OTHER = call("edit_file", path="a.txt", old_text="line 25\n", new_text="other 25\n")
+OTHERS = [("line 25\n", "other 25\n")]
 
 
 async def type_and_save(at: Watched) -> None:
@@ -332,3 +333,31 @@ async def test_files_that_the_person_makes_moves_and_removes(
         assert found == {
             ("a.txt", "modified"), ("theirs.txt", "deleted"), ("by_command.txt", "created"),
         }  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["line 1\n", "command 10\n", "line 11\n"])
+async def test_what_an_agent_changes_in_an_unsaved_buffer_is_still_to_be_decided(
+    root: Path, state: Path, file: Path, line: str
+) -> None:
+    """The disk, of which the command's changes are told, does not have it."""
+    async with person(root, state, script(change(10), ":", other=OTHER), settings=LET) as one:
+        one.editor.open(file)
+        at = Watched(one, file)
+        await at.begin()
+        at.load()
+        at.type(line, f"typed {line}")
+        await another_agent(at)
+        assert "other 25\n" not in file.read_text()
+        at.one.client.forget()
+        at.go()
+        await at.one.end(RUNNING)
+        typed = line == "command 10\n"
+        command = [("line 10\n", "typed command 10\n") if typed else by_command(10)]
+        assert (await at.told("s3"), await at.told()) == (OTHERS, command)
+        if not typed:  # what a person changed of it is not taken back
+            await at.restore(turnId="p1", sessionId=RUNNING)
+            assert (await at.told("s3"), await at.told()) == (OTHERS, [])
+            await at.restore(undoes=f"k{at._keys}", sessionId=RUNNING)
+            assert (await at.told("s3"), await at.told()) == (OTHERS, command)
+        await at.save()
+        assert (await at.told("s3"), await at.told()) == (OTHERS, command)
