@@ -170,10 +170,10 @@ class _Changes:
         was, now = before.text, after.text
         if was is None or now is None or live is None or live == now:
             return
-        was, now = await asyncio.to_thread(_with_unsaved, was, now, live)
+        there, shown = await asyncio.to_thread(_with_unsaved, was, now, live)
         stood = await log.held(self._desk.world.store, self._at[key], self._desk.files.text)
-        held = await asyncio.to_thread(_brought, stood, reworded(before, split(was), before))
-        after = reworded(after, split(now), after)
+        held = await asyncio.to_thread(_brought, stood, reworded(before, split(there), before))
+        after = reworded(after, split(shown), after)
         self._live[key] = await asyncio.to_thread(changed, held, after, origin)
 
     async def move(self, change: FileChange, gone: FileChange | None, origin: Origin) -> None:
