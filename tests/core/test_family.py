@@ -66,7 +66,7 @@ def test_a_depth_of_999_becomes_3() -> None:
     [
         ("s", 0, 0, 0, ""),
         ("s/1.0", 0, 0, 0, ""),
-        ("s/1.0/2.0", 0, 0, 0, "2 deep (spawn.max_depth)"),
+        ("s/1.0/2.0", 0, 0, 0, "2 levels deep (spawn.max_depth)"),
         ("s", 4, 0, 0, "s/1.0 (look): completed, s/1.1 (look): completed"),
         ("s", 3, 24, 0, "24 children are at work"),
         ("s", 3, 23, 200, "200 children wait for a slot"),

@@ -471,7 +471,7 @@ async def test_what_makes_no_sense_is_said(root: Path, state: Path, path: Path) 
             ("magy.action.run",
              {"action": "explain", "uri": (root / "no.py").as_uri(), "range": ranged((0, 0))},
              "no.py is not open here"),
-            ("magy.prompt", {"text": "  "}, "say something"),
+            ("magy.prompt", {"text": "  "}, "write a prompt"),
             ("magy.prompt", {"text": "Hi", "sessionId": "nobody"}, "no session 'nobody'"),
             ("magy.cancel", {"sessionId": "nobody"}, "no session 'nobody'"),
             ("magy.transcript.show", {}, "has sent no prompt"),

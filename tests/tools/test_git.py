@@ -413,7 +413,7 @@ async def test_a_git_file_that_stands_for_anothers_repository(
     archive = Person(tmp_path.resolve() / "archive")
     archive.file(".git", f"gitdir: {person.root}/.git\n")
     said = await archive.error("diff", old="HEAD~1", new="HEAD")
-    assert "does not lead back" in said and "private" not in said
+    assert "does not point back" in said and "private" not in said
     person.git("config", "core.worktree", str(archive.root))  # as it advises
     assert "private" in await archive.say("diff", old="HEAD~1", new="HEAD")
     person.git("config", "--unset", "core.worktree")
@@ -422,7 +422,7 @@ async def test_a_git_file_that_stands_for_anothers_repository(
         (archive.root / ".git" / name).mkdir(parents=True)
     archive.file(".git/HEAD", "ref: refs/heads/main\n")
     archive.file(".git/commondir", f"{person.root}/.git\n")
-    assert "does not lead back" in await archive.error("log")
+    assert "does not point back" in await archive.error("log")
 
 
 async def test_git_is_not_taken_from_where_one_happens_to_be(
@@ -435,7 +435,7 @@ async def test_git_is_not_taken_from_where_one_happens_to_be(
     person.use({**os.environ, "PATH": f".:{os.environ['PATH']}"})
     assert "clean" in await person.say("status")
     person.use({**os.environ, "PATH": "."})
-    assert "There is no git" in await person.error("status")
+    assert "git is not installed" in await person.error("status")
     assert not (tmp_path / "ran").exists()
 
 

@@ -75,7 +75,7 @@ async def test_files_that_fit_are_changed_and_the_others_said(workspace: Workspa
     assert (workspace.root / "new/b.txt").read_text() == "is there\n"
     assert "two = 2" in (workspace.root / "a.py").read_text()
     assert "Do not send these again" in result.for_model
-    assert "new/b.txt exists already" in result.for_model
+    assert "new/b.txt already exists" in result.for_model
 
 
 async def test_a_patch_of_which_nothing_fits_changes_nothing(workspace: Workspace) -> None:
@@ -137,7 +137,7 @@ async def test_a_file_with_unsaved_changes_is_not_removed(
     file = workspace.file("a.py", "saved\n")
     editor.open(file, "not saved\n")
     patch = "*** Begin Patch\n*** Delete File: a.py\n*** End Patch\n"
-    with pytest.raises(ToolError, match="not saved"):
+    with pytest.raises(ToolError, match="has unsaved changes"):
         await workspace.run(apply_patch, patch=patch)
     assert file.read_text() == "saved\n"
 
