@@ -250,7 +250,7 @@ def test_contents_that_are_lost_are_said() -> None:
     disk.user("a", "1\n")
     disk.agent("a", "2\n")
     disk.blobs.clear()
-    assert "not known any more" in disk.back()["a"].problem
+    assert "no longer known" in disk.back()["a"].problem
 
 
 def test_a_change_that_perhaps_never_happened() -> None:

@@ -166,7 +166,7 @@ async def undo_again(one: Person, root: Path, name: str) -> None:
 
 async def refuse_to_reject(one: Person, root: Path, name: str) -> None:
     await restore(one, "r1", turnId="p1")
-    with pytest.raises(RpcError, match=r"not saved|something else"):
+    with pytest.raises(RpcError, match=r"unsaved changes|another file"):
         await reject(one, root / name)
 
 
@@ -333,7 +333,7 @@ async def test_a_buffer_that_was_never_saved_is_edited_and_undone(root: Path, st
 
 
 async def refuse_reject(one: Person, root: Path) -> None:
-    with pytest.raises(RpcError, match="not saved"):
+    with pytest.raises(RpcError, match="unsaved changes"):
         await reject(one, root / "b.txt")
 
 
@@ -341,7 +341,7 @@ async def refuse_undo(one: Person, root: Path) -> None:
     left = await restore(one, "r1", turnId="p1")
     assert set(left) == {"a.txt", "b.txt"}
     for action, conflict in left.values():
-        assert action == "nothing" and "not saved" in conflict
+        assert action == "nothing" and "unsaved changes" in conflict
 
 
 @pytest.mark.parametrize("refused", [refuse_reject, refuse_undo])

@@ -201,7 +201,7 @@ Its server follows SCENARIO."
                 ((symbol-function 'magy--message)
                  (lambda (format &rest args) (setq said (apply #'format format args)))))
         (pcase-dolist (`(,row . ,why)
-                       '(("5.0/2.0" . "task 5.0/2.0”: agents may be 2 deep (spawn.max_depth)")
+                       '(("5.0/2.0" . "task 5.0/2.0”: agents may be at most 2 levels deep (spawn.max_depth)")
                          ("build" . "build: it has 1, the most that it may have (spawn.max_children)")
                          ("5.0" . "2 are working, the most that may (spawn.max_total)")
                          ("5.0" . "1 wait to start, the most that may (spawn.max_queue)")
