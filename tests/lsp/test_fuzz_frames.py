@@ -30,7 +30,7 @@ async def test_hostile_frames(seed: int) -> None:
     assert report.exit_code == 1
     assert report.answers > 2_000
     assert "Exception" not in report.log
-    assert "stopped because the editor went away" in report.log
+    assert "stopped because the editor disconnected" in report.log
 
 
 @pytest.mark.parametrize("piece", [1, 13, 65536])
