@@ -559,7 +559,7 @@ async def test_a_user_who_never_stops_typing_ends_the_tries(
         editor.before_apply = type_again
 
     editor.before_apply = type_again
-    with pytest.raises(ToolError, match="each of the 20 times"):
+    with pytest.raises(ToolError, match="at each of 20 attempts"):
         await workspace.run(edit_file, path="a.py", old_text="x", new_text="y")
     assert len(workspace.last.evidence) == ROUNDS
 

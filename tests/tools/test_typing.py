@@ -92,7 +92,7 @@ async def test_but_not_for_ever(tmp_path: Path, editor: Typist, files: Workspace
     path = str(tmp_path / "a.txt")
     was = await files.look(str(tmp_path), path)
     editor.keys = 10 * ATTEMPTS
-    with pytest.raises(EditRefused, match=f"each of the {ATTEMPTS} times"):
+    with pytest.raises(EditRefused, match=f"each of {ATTEMPTS} attempts"):
         await files.put(str(tmp_path), was, version(NEW), NEW.encode(), "")
     assert "two\n" in editor.buffers[path].text
 
