@@ -425,7 +425,7 @@ async def test_words_for_what_cannot_be(here: Place) -> None:
     await agent.turn("Only talk")
     with pytest.raises(InvalidRequest, match="changed no files"):
         await here.checkpoints.restore(agent.session, "r", "p1", conversation=False)
-    with pytest.raises(InvalidRequest, match="Say what"):
+    with pytest.raises(InvalidRequest, match="Choose what"):
         await here.checkpoints.restore(agent.session, "r", files=False, conversation=False)
     await here.checkpoints.restore(agent.session, "r")
     assert len(agent.session.state.conversation) == 0

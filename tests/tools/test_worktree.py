@@ -409,7 +409,7 @@ async def test_repositories_inside_are_not_looked_into(person: Person, shell: Sh
     subprocess.run(["git", "clone", "-q", str(person.root), str(inner)], check=True)
     result = await shell.bash("echo x > inner/a.py; echo y > a.py")
     assert set(shell.told(result)) == {"a.py"}
-    assert "(ignored files and repositories inside this one are not looked at)" in said(result)
+    assert "(ignored files and repositories inside this one are not scanned)" in said(result)
     person.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", "./inner", "inner")
     result = await shell.bash("echo z > inner/a.py; echo z > a.py")
     assert set(shell.told(result)) == {"a.py"}
