@@ -234,7 +234,7 @@ async def test_what_was_changed_since_cannot_be_taken_back_by_itself(place: Plac
     no = await place.decide("reject", "a.py", 0)
     place.type("a.py", NEW.replace("TWO", "zwei"))
     outcome = await place.reviews.undo(no.decision)
-    assert outcome.decision == "" and "changed since" in outcome.message
+    assert outcome.decision == "" and "changed later" in outcome.message
     assert "zwei" in place.text("a.py")
     with pytest.raises(NotFound):
         await place.reviews.undo("nothing")

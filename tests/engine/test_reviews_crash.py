@@ -64,7 +64,7 @@ async def test_killed_after_the_file_was_changed(tmp_path: Path, decision: str) 
         assert left == ([FIRST, SECOND] if decision == "undo" else [SECOND])
         told = await agent.told()
         assert len(told) == count + 1
-        words = {"reject": "rejected", "amend": "something else", "undo": "took back",
+        words = {"reject": "rejected", "amend": "with another text", "undo": "took back",
                  "propose": "accepted"}  # fmt: skip
         assert words[decision] in told[-1]
         file = await place.reviews.get(place.path("a.py"), proposed)

@@ -30,7 +30,7 @@ def test_every_file_and_name_counts(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
     (tmp_path / ".magy/agent").mkdir(parents=True)
     os.mkfifo(tmp_path / name)
-    with pytest.raises(NotTrusted, match="no regular file"):
+    with pytest.raises(NotTrusted, match="not a regular file"):
         files_hash(str(tmp_path))
 
 
@@ -61,9 +61,9 @@ def test_settings_are_read_from_a_regular_file_of_some_size(tmp_path: Path) -> N
         read(file)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(InvalidConfig, match="no regular file"):
+    with pytest.raises(InvalidConfig, match="not a regular file"):
         read(file)
     file.unlink()
     file.mkdir()
-    with pytest.raises(InvalidConfig, match="no regular file"):
+    with pytest.raises(InvalidConfig, match="not a regular file"):
         read(file)
