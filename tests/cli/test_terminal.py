@@ -280,7 +280,7 @@ def test_delete_asks(magy: Magy) -> None:
     (session,) = magy.sessions()
     with terminal(magy) as one:
         one.run("sessions", "delete", session["sessionId"])
-        one.see(f"Delete {session['sessionId']} (hello) for good? [y/N]")
+        one.see(f"Delete {session['sessionId']} (hello) permanently? [y/N]")
         one.press("Enter")
         one.see("nothing was deleted", "[1]")
         one.run("sessions", "delete", session["sessionId"])

@@ -28,7 +28,7 @@ async def refused(one: Person, method: str, **params: Any) -> str:
     with pytest.raises(RpcError) as found:
         await one.request(method, **params)
     assert found.value.data["reason"] == "key_used"
-    assert "The same" in str(found.value)
+    assert "repeat a request" in str(found.value)
     return str(found.value)
 
 
@@ -66,7 +66,7 @@ async def test_a_fork_under_an_id_that_is_used(root: Path, state: Path) -> None:
         again = await one.request("session/fork", newSessionId="s2", seq=3)
         assert again["sessionId"] == "s2"
         assert "forked at entry 3" in await refused(one, "session/fork", newSessionId="s2", seq=2)
-        assert "no fork of session 'other'" in await refused(
+        assert "not a fork of session 'other'" in await refused(
             one, "session/fork", sessionId="other", newSessionId="s2"
         )
         await refused(one, "session/fork", newSessionId="other")

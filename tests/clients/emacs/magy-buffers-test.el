@@ -236,7 +236,7 @@
                     (list :sessionId (magy-test-uri "a.txt")) #'ignore)
       ;; Typed after everything was sent, before the edit is read.
       (let ((inhibit-modification-hooks t)) (insert "x"))
-      (should (string-match-p "changed meanwhile\\|at version 1"
+      (should (string-match-p "changed in the meantime\\|at version 1"
                               (plist-get (magy-test-answer 1) :failureReason)))
       (should (equal "xone\n" (buffer-string)))
       (magy-test-same))))
