@@ -430,7 +430,7 @@ async def test_words_for_what_cannot_be(here: Place) -> None:
     await here.checkpoints.restore(agent.session, "r")
     assert len(agent.session.state.conversation) == 0
     await here.checkpoints.restore(agent.session, "r2", undoes="r")
-    with pytest.raises(InvalidRequest, match="done before"):
+    with pytest.raises(InvalidRequest, match="already was"):
         await here.checkpoints.restore(agent.session, "r3", undoes="r")
 
 
