@@ -27,8 +27,8 @@ DYING = (sys.executable, "-m", "tests.crash.dying", "lsp")
 """Dies by itself right before or after its n-th append to the log."""
 LENGTH = 4.0
 """Seconds, about, that a run takes which nobody disturbs."""
-LENGTHS = {"request": 34, "update": 45, "append": 120}
-"""About how many there are in such a run."""
+LENGTHS = {"request": 30, "update": 45, "append": 120}
+"""How many there are at least in such a run."""
 LATER = 0.3
 """The share of a run after which a life ends that is not the first: most of the work is done."""
 TWO = 0.3
