@@ -103,6 +103,8 @@ def omission(old: Sequence[str], new: Sequence[str], there: Sequence[str]) -> st
     that `old` has as often is a line like any other. So is one that the text `there` has, when
     nothing of `old` goes, or when it says nothing but dots and nothing became shorter."""
     shorter = len(new) < len(old)
+    if not any(_omits(line, shorter) for line in Counter(new) - Counter(old)):
+        return None  # as nearly always, and cheap
     found = [
         line
         for n, line in enumerate(new)

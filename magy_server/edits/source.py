@@ -17,6 +17,8 @@ SITES = 1000
 WORK = 20_000_000
 """Characters compared at most when one text is looked for everywhere: a search that finds itself
 at every offset of a hostile text would be quadratic."""
+FEW = 8
+"""Runs that are looked for in the whole text before it is learnt where each line is."""
 COUNTED = 8
 """Offsets whose line is counted out; for more of them, the text is cut into lines."""
 STRETCH = 1000
@@ -75,7 +77,8 @@ class Lines:
             return []
         needle = "\n" + "\n".join(wanted) + "\n"
         if needle not in self._runs:
-            found = self._by_index(wanted) if self.many else None
+            known = self.many and len(self._runs) >= FEW
+            found = self._by_index(wanted) if known else None
             if found is None:
                 offsets = places(self._joined, needle)
                 found = [bisect_left(self._starts, at) for at in offsets]

@@ -43,6 +43,10 @@ class Plain:
 
 def split(raw: str) -> list[str]:
     """Lines with their ends. Unlike str.splitlines, only at `\\r\\n`, `\\r` and `\\n`."""
+    if "\r" not in raw:
+        *lines, last = raw.split("\n")
+        lines = [line + "\n" for line in lines]
+        return [*lines, last] if last else lines
     lines, at = [], 0
     for found in BREAK.finditer(raw):
         lines.append(raw[at : found.end()])
