@@ -255,12 +255,14 @@ class Reviews:
         if await self._deciding.mend(at):
             at = await log.standing(self._desk.world.store, at.stream)
         now = await self._desk.now(at)
-        if ids := await self._commits.accepted(now):
+        ids = await self._commits.accepted(now)
+        if ids:
             await self._deciding.committed(at.stream, ids)
             now = await self._desk.now(await log.standing(self._desk.world.store, at.stream))
         held = now.held
         self._desk.note(held.path, held.proposed, bool(now.hunks))
-        return now
+        # Another look may be writing this down, or a change waits for a person: git has them.
+        return replace(now, hunks=tuple(hunk for hunk in now.hunks if hunk.id not in ids))
 
 
 def _origins(at: Standing) -> Sequence[Origin]:

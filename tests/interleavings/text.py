@@ -136,7 +136,8 @@ class Sheet:
             gone = self.loose & set(KEY.findall(old)) - set(KEY.findall(new))
             if own and (state.pending or typed) and (gone or lines_of(old) != lines_of(new)):
                 return []
-        return [f"nobody made the hunk {old!r} -> {new!r}"]
+        by = [one["command"] or one["toolCallId"] for one in hunk["origins"]]
+        return [f"nobody made the hunk {old!r} -> {new!r}, said to be by {by}"]
 
 
 def _differing(what: str, wanted: Sequence[str], there: Sequence[str]) -> str:
