@@ -346,6 +346,11 @@ class Editor(Protocol):
         the way of every keystroke."""
         ...
 
+    async def caught_up(self) -> bool:
+        """Waits until all that the editor has said until now has been heard. False: it cannot be
+        asked for that, or did not answer in a few seconds."""
+        ...
+
     @property
     def knows(self) -> frozenset[str]:
         """What it can be asked for, as `knowledge.Knowledge` names it."""

@@ -178,9 +178,16 @@ class Server:
         """The port to the live buffers; `offers` are the `magy/editor/*` methods announced."""
         from magy_server.lsp.workspace import LiveEditor
 
-        edits = self.client.workspace and self.client.workspace.workspace_edit
-        versioned = bool(edits and edits.document_changes)
-        return LiveEditor(self.connection, self.workspace, self.show, versioned, offers)
+        can = self.client.workspace
+        versioned = bool(can and can.workspace_edit and can.workspace_edit.document_changes)
+        return LiveEditor(
+            self.connection,
+            self.workspace,
+            self.show,
+            versioned,
+            offers,
+            configurable=bool(can and can.configuration),
+        )
 
     # --- the person -----------------------------------------------------------------------------
 

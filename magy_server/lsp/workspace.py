@@ -22,6 +22,8 @@ from magy_server.lsp.verify import Verdict
 A = TypeVar("A")
 SAVE = 60.0
 """Seconds in which an editor saves a file, or has not."""
+CAUGHT_UP = 2.0
+"""Seconds for an answer that only shows that all before it has come."""
 SOON = 1.0
 """Seconds for the answer to an edit of which it is seen already what came of it."""
 MENDINGS = 8
@@ -32,7 +34,8 @@ class LiveEditor:
     """One connection's editor. `offers` are the `magy/editor/*` methods that the client announced,
     `verify` is how many seconds it may take to show an edit that it said it made: some editors send
     nothing while they wait for another answer. To answer it may take `answer` seconds, which are
-    many, since some ask the person; after `patience` seconds they are shown what is waited for."""
+    many, since some ask the person; after `patience` seconds they are shown what is waited for.
+    `configurable`: it answers `workspace/configuration`."""
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class LiveEditor:
         versioned: bool,
         offers: Collection[str] = (),
         *,
+        configurable: bool = False,
         patience: float = 20.0,
         answer: float = 600.0,
         verify: float = 15.0,
@@ -50,6 +54,7 @@ class LiveEditor:
         self._workspace = workspace
         self._versioned = versioned
         self._offers = frozenset(offers)
+        self._configurable = configurable
         self._knower = Knower(connection, workspace, self._offers)
         self._show = show
         self._patience = patience
@@ -109,6 +114,18 @@ class LiveEditor:
             self._current(buffer)
             await self._connection.request("magy/editor/save", params, SAVE, heard)
         return shown[0] if shown else None
+
+    async def caught_up(self) -> bool:
+        """Asks for no settings: what a client wrote before its answer comes before it."""
+        if not self._configurable:
+            return False
+        try:
+            await self._connection.request("workspace/configuration", {"items": []}, CAUGHT_UP)
+        except ClientError:
+            return True  # that is an answer, too
+        except NotAnswered:
+            return False
+        return True
 
     @property
     def knows(self) -> frozenset[str]:

@@ -161,6 +161,12 @@ class Watch:
         """The files of which more was heard than that they are open."""
         return [path for path, file in self._files.items() if not all(map(_opened, file.heard))]
 
+    def begin(self, path: str, now: Told) -> None:
+        """Of this file, which is so `now`, only what comes next counts. While `turn` is held."""
+        file = self._files[path]
+        file.heard = [] if file.shown is None else [Shown(file.shown, opened=True)]
+        file.last, file.sure = now, False
+
     def hear(self, path: str, heard: Made | Claimed) -> None:
         """What was just done on disk."""
         if self._mine(path):

@@ -57,11 +57,13 @@ NAMED = 10
 """Files named to the person."""
 CHANGES = 5.0
 """Seconds for who changes a file to be done with it, beside somebody who types without a pause."""
-WAIT = 1.0
+WAIT = 5.0
 """Seconds for an editor to have told what it writes."""
+EMPTY = 1.0
+"""Seconds in which an editor that writes a file may leave it empty."""
 Changing = Callable[[Collection[str]], Awaitable[None]]
 SAYS = 0.1
-"""Seconds in which an editor says that it has saved a file."""
+"""Seconds in which an editor says that it has saved a file, if it cannot be asked."""
 AGAIN = 0.02
 """Seconds after which a file that was just written is looked at again."""
 _BEFORE = 50_000_000
@@ -83,7 +85,7 @@ class _Before:
     repository: Repository
     index: Index
     listing: Listing
-    kept: Mapping[bytes, Held]
+    kept: dict[bytes, Held]
     head: str | None
     began: int
 
@@ -127,10 +129,21 @@ class Around:
         try:
             async with asyncio.timeout(seconds := _patience()):
                 self._before = await self._trees.before(self._root, self._folder)
+                await asyncio.to_thread(self._begun, self._before)
         except ToolError as error:
             self._problem = error.message
         except TimeoutError:
             self._problem = self._trees.too_slow(self._root, seconds)
+
+    def _begun(self, before: _Before) -> None:
+        """What was heard of a file until now may have been before or after the look at it, so that
+        is done again, and what comes next comes after it. Blocks."""
+        with witness.turn:
+            for path in self._watch.changed():
+                name = os.fsencode(below(self._root, path) or "")
+                if name in before.kept:
+                    held = before.kept[name] = hold(self._root, [name], {})[name]
+                    self._watch.begin(path, Told(held.version, held.data))
 
     async def changes(self, seconds: float = 0.0) -> Outcome:
         """What changed since `begin`, and is not known to be another's doing; found in so many
@@ -249,18 +262,29 @@ class Around:
     async def _settled(self, name: bytes, was: Held, room: int, until: float) -> tuple[Held, Held]:
         """Once the editor has said what it has just written, or is still writing."""
         path = self._path(name)
+        silent: Told | None = None
         while True:
-            shown = self._editor is not None and self._editor.buffer(path) is not None
+            editor = self._editor
+            shown = editor is not None and editor.buffer(path) is not None
             waits = shown and time.monotonic() < until
-            pair = await asyncio.to_thread(self._pair, name, was, room, waits)
-            if pair is not None:
-                return pair
-            await asyncio.sleep(AGAIN)
+            found = await asyncio.to_thread(self._pair, name, was, room, waits, silent)
+            if not isinstance(found, Told):
+                return found
+            # An editor that writes a file begins with an empty one.
+            if editor and await editor.caught_up():
+                silent = found
+            elif witness.age(path) < (SAYS if found.data else EMPTY):
+                await asyncio.sleep(AGAIN)
+            else:
+                silent = found
 
-    def _pair(self, name: bytes, was: Held, room: int, waits: bool) -> tuple[Held, Held] | None:
+    def _pair(
+        self, name: bytes, was: Held, room: int, waits: bool, silent: Told | None
+    ) -> tuple[Held, Held] | Told:
         """What the file would be without the command, and what it is; from now on, the difference
-        is known to those who watch another command. None if it `waits`: it was just written, and
-        nobody has told by whom. Blocks."""
+        is known to those who watch another command. If it `waits`: what stands there, if nobody has
+        told who made it; but for what is there while the editor says nothing of it (`silent`).
+        Blocks."""
         path = self._path(name)
         with witness.turn:
             now = hold(self._root, [name], {}, room)[name]
@@ -268,10 +292,8 @@ class Around:
             first = whose.known_first(heard) if was.problem else Told(was.version, was.data)
             if now.problem:
                 return was, now
-            # An editor that writes a file begins with an empty one.
-            young = waits and witness.age(path) < (SAYS if last.data else WAIT)
-            if first and young and not whose.told_of(first, heard, last):
-                return None
+            if first and waits and last != silent and not whose.told_of(first, heard, last):
+                return last
             claimed = witness.claim(path, last, self._watch)
         if first is None:
             return was, now
@@ -299,7 +321,7 @@ class Worktrees:
 
     def __init__(self, processes: Processes) -> None:
         self._commits = Commits(processes)
-        self._kept: dict[str, Mapping[bytes, Held]] = {}
+        self._kept: dict[str, dict[bytes, Held]] = {}
         self._slow: dict[str, tuple[float, float]] = {}
         """Until when a work tree is left alone, and how many seconds were not enough for it."""
         self.judging = asyncio.Lock()

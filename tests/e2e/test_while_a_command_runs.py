@@ -361,3 +361,36 @@ async def test_what_an_agent_changes_in_an_unsaved_buffer_is_still_to_be_decided
             assert (await at.told("s3"), await at.told()) == (OTHERS, command)
         await at.save()
         assert (await at.told("s3"), await at.told()) == (OTHERS, command)
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["whole", "begun"])
+async def test_what_the_editor_has_not_told_yet_is_waited_for(
+    root: Path, state: Path, file: Path, half: bool
+) -> None:
+    """A busy editor has saved, and word of it is on its way: it comes before the answer to what the
+    editor is asked. `half`: what it had written until then was an empty file."""
+    async with person(root, state, script("true", "true"), settings=LET) as one:
+        one.editor.open(file)
+        about = Watched(one, file)
+        await about.begin()
+        await about.save()  # the agent's edits
+
+        def late(params: Any) -> list[None]:
+            file.write_text(about.editor.text(file))
+            if held:
+                one.client.send_raw(b"".join(held))
+                held.clear()
+                about.say_saved()
+            return [None for _ in params["items"]]
+
+        one.client.handlers["workspace/configuration"] = late
+        held: list[bytes] = []
+        send, one.client.send_raw = one.client.send_raw, held.append  # type: ignore[method-assign]
+        about.type("line 11\n", "mine\n")
+        one.client.send_raw = send  # type: ignore[method-assign]
+        file.write_text("" if half else about.editor.text(file))
+        one.client.forget()
+        about.go()
+        await one.end(RUNNING)
+        hunks = [(one["oldText"], one["newText"]) for one in await about.hunks()]
+        assert hunks == [("line 5\n", "agent 5\n"), ("line 20\n", "agent 20\n")]

@@ -29,7 +29,11 @@ from tests.patience import PATIENCE
 
 CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
-    "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
+    "workspace": {
+        "applyEdit": True,
+        "configuration": True,
+        "workspaceEdit": {"documentChanges": True},
+    },
     "window": {"workDoneProgress": True},
     "textDocument": {"synchronization": {"didSave": True}},
 }
@@ -60,7 +64,10 @@ class Client:
         self.process = process
         self.received: list[dict[str, Any]] = []
         self.stderr = bytearray()
-        self.handlers: dict[str, Callable[[Any], Any]] = {"window/workDoneProgress/create": _null}
+        self.handlers: dict[str, Callable[[Any], Any]] = {
+            "window/workDoneProgress/create": _null,
+            "workspace/configuration": lambda params: [None for _ in params["items"]],
+        }
         """Server-to-client requests: params -> result, plain or async. RpcError answers one."""
         self._unread: list[dict[str, Any]] = []
         self._arrived = asyncio.Condition()

@@ -48,6 +48,7 @@ class FakeEditor:
         self.ends: dict[str, str] = {}
         """Line ends that it hides, by path."""
         self.followers: list[Callable[[Seen], None]] = []
+        self.configurable = True
 
     def open(self, path: Path, text: str | None = None) -> None:
         text = path.read_bytes().decode() if text is None else text
@@ -94,6 +95,9 @@ class FakeEditor:
         self.type(buffer.path, self.typing(text) if self.typing else text)
         self.applied.append(list(changes))
         return self.buffers[buffer.path]
+
+    async def caught_up(self) -> bool:
+        return self.configurable
 
     async def late(self, path: str) -> bool:
         return False

@@ -6,11 +6,12 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from magy_server.core.ports import Seen
 from magy_server.core.tool import Result, Tool
 from magy_server.core.values import FileChange, Version
 from magy_server.tools import disk, witness, worktree
@@ -579,8 +580,9 @@ async def test_what_a_person_saves_meanwhile_is_not_the_commands(
 async def test_a_file_that_the_editor_is_just_writing_is_looked_at_again(
     person: Person, shell: Shell
 ) -> None:
-    """An editor empties a file, writes it, and says so then."""
+    """An editor that cannot be asked empties a file, writes it, and says so then."""
     editor = person.editor = FakeEditor()
+    editor.configurable = False
     file = person.file("a.py", "disk\n")
     editor.open(file)
     editor.type(str(file), "typed\n")
@@ -592,6 +594,29 @@ async def test_a_file_that_the_editor_is_just_writing_is_looked_at_again(
     await asyncio.sleep(0.3)
     file.write_bytes(b"typed\n")
     editor.tell(str(file), saved=True)
+    assert shell.told(await task) == {"c.py": (None, b"x\n")}
+
+
+async def test_a_file_that_is_opened_and_saved_while_the_work_tree_is_looked_at(
+    person: Person, shell: Shell
+) -> None:
+    """What was heard until then was before the look at it, which finds the file half-written."""
+    file = person.file("a.py", "one\ntwo\n")
+
+    class Opening(FakeEditor):
+        def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+            stop = super().follow(see)
+            if not self.buffers:
+                self.open(file)
+                self.type(str(file), "one\ntyped\n")
+                file.write_bytes(b"")
+            return stop
+
+    editor = person.editor = Opening()
+    task = await begun(shell, "echo x > c.py")
+    file.write_bytes(b"one\ntyped\n")
+    editor.tell(str(file), saved=True)
+    await go(shell)
     assert shell.told(await task) == {"c.py": (None, b"x\n")}
 
 
