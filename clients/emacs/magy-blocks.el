@@ -137,11 +137,12 @@ At once if it is short, when Emacs is idle if it is long."
         (setq beg next)))
     width))
 
-(defun magy-blocks--bars (end)
-  "Return the positions of the bars between point and END, in one line."
+(defun magy-blocks--bars (end rule)
+  "Return the positions of the bars between point and END, in one line.
+In Org a line between rows, which RULE says this is, has crosses, too."
   (let (bars)
-    (while (re-search-forward "\\\\.\\||" end t)
-      (when (and (eq (char-before) ?|) (= 1 (- (match-end 0) (match-beginning 0)))
+    (while (re-search-forward (if rule "[|+]" "\\\\.\\||") end t)
+      (when (and (memq (char-before) '(?| ?+)) (= 1 (- (match-end 0) (match-beginning 0)))
                  (not (eq (get-text-property (match-beginning 0) 'face) 'magy-code)))
         (push (match-beginning 0) bars)))
     (nreverse bars)))
@@ -151,8 +152,8 @@ At once if it is short, when Emacs is idle if it is long."
   (let (rows)
     (goto-char beg)
     (while (< (point) end)
-      (let ((rule (looking-at "[ \t]*|[-:| \t]+$")))
-        (push (cons rule (magy-blocks--bars (min end (line-end-position)))) rows))
+      (let ((rule (looking-at "[ \t]*|\\(?:[-:| \t]+\\|-[-+]+|[ \t]*\\)$")))
+        (push (cons rule (magy-blocks--bars (min end (line-end-position)) rule)) rows))
       (forward-line 1))
     (nreverse rows)))
 

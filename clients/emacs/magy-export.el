@@ -41,8 +41,10 @@ Part of an answer is copied exactly; of anything else the whole item is."
   (let ((items (or (magy-export--items beg end) (user-error "Nothing here to copy"))))
     (kill-new
      (if (and (use-region-p) (null (cdr items)) (eq 'agent (magy-item-kind (car items))))
-         (magy-org-from-markdown (buffer-substring-no-properties beg end))
-       (mapconcat #'identity (delq nil (mapcar #'magy-org-item items)) "\n\n")))
+         (let ((text (buffer-substring-no-properties beg end)))
+           (if (eq 'org magy-transcript--style) text (magy-org-from-markdown text)))
+       (substring-no-properties
+        (mapconcat #'identity (delq nil (mapcar #'magy-org-item items)) "\n\n"))))
     (message "Copied as Org")))
 
 ;;;; Exporting

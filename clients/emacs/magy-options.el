@@ -29,6 +29,15 @@
   :group 'magy
   :package-version '(magy . "0.1"))
 
+(defcustom magy-transcript-style 'markdown
+  "What the text of a transcript is.
+In Markdown, as models write it, the markup is hidden.  In Org, who
+speaks is a heading, and tools, thinking and agents are blocks.  It takes
+effect in transcripts that are made from then on."
+  :type '(choice (const :tag "Markdown" markdown) (const :tag "Org" org))
+  :group 'magy
+  :package-version '(magy . "0.1"))
+
 (defcustom magy-auto-scroll t
   "Whether a transcript that shows its end follows arriving text."
   :type 'boolean

@@ -74,35 +74,50 @@
     (let ((indent (match-string 1 line)) (text (match-string 2 line)))
       (concat indent "- " (magy-org--line text))))
    ((string-prefix-p "#+" line) (concat "," line))
+   ((string-match-p "\\`\\*\\*+ " line) (concat "," line))
    (t (magy-org--line line))))
+
+(defun magy-org--outside (line level)
+  "Return what `magy-org-line' does for LINE, in no block, below LEVEL."
+  (cond
+   ((string-match "\\`[ \t]*\\(```+\\|~~~+\\)[ \t]*\\([^` \t]*\\)[^`]*\\'" line)
+    (let ((fence (match-string 1 line)) (language (match-string 2 line)))
+      (list (list 'code fence language)
+            (string-trim-right (concat "#+begin_src " language)))))
+   ((string-match "\\`> ?\\(.*\\)\\'" line)
+    (let ((inner (match-string 1 line)))
+      (list '(quoted) "#+begin_quote" (magy-org--plain inner level))))
+   (t (list nil (magy-org--plain line level)))))
+
+(defun magy-org-line (line state level)
+  "Return the Markdown LINE as Org below a heading of LEVEL: (STATE LINE...).
+STATE is what a line is within: nil, (code FENCE LANGUAGE) or (quoted)."
+  (pcase state
+    (`(code ,fence ,_)
+     (if (and (string-match "\\`[ \t]*\\(```+\\|~~~+\\)[ \t]*\\'" line)
+              (string-prefix-p fence (match-string 1 line)))
+         (list nil "#+end_src")
+       (list state (magy-org--escape line))))
+    ((guard (not state)) (magy-org--outside line level))
+    ((guard (string-match "\\`> ?\\(.*\\)\\'" line))
+     (list state (magy-org--plain (match-string 1 line) level)))
+    (_ (pcase-let ((`(,next . ,lines) (magy-org--outside line level)))
+         (cl-list* next "#+end_quote" lines)))))
+
+(defun magy-org-close (state)
+  "Return the lines that end what a text of which STATE is the last is within."
+  (pcase (car state)
+    ('code '("#+end_src"))
+    ('quoted '("#+end_quote"))))
 
 (defun magy-org-from-markdown (text &optional level)
   "Return the Markdown TEXT as Org, for below a heading of LEVEL (1)."
-  (let ((level (or level 1)) fence quoted out)
+  (let (state out)
     (dolist (line (split-string text "\n"))
-      (when (and quoted (not (string-prefix-p ">" line)))
-        (push "#+end_quote" out)
-        (setq quoted nil))
-      (cond
-       (fence
-        (if (and (string-match "\\`[ \t]*\\(```+\\|~~~+\\)[ \t]*\\'" line)
-                 (string-prefix-p fence (match-string 1 line)))
-            (progn (push "#+end_src" out)
-                   (setq fence nil))
-          (push (magy-org--escape line) out)))
-       ((string-match "\\`[ \t]*\\(```+\\|~~~+\\)[ \t]*\\([^` \t]*\\)[^`]*\\'" line)
-        (setq fence (match-string 1 line))
-        (push (string-trim-right (concat "#+begin_src " (match-string 2 line))) out))
-       ((string-match "\\`> ?\\(.*\\)\\'" line)
-        (let ((inner (match-string 1 line)))
-          (unless quoted
-            (push "#+begin_quote" out)
-            (setq quoted t))
-          (push (magy-org--plain inner level) out)))
-       (t (push (magy-org--plain line level) out))))
-    (when quoted (push "#+end_quote" out))
-    (when fence (push "#+end_src" out))
-    (string-join (nreverse out) "\n")))
+      (pcase-let ((`(,next . ,lines) (magy-org-line line state (or level 1))))
+        (setq state next
+              out (nconc (nreverse lines) out))))
+    (string-join (append (nreverse out) (magy-org-close state)) "\n")))
 
 ;;;; Items
 
@@ -127,8 +142,16 @@
 
 (defun magy-org--prompt (data)
   "Return the text of the prompt DATA, with names for what went with it."
-  (substring-no-properties
-   (mapconcat #'magy-transcript--block (plist-get data :content) "\n")))
+  (mapconcat #'magy-transcript--block (plist-get data :content) "\n"))
+
+(defun magy-org--said (speaker data text)
+  "Return TEXT, which SPEAKER says, as a section.
+Tags of its heading say what DATA knows of its way into the conversation."
+  (let ((tags (delq nil (list (car (memq (plist-get data :queue) '(waiting dropped)))
+                              (and (plist-get data :undone) 'undone)))))
+    (concat (format "* [%s]" speaker)
+            (and tags (format " :%s:" (mapconcat #'symbol-name tags ":")))
+            "\n" (replace-regexp-in-string "^\\*+ " ",\\&" text))))
 
 (defun magy-org--plan (data mark)
   "Return the plan DATA as a list; MARK returns what stands before an entry."
@@ -143,13 +166,25 @@
 
 (defun magy-org--block (name arguments text)
   "Return an Org block called NAME with ARGUMENTS around TEXT."
-  (concat "#+begin_" name (if (equal arguments "") "" (concat " " arguments)) "\n"
+  (concat "#+begin_" name
+          (if (equal arguments "") "" (concat " " (string-replace "\n" " " arguments))) "\n"
           (if (equal text "") "" (concat (magy-org--escape text) "\n"))
           "#+end_" name))
 
 (defun magy-org--ended (data)
   "Return how the tool call DATA ended, or how it is."
   (or (plist-get data :ended) (plist-get data :status)))
+
+(defun magy-org--tool (data)
+  "Return the tool call DATA as a block with its output, or what there is of it."
+  (let ((duration (plist-get data :duration)) (decision (plist-get data :decision)))
+    (magy-org--block
+     "tool"
+     (concat (or (plist-get data :title) "…") " :status " (magy-org--ended data)
+             (and duration (>= duration 1) (format " :seconds %.1f" duration))
+             (and (plist-get decision :rule)
+                  (format " :%s %s" (plist-get decision :action) (plist-get decision :rule))))
+     (string-trim-right (concat (magy-org--result data) (plist-get data :tail))))))
 
 (defun magy-org--spent (usage cost)
   "Return arguments of a block that say what USAGE and COST come to."
@@ -171,6 +206,8 @@
                (plist-get data :title))
              " :status " (or (plist-get child :state) (magy-org--ended data))
              (and child (format " :session %s" id))
+             (and (> (or (plist-get child :questions) 0) 0)
+                  (format " :questions %d" (plist-get child :questions)))
              (and child (magy-org--spent (plist-get child :usage) (plist-get child :cost))))
      (if (and input (not (magy-child-draw--refused-p data)))
          (string-trim-right (or (plist-get input :prompt) ""))
@@ -189,25 +226,19 @@
                     (magy-org--spent (plist-get report :usage) (plist-get report :cost)))
             (magy-org-from-markdown text)))
           ((plist-get data :content)
-           (format "* [%s]\n%s" (magy-child-draw--sender data)
-                   (replace-regexp-in-string "^\\*+ " ",\\&" text))))))
+           (magy-org--said (magy-child-draw--sender data) data text)))))
 
 (defun magy-org-item (item)
   "Return ITEM as Org, or nil if it says nothing."
   (let ((data (magy-item-data item)))
     (pcase (magy-item-kind item)
-      ('user (format "* [%s]\n%s" magy-user-prompt
-                     (replace-regexp-in-string "^\\*+ " ",\\&" (magy-org--prompt data))))
+      ('user (magy-org--said (magy-transcript--speaker-name item) data (magy-org--prompt data)))
       ('agent (concat (if (> (magy-item-head item) 0)
                           (format "* [%s]\n" magy-assistant-prompt)
                         "")
                       (magy-org-from-markdown (magy-org-text item))))
       ('thought (magy-org--block "think" "" (string-trim (magy-stream-thought item))))
-      ('tool (if (magy-child-draw-spawn-p data)
-                 (magy-org--spawned item)
-               (magy-org--block "tool" (concat (plist-get data :title) " :status "
-                                               (magy-org--ended data))
-                                (magy-org--result data))))
+      ('tool (if (magy-child-draw-spawn-p data) (magy-org--spawned item) (magy-org--tool data)))
       ('mail (magy-org--mail data))
       ('plan (magy-org--plan data #'magy-org--box))
       ('question (concat "# " (magy-org--answer data)))
@@ -215,8 +246,9 @@
                        (string-replace "\n" "\n# " (or (plist-get data :description) "")))))))
 
 (defun magy-org-text (item)
-  "Return the text of the answer ITEM."
+  "Return the text of the answer ITEM, as the model wrote it."
   (or (plist-get (magy-item-data item) :text)
+      (and (eq magy-transcript--style 'org) (magy-stream-thought item))
       (if-let ((start (marker-position (magy-item-start item))))
           (string-trim-right
            (buffer-substring-no-properties (+ start (magy-item-head item))

@@ -75,9 +75,13 @@ DEFAULT is as in `magy-transcript--folded-p'."
                   (if (< shown lines) (magy-transcript--more (- lines shown)) "")))
       text)))
 
-(defun magy-transcript--speaker (item)
+(defun magy-transcript--speaker-name (item)
   "Return who says ITEM, a prompt: the person, or whoever gave a child its task."
-  (let ((word (if (string-suffix-p ":task" (magy-item-id item)) "TASK" magy-user-prompt)))
+  (if (string-suffix-p ":task" (magy-item-id item)) "TASK" magy-user-prompt))
+
+(defun magy-transcript--speaker (item)
+  "Return who says ITEM, a prompt, as it is shown."
+  (let ((word (magy-transcript--speaker-name item)))
     (if (member word '(nil "")) "" (propertize (concat word " ") 'face 'magy-heading-label))))
 
 (cl-defmethod magy-transcript-render ((_kind (eql 'user)) item)
@@ -169,6 +173,14 @@ DEFAULT is as in `magy-transcript--folded-p'."
     (concat (mapconcat #'magy-transcript--tool-part (plist-get data :content) "")
             (and tail (magy-transcript--indent tail 'shadow)))))
 
+(defun magy-transcript--diff-face (line)
+  "Return the face of LINE of a diff."
+  (cond ((string-match-p "\\`\\(?:---\\|\\+\\+\\+\\|diff\\|index\\) " line) 'shadow)
+        ((string-prefix-p "@@" line) 'shadow)
+        ((string-prefix-p "+" line) 'diff-added)
+        ((string-prefix-p "-" line) 'diff-removed)
+        (t 'diff-context)))
+
 (defun magy-transcript--diff (patch)
   "Return the unified diff PATCH in the faces of `diff-mode'."
   (require 'diff-mode)
@@ -177,12 +189,7 @@ DEFAULT is as in `magy-transcript--folded-p'."
       (let ((line (match-string 0 patch)))
         (put-text-property
          start (match-end 0) 'face
-         (cond ((string-match-p "\\`\\(?:---\\|\\+\\+\\+\\|diff\\|index\\) " line) 'shadow)
-               ((string-prefix-p "@@" line) 'shadow)
-               ((string-prefix-p "+" line) 'diff-added)
-               ((string-prefix-p "-" line) 'diff-removed)
-               (t 'diff-context))
-         patch))
+         (magy-transcript--diff-face line) patch))
       (setq start (match-end 0)))
     (magy-transcript--indent patch)))
 

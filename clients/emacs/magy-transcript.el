@@ -55,6 +55,9 @@
 (defvar-local magy-transcript--view nil
   "What the transcript shows: the project's session, or a view of another.")
 
+(defvar-local magy-transcript--style 'markdown
+  "The value of `magy-transcript-style' that the transcript was made with.")
+
 (defvar-local magy-transcript--items nil
   "Hash table: id -> `magy-item'.")
 
@@ -112,6 +115,7 @@ Other files add their commands.")
 
 (autoload 'magy-copy-as-org "magy-export" nil t)
 (autoload 'magy-menu "magy-menu" nil t)
+(declare-function magy-org-transcript-begin "magy-org-transcript")
 (declare-function magy-transcript-header "magy-header")
 (declare-function magy-transcript-toggle "magy-sections")
 (declare-function magy-transcript-toggle-all "magy-sections")
@@ -165,6 +169,9 @@ What makes it read-only stays behind, and so do ornaments."
     (setq magy-transcript--project project
           magy-transcript--view view
           default-directory (magy-project-root project))
+    (when (eq magy-transcript-style 'org)
+      (require 'magy-org-transcript)
+      (magy-org-transcript-begin))
     (add-hook 'kill-buffer-hook #'magy-transcript--killed nil t)
     ;; In another mode it is a text like any other, and the next transcript a new one.
     (add-hook 'change-major-mode-hook #'magy-transcript--killed nil t))
@@ -212,20 +219,23 @@ What makes it read-only stays behind, and so do ornaments."
   "Return TEXT as part of ITEM, for the buffer."
   (propertize text 'magy-item item 'read-only t 'front-sticky '(read-only)))
 
-(defun magy-transcript--heading (kind)
-  "Return the heading that a new item of KIND begins with; note who speaks."
-  (pcase kind
-    ('user (cl-incf magy-transcript--turns)
-           (setq magy-transcript--answered nil)
-           "")
-    ('mail (setq magy-transcript--answered nil)
-           "")
-    ((and 'agent (guard (not magy-transcript--answered)))
-     (setq magy-transcript--answered t)
-     (if (equal magy-assistant-prompt "")
-         ""
-       (concat (propertize magy-assistant-prompt 'face 'magy-heading-label) "\n")))
-    (_ "")))
+(cl-defgeneric magy-transcript-frame (kind)
+  "Return what a new item of KIND begins and ends with: (HEAD . TAIL).
+What streams into it goes between them."
+  (cons (if (or (not (eq kind 'agent)) magy-transcript--answered
+                (equal magy-assistant-prompt ""))
+            ""
+          (concat (propertize magy-assistant-prompt 'face 'magy-heading-label) "\n"))
+        "\n\n"))
+
+(defun magy-transcript--begin (kind)
+  "Return the frame of a new item of KIND; note who speaks."
+  (prog1 (magy-transcript-frame kind)
+    (when (eq kind 'user)
+      (cl-incf magy-transcript--turns))
+    (pcase kind
+      ((or 'user 'mail) (setq magy-transcript--answered nil))
+      ('agent (setq magy-transcript--answered t)))))
 
 (defun magy-transcript--streams ()
   "Return where the first item begins that is not in the log yet, or nil."
@@ -239,15 +249,15 @@ What makes it read-only stays behind, and so do ornaments."
 (defun magy-transcript-ensure (kind id)
   "Return the item called ID, made as a KIND of item when needed."
   (or (magy-transcript-item id)
-      (let* ((head (magy-transcript--heading kind))
+      (let* ((frame (magy-transcript--begin kind))
              (item (magy-item--make :kind kind :id id :page magy-transcript--at
-                                    :head (length head))))
+                                    :head (length (car frame)))))
         (goto-char (or magy-transcript--at
                        ;; A prompt of another editor may come after what is streamed about it.
                        (and (eq kind 'user) (magy-transcript--streams))
                        magy-transcript--foot))
         (let ((beg (point)))
-          (insert (magy-transcript--mark (concat head "\n\n") item))
+          (insert (magy-transcript--mark (concat (car frame) (cdr frame)) item))
           (setf (magy-item-start item) (copy-marker beg t)))
         (puthash id item magy-transcript--items)
         (magy-transcript-touch item)
@@ -276,7 +286,7 @@ While older entries are read, what was known before is newer and stays."
   "Take ITEM, whose text is gone or will be, out of the books."
   (when (eq (magy-item-kind item) 'user)
     (cl-decf magy-transcript--turns))
-  (when (> (magy-item-head item) 0)
+  (when (and (eq (magy-item-kind item) 'agent) (> (magy-item-head item) 0))
     (setq magy-transcript--answered nil))
   (set-marker (magy-item-start item) nil)
   (setq magy-transcript--dirty (delq item magy-transcript--dirty))
@@ -313,6 +323,11 @@ Return what it returned."
 (cl-defgeneric magy-transcript-render (kind item)
   "Return ITEM, which is of KIND, as a propertized string.")
 
+(cl-defgeneric magy-transcript-styled (_item plain)
+  "Return what is drawn of ITEM in the style of the transcript.
+PLAIN, which is not empty, is what `magy-transcript-render' returned."
+  plain)
+
 (cl-defgeneric magy-transcript-draw (_kind item)
   "Draw ITEM, which is of KIND, as it is now: by default anew."
   (let ((start (marker-position (magy-item-start item)))
@@ -321,7 +336,7 @@ Return what it returned."
     (delete-region start (magy-transcript--end item))
     (insert (magy-transcript--mark (if (equal text "")
                                        (propertize "\n" 'invisible 'magy-fold)
-                                     (concat text "\n"))
+                                     (concat (magy-transcript-styled item text) "\n"))
                                    item))
     (when (plist-get (magy-item-data item) :undone)
       (add-face-text-property start (point) 'shadow)

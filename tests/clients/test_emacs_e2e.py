@@ -163,7 +163,7 @@ def ask(one: Driven, text: str) -> None:
     one.keys("C-c m m", letters(text), "RET")
 
 
-@pytest.mark.req("F005", "G006", "E129")
+@pytest.mark.req("F005", "G006")
 @pytest.mark.parametrize("kind", ["batch", "terminal", "window"])
 def test_a_day_with_magy(kind: str, init: Path, shop: Path) -> None:
     with started(kind, init, shop) as one:
