@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from time import monotonic
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from magy_server.core.errors import ProviderError
@@ -36,6 +37,9 @@ _FREE = Price(0, 0, 0, 0)
 _PRICES = ("input", "output", "cache_read", "cache_write")
 _VENDORS = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai"}
 """By kind: whose endpoint is used where no other is named."""
+
+_GATEWAYS = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+"""By vendor: the environment variable that puts another endpoint in the place of the usual one."""
 
 
 @cache
@@ -69,7 +73,9 @@ def _known(name: str, kind: str, key: str, base_url: str | None = None) -> Provi
     return ProviderSettings.model_validate(values)
 
 
-def settled(configured: Sequence[ProviderSettings]) -> dict[str, ProviderSettings]:
+def settled(
+    configured: Sequence[ProviderSettings], environ: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, ProviderSettings]:
     """All providers by name. What a configured one leaves out is as in the known one of that name
     and kind. A key is never sent to an endpoint that it was not named for: an entry with a name of
     its own and a `base_url` has the key it names, or none."""
@@ -84,7 +90,19 @@ def settled(configured: Sequence[ProviderSettings]) -> dict[str, ProviderSetting
             all[one.name] = one.model_copy(update={"api_key_env": key})
         else:
             all[one.name] = one
-    return all
+    return {name: _through_gateway(one, all, environ) for name, one in all.items()}
+
+
+def _through_gateway(
+    one: ProviderSettings, all: Mapping[str, ProviderSettings], environ: Mapping[str, str]
+) -> ProviderSettings:
+    """With the endpoint that the environment names, if its entry names none. The variable is meant
+    for the vendor's usual key: a key of another name stays with the vendor."""
+    vendor = _VENDORS.get(one.kind, "")
+    if one.base_url is not None or not vendor or one.api_key_env != all[vendor].api_key_env:
+        return one
+    url = environ.get(_GATEWAYS[vendor], "").strip()
+    return one.model_copy(update={"base_url": url}) if url else one
 
 
 def key_variables(configured: Sequence[ProviderSettings]) -> set[str]:
@@ -107,7 +125,7 @@ class Providers:
         environ: Mapping[str, str],
         model: ModelSettings | None = None,
     ) -> None:
-        self._all = settled(configured)
+        self._all = settled(configured, environ)
         self._own = {one.name for one in configured}
         self._environ = environ
         self._model = model or ModelSettings()

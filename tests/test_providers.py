@@ -32,6 +32,27 @@ def made(
     return Providers([*configured, *shut], keys or {}, ModelSettings(default=default))
 
 
+def test_a_key_of_another_name_stays_with_the_vendor() -> None:
+    """A gateway that the environment names is for the key that it names, and no other."""
+    given = [
+        entry("work", "anthropic", api_key_env="WORK_KEY"),
+        entry("twin", "anthropic"),
+        entry("mine", "anthropic", base_url="http://mine"),
+    ]
+    found = settled(given, {"ANTHROPIC_BASE_URL": "http://gateway", "OPENAI_BASE_URL": " "})
+    urls = {name: found[name].base_url for name in ("anthropic", "work", "twin", "mine", "openai")}
+    assert urls == {
+        "anthropic": "http://gateway", "work": None, "twin": "http://gateway",
+        "mine": "http://mine", "openai": None,
+    }  # fmt: skip
+    assert (
+        made(given[1], keys={"ANTHROPIC_BASE_URL": "http://gateway"})
+        .facts("twin/claude-sonnet-5-5")
+        .price
+        is None
+    ), "a gateway has prices of its own"
+
+
 # --- which model is chosen -----------------------------------------------------------------------
 
 ANTHROPIC, OPENAI = (f"{name}/{catalogue.DEFAULTS[name]}" for name in ("anthropic", "openai"))

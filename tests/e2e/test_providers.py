@@ -296,6 +296,33 @@ async def test_a_local_server_works_by_its_base_url_alone(root: Path, state: Pat
             assert ["2 of 2 lines" in output for output in one.outputs()] == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("server", "vendor", "model"),
+    [(AnthropicServer, "anthropic", "claude-sonnet-5-5"), (ResponsesServer, "openai", "gpt-6-sol")],
+)
+async def test_a_gateway_that_the_environment_names_is_asked(
+    server: Callable[[], ModelServer], vendor: str, model: str, root: Path, state: Path
+) -> None:
+    """With nothing in `magy.toml` but the model; what `magy.toml` names comes first."""
+    name = vendor.upper()
+    async with server() as gateway, server() as own:
+        env = {f"{name}_BASE_URL": f"{gateway.base_url} ", f"{name}_API_KEY": "test-key"}
+        chosen = {"model": {"default": f"{vendor}/{model}"}, "titles": False}
+        gateway.reply(text("Through the gateway."))
+        async with person(root, state, env=env, settings=chosen) as one:
+            await one.new()
+            await one.turn("Hello")
+            assert one.said() == "Through the gateway."
+        named = [{"name": vendor, "kind": vendor, "base_url": own.base_url}]
+        own.reply(text("As configured."))
+        async with person(root, state, env=env, settings={**chosen, "provider": named}) as one:
+            await one.new("other")
+            await one.request("session/prompt", sessionId="other", messageId="p9",
+                              prompt=[{"type": "text", "text": "Hello"}])  # fmt: skip
+            await one.end("other")
+        assert [len(gateway.asked), len(own.asked)] == [1, 1]
+
+
 @pytest.mark.parametrize("wire", WIRES)
 async def test_half_a_character_in_what_streams_ends_nothing(
     wire: Wire, root: Path, state: Path
