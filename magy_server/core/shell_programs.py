@@ -16,7 +16,10 @@ _MODULES = names("IPython asyncio bdb cProfile code ipython pdb profile pty runp
 """Of Python: they run what they are given, as code or as a program."""
 
 _GIT_PLAIN = frozenset({"--no-pager", "-P", "--version", "--help", "-h", "--no-optional-locks"})
-_GIT_OPTIONS = re.compile(r"--(ou|exe|ext|upl|rece|op).*|-O.*", re.DOTALL)
+_GIT_OPTIONS = re.compile(
+    r"--(ou|exe|ext|upl|rece|op).*|--(?:o|e|ex|u|up|r|re|rec)(?:=.*)?|-O.*", re.DOTALL
+)
+"""Also as short as some command of git takes them: `rebase --ex=CMD`, `ls-remote --u=PROGRAM`."""
 _SETTINGS = re.compile(
     r"(?:user|pull|push|fetch|color|branch|advice|rerere|log|status|commit|tag|rebase)\.[\w.-]+"
     r"|init\.defaultbranch|merge\.conflictstyle|diff\.(?:algorithm|renames|colormoved)"
@@ -32,10 +35,13 @@ _GIT_RUNS: Mapping[str, str] = {
         ),
         r".*",
     ),
-    "bisect": r"run",
-    "clone": r"-u.*|-c.*|--conf.*|--template.*",
+    "bisect": r"run|view|visualize",
+    "clone": r"-[a-zA-Z]*[uc].*|--co.*|--te.*",
+    "commit": r"--tr.*",
+    "grep": r"-[a-zA-Z]*O.*",
     "help": r"-[a-z]*[wim].*|--[wim].*",
-    "init": r"--te.*",
+    "init": r"--t.*",
+    "interpret-trailers": r".*",
     "rebase": r"-[a-zA-Z]*x.*",
     "submodule": r"foreach",
 }
@@ -61,6 +67,7 @@ def program(name: str) -> str:
     """The name programs are known by: no directory, no version, small letters (file systems may
     not tell them apart)."""
     base = name.rpartition("/")[2].lower()
+    base = re.sub(r"\.(?:exe|cmd|bat|com)\Z", "", base)  # what WSL runs of Windows
     return re.sub(r"(?<=[a-z])[-.\d]+\Z", "", base) or base
 
 
@@ -189,7 +196,7 @@ def _sets(words: Sequence[str]) -> str:
     if said[:1] == ["set"]:
         said = said[1:]
     reads = said[:1] in (["get"], ["list"]) or any(word.startswith("--get") for word in words)
-    if any(word in ("-e", "--edit", "edit") for word in words):
+    if any(word in ("-e", "edit") or re.fullmatch("--ed.*", word) for word in words):
         return "opens an editor"
     if reads or len(said) < 2 or _SETTINGS.fullmatch(said[0].lower()):
         return ""

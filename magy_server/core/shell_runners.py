@@ -21,7 +21,7 @@ CHANGES_SHELL = names(
 )
 SHELLS = names(
     """ash bash busybox csh dash elvish es fish ksh mksh nu oksh osh powershell pwsh rbash rc sash
-    scsh sh tcsh toybox xonsh yash zsh git-shell"""
+    scsh sh tcsh toybox cmd wsl xonsh yash zsh git-shell"""
 )
 RUNNERS = names(
     # coreutils, util-linux, findutils, procps, moreutils, binutils
@@ -77,7 +77,7 @@ _LOADERS = re.compile(r"ld-(?:linux|musl|elf).*|ld\.so.*|ld64\.so.*|qemu-.*|git-
 _SUBCOMMANDS: Mapping[str, re.Pattern[str]] = {
     program: re.compile(pattern)
     for programs, pattern in {
-        "npm": r"x|exe?c?|expl?o?r?e?|ini|init|inn.*|cre.*|edit?",
+        "npm": r"x|exe?c?|expl?o?r?e?|ini|init|inn.*|cre.*|edit?|set|con.*",
         "pnpm": r"x|exec|dlx|create|init|env|node",
         "yarn yarnpkg": r"x|exec|dlx|create|init|node|plugin",
         "dotnet": r"exec|fsi|script|tool|tool-.*|.*\.csx",
@@ -116,7 +116,7 @@ _OPTIONS: Mapping[str, re.Pattern[str]] = {
         "split gsplit csplit": r"--fi.*",
         "install ginstall": r"--strip-p.*",
         "sdiff diff3 gdiff3": r"--di.*|-o.*|--o.*",
-        "cargo": r"--config.*",
+        "cargo": r"--conf.*|-C(?:linker|ar)=.*|(?:linker|ar)=.*|--with.*",
         "hg": r"--config.*|--debugger|-R.*|--repository.*",
         "svn": r"--(diff|diff3|editor|merge)-cmd.*|--config-.*",
         "nm ar ranlib ld gold gcc-nm gcc-ar gcc-ranlib": r"--?plugin.*|@.*",
@@ -128,8 +128,15 @@ _OPTIONS: Mapping[str, re.Pattern[str]] = {
         "latex pdflatex xelatex lualatex tex pdftex latexmk": r"--?shell.*|--?enable-w.*|-e.*|-r.*",
         "make gmake": r"--ev.*|-E.*|(?:SHELL|MAKE|MAKEFLAGS)[:+?]*=.*|\.SHELL.*"
             r"|.*!=.*|[^=]*=.*[$`!|;&].*",
-        "npm pnpm yarn": r"--(?:script-)?shell.*|--node-options.*|--(?:viewer|editor|git)\b.*",
-        "go": r"--?(?:exec|toolexec|vettool|overlay|modfile)(?:=.*)?",
+        "npm pnpm yarn": r"--(?:script-)?sh.*|--scr.*|--node-[og].*|--(?:vie|edi|gi).*",
+        "pip": r"edit|--edi.*|--py.*",
+        "go": r"--?(?:exec|toolexec|vettool|overlay|modfile|compiler)(?:=.*)?"
+            r"|--?(?:ld|gc|asm|gccgo)flags=.*ext(?:ld|ar)\b.*|-?-?ext(?:ld|ar)\b.*|-w",
+        "just": r"-c|--(?:comm|sh|cho).*|-[a-zA-Z]*c",
+        "tox nox": r"e|exec|devenv|d|-x.*|--overr.*",
+        "pytest py.test": r"--pdbcls.*",
+        "mvn mvnw": r"exec:.*|.*:exec-maven-plugin:.*|-Dexec\..*|-D(?:jvm|java\.home).*",
+        "gradle gradlew": r"-D(?:org\.gradle\.java\.home|org\.gradle\.jvmargs).*",
         "rustc": r"(?:-C|--codegen=)?(?:linker|ar)=.*|-Z.*|@.*",
         "cmake": r"-E|-P",
         "ctest": r"-S.*|--build-and-test|--test-command.*",

@@ -26,7 +26,7 @@ MODULES = 50
 """Repositories inside one that are looked into."""
 _RUNS = re.compile(
     r"filter\.(?:.*\.)?(?:clean|smudge|process)|diff\.external|diff\..*\.(?:command|textconv)"
-    r"|merge\..*\.driver|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand"
+    r"|merge\..*\.driver|trailer\..*\.(?:command|cmd)|core\.alternaterefscommand|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand"
     r"|(?:man|browser)\..*\.(?:cmd|path)",
     re.DOTALL,
 )

@@ -237,6 +237,15 @@ RUNNERS = [
     "ip netns exec x",
     "hg --config alias.x=!id x", "svn diff --diff-cmd id", "scriptlive x", "watch -n1 id", "m4 x",
     "sqlite3 x", "psql -c 1", "dc -e 1", "bc x", "updatedb", "coproc id", "enable -f x.so x",
+    "pip config edit --editor id", "pip --editor=id config edit", "pip --python ./id list",
+    "npm run x --script-s=id", "npm config set script-shell id", "npm set shell id",
+    "npm install --node-gyp=id", "go build -ldflags=-extld=id", "go env -w CC=id",
+    "cargo rustc -- -Clinker=id", "cargo rustc -- -C linker=id", "just -c id", "just --shell id x",
+    "just --chooser id", "tox exec -- id", "tox -x a=b", "tox --override a=b",
+    "pytest --pdbcls=os:system", "mvn exec:exec -Dexec.executable=id",
+    "gradle -Dorg.gradle.java.home=x test", "git config --ed", "git commit -m x --trai a=b",
+    "git interpret-trailers --trailer a=b f", "git bisect view id", "sh.exe -c id", "CMD.EXE /c id",
+    "wsl.exe id",
     "exec -a x id", "command -p id", "rustup run stable id", "arch -x86_64 id", "git-shell -c id",
 ]  # fmt: skip
 

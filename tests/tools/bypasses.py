@@ -358,7 +358,13 @@ GIT = [
     "git shell -c canary", "git config alias.x '!canary'; git x", "git -C . -c alias.x='!canary' x",
     "git --git-dir=.git -c alias.x='!canary' x", "git log --exte-diff",
     "git blame --output=x in.txt", "git daemon --access-hook=canary",
-    "git send-email --smtp-server=./x x",
+    "git send-email --smtp-server=./x x", "git rebase --ex=canary --root",
+    "git clone --co core.sshCommand=canary ssh://x/y", "git grep -lOcanary x",
+    "git clone --con core.sshCommand=canary ssh://x/y", "git ls-remote --u=canary .",
+    "git clone -qc core.sshCommand=canary ssh://x/y", "git ls-remote --up=canary .",
+    "git clone -qnu canary . z", "git push --e=canary . HEAD", "git push --ex=canary . HEAD",
+    "git push --rec=canary . HEAD", "git archive --remote=. --ex=canary HEAD",
+    "git archive --o=kept.txt HEAD", "git init --t=. z",
 ]  # fmt: skip
 """In a repository, with `FILES` in it."""
 

@@ -70,6 +70,8 @@ async def test_an_ordinary_repository_names_nothing(person: Person, tmp_path: Pa
         ("gpg.program", "./gpg"),
         ("gpg.ssh.program", "./gpg"),
         ("man.x.cmd", "touch ran"),
+        ("core.alternaterefscommand", "touch ran"),
+        ("trailer.x.command", "touch ran"),
     ],
 )
 async def test_programs_of_the_repository_are_asked_about(
