@@ -10,7 +10,7 @@ asked about and can be remembered by itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.shell_programs import program
@@ -21,6 +21,30 @@ _NAME = re.compile(r"(?![-+@])(?![A-Za-z_][\w.]*[:+?!]*=)(?!.*(?:://|::)).+", re
 """No option, assignment, file of arguments, or address."""
 _GIT_NAME = re.compile(r"(?!-)(?!.*::).+|--", re.DOTALL)
 """`+a:b` and `@{u}` are revisions there, and a name may have any character."""
+_REMOTE = re.compile(r"(?![-+./~])[^:@]+", re.DOTALL)
+"""What is fetched, and from where: a remote by its name, no address and no directory."""
+_OPEN = re.compile(
+    rf"(?!(?:.*,)?secrets?(?:[./,]|\Z))(?:{_NAME.pattern})", re.DOTALL | re.IGNORECASE
+)
+"""Of what a cluster holds, all but what is kept secret there."""
+_LOSES: Mapping[str, re.Pattern[str]] = {
+    "branch": re.compile(r"-[a-zA-Z]*[dDfmMcC].*|--(?:delete|force|move|copy)"),
+    "tag": re.compile(r"-[a-zA-Z]*[df].*|--(?:delete|force)"),
+    "switch": re.compile(r"-[a-zA-Z]*[fC].*|--(?:force|merge)"),
+    "checkout": re.compile(r"-[a-zA-Z]*[fB].*|--(?:force|ours|theirs|merge)?"),
+    "fetch": re.compile(r"-[a-zA-Z]*f.*|--force|\+.*"),
+    "mv": re.compile(r"-[a-zA-Z]*f.*|--force"),
+    "commit": re.compile(r"-[abs-z]*n.*|--no-verify"),
+    "merge": re.compile(r"--no-verify"),
+}
+"""Words that make a command of git delete or overwrite, or pass over the checks that a repository
+has: with one it is a command by itself."""
+_ONLY: Mapping[str, re.Pattern[str]] = {
+    "rm": re.compile(r"--cached"),
+    "restore": re.compile(r"-[a-zA-Z]*S.*|--staged"),
+    "checkout": re.compile(r"-[a-zA-Z]*b"),
+}
+"""Without such a word these throw away what is in files, so that each is a command by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +84,8 @@ _KINDS = (
     _work("git", "shortlog", _GIT, "-[sne]+", names=_GIT_NAME),
     _work("git", "blame", _GIT, rf"-[stfnwMC]+|-L ?{_VALUE}", names=_GIT_NAME),
     _work("git", "ls-files", _GIT, "-[cdmostuvz]+", names=_GIT_NAME),
-    _work("git", "branch cherry-pick describe fetch merge mv rm tag", _GIT, names=_GIT_NAME),
+    _work("git", "fetch", _GIT, names=_REMOTE),
+    _work("git", "branch cherry-pick describe merge mv rm tag", _GIT, names=_GIT_NAME),
     _work("npm pnpm yarn bun", "build ci install lint run start test", "-s|--if-present"),
     _work("npm pnpm yarn bun", "audit outdated", r"--json|--omit=dev|--prod"),
     _work("npm pnpm yarn bun", "ls why", r"--json|--all|-g|--depth=\d+", names=_NAME),
@@ -94,15 +119,15 @@ _KINDS = (
         r"-[Awp]+|--(all-namespaces|watch|show-labels|no-headers|follow|previous|timestamps)"
         rf"|(-n|--namespace|-l|--selector|-c|--container|--tail|--since)[= ]{_VALUE}"
         r"|(-o|--output)[= ](json|yaml|wide|name)",
-        names=_NAME,
+        names=_OPEN,
     ),
     _work("terraform", "fmt plan validate",
           r"-(no-color|json|check|diff|recursive|compact-warnings|input=false|refresh=\w+)"),
     _work(
         "gh", "issue pr release repo",
         r"-d|--(comments|draft|fill|squash|merge|rebase|delete-branch)"
-        rf"|(-L|-s|-l|-t|-b|-a|-q|-A|-B|-H|--limit|--state|--label|--title|--body|--assignee|--json"
-        rf"|--jq|--author|--base|--head)[= ]{_VALUE}",
+        rf"|(-L|-s|-l|-t|-b|-a|-A|-B|-H|--limit|--state|--label|--title|--body|--assignee|--json"
+        rf"|--author|--base|--head)[= ]{_VALUE}",
         names=_NAME,
     ),
     _work("dotnet", "build restore test",
@@ -139,7 +164,19 @@ def _of(argv: Sequence[str]) -> _Work | None:
     name = program(argv[0])
     if name == "make":
         return _MAKE if re.fullmatch(r"[\w.-]+", argv[1]) else None
+    if name == "git" and _is_its_own(argv):
+        return None
+    if name == "gh" and any(word.startswith("-q") for word in argv):
+        return None  # not quiet, but a filter, which reads the environment
     return next((k for k in _KINDS if name in k.programs and argv[1] in k.words), None)
+
+
+def _is_its_own(argv: Sequence[str]) -> bool:
+    """Whether a command of git would lose something that others of its subcommand leave."""
+    loses, only = _LOSES.get(argv[1]), _ONLY.get(argv[1])
+    if loses is not None and any(loses.fullmatch(word) for word in argv[2:]):
+        return True
+    return only is not None and not any(only.fullmatch(word) for word in argv[2:])
 
 
 def _is_plain(work: _Work, argv: Sequence[str], at: int, globbed: Collection[int]) -> bool:

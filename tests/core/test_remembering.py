@@ -17,17 +17,21 @@ git commit -m a
 git add a
     git add -A ; git add . ; git add -- b c ; git add -u ; git add -f b
 git fetch
-    git fetch --all --prune ; git fetch origin main ; git fetch origin +a:b
-git checkout a
-    git checkout -b c ; git checkout main -- a.py ; git checkout @{u}
+    git fetch --all --prune ; git fetch origin main
+git checkout -b a
+    git checkout -b c ; git checkout -b c origin/main ; git checkout -q -b c
+git switch a
+    git switch -c b ; git switch --detach main
 git stash push
     git stash push -m x ; git stash push -u
 git branch
-    git branch -D x ; git branch --list ; git branch -avv
+    git branch x ; git branch --list ; git branch -avv
 git merge a
     git merge --no-ff a ; git merge --abort
-git restore a
-    git restore --staged a ; git restore -s HEAD~1 a
+git restore --staged a
+    git restore --staged b ; git restore -S b
+git rm --cached a
+    git rm --cached -r b
 make test
     make test -j4 ; make test -j 4 ; make test -k -s ; make test --no-print-directory
 npm run build
@@ -145,10 +149,32 @@ git tag a
     git tag -s a ; git tag -u key a ; git tag -F x a
 git add a
     git add -p ; git add -e ; git add --pathspec-from-file=x ; git add -i ; git add *
+    git fetch https://e.org/x ; git fetch git@e.org:x ; git fetch e.org:x ; git fetch ./evil
+    git fetch ../evil ; git fetch /evil ; git fetch origin +a:b ; git fetch -f origin a
+    git fetch --force origin a ; git fetch ~/evil
 git branch
-    git branch --edit-description
+    git branch --edit-description ; git branch -D x ; git branch -d x ; git branch -f a b
+    git branch -m a b ; git branch --delete x ; git branch --force a b ; git branch -C a b
+git tag a
+    git tag -d a ; git tag --delete a ; git tag -f a ; git tag -af a
+git commit -m a
+    git commit --no-verify -m a ; git commit -nm a ; git commit -an -m a
+git merge a
+    git merge --no-verify b
+git switch a
+    git switch -f b ; git switch -C b ; git switch --force b
+git mv a b
+    git mv -f a b ; git mv --force a b
+git rm --cached a
+    git rm a ; git rm -rf . ; git rm -r a
+git restore --staged a
+    git restore a ; git restore . ; git restore -s HEAD~1 a
+git checkout -b a
+    git checkout a ; git checkout . ; git checkout -- a ; git checkout main -- a.py
+    git checkout -f ; git checkout -B main ; git checkout -b a --force
 git checkout a
-    git checkout --recurse-submodules a
+    git checkout --recurse-submodules a ; git checkout . ; git checkout a.py
+    git checkout -f a ; git checkout -- a
 docker build .
     docker build evil ; docker build -f evil . ; docker build --build-arg X=1 .
     docker build --output=x .
@@ -157,13 +183,14 @@ docker logs a
 kubectl get pods
     kubectl get pods --kubeconfig=evil ; kubectl get --server=x pods
     kubectl get -f evil.yaml ; kubectl get pods --token x ; kubectl get pods --context=x
-    kubectl get pods --as=x ; kubectl get -k evil
+    kubectl get pods --as=x ; kubectl get -k evil ; kubectl get secrets ; kubectl get secret x
+    kubectl get pods,secrets ; kubectl get secret/x -o yaml ; kubectl get Secrets.v1 -A
 terraform plan
     terraform plan -var x=y ; terraform plan -var-file=x ; terraform plan -out=x
     terraform plan -target=x
 gh pr view 1
     gh pr view 1 --web ; gh pr checkout 1 ; gh pr view 1 -R other/x
-    gh pr view 1 --template x
+    gh pr view 1 --template x ; gh pr view 1 --json x --jq env ; gh pr view 1 -q env
 gh repo clone a/b
     gh repo clone a/b -- --upload-pack=x ; gh repo clone a/b -- -c core.x=y ; gh repo delete a
 dotnet build
