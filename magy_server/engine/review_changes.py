@@ -97,10 +97,21 @@ def _moves(change: FileChange) -> bool:
 def _gone_back(held: Held, event: Reviewed, after: Side, steps: Sequence[_Step]) -> Held:
     """Without the steps, the newest last. What they do not explain, the person did."""
     for was, became, _ in reversed(steps):
+        held = _accepted_back(held, was.text.text, became.text.text)
         made = undone(Now(0, event, Found(held.path), held.text, held), was, became)
         if not isinstance(made, str):
             held = made.held
     return typed(held, after)
+
+
+def _accepted_back(held: Held, was: str | None, became: str | None) -> Held:
+    """What the person had accepted of a step is in the base. They take it back from there, too:
+    else it would be a hunk that takes it out of the text, and that nobody made."""
+    base, text = held.base.text, held.text.text
+    if was is None or became is None or base is None or text is None:
+        return held
+    back = rebase(base, text, merge3(became, base, was).changes).changes
+    return typed(held, reworded(held.text, split(apply(text, back)), held.text)) if back else held
 
 
 def _origin(state: State, finished: Finished, change: FileChange, commit: str) -> Origin:

@@ -180,3 +180,31 @@ async def test_why_a_rejected_rename_stays_rejected(root: Path, state: Path) -> 
         undone = await one.client.request("magy/review/undo", wish)
         assert not undone["applied"] and "rename that was rejected" in undone["message"]
         assert (root / "a.txt").exists() and not (root / "b.txt").exists()
+
+
+async def hunks(one: Person, app: Path) -> list[tuple[str, str]]:
+    file = (await one.client.request("magy/review/get", {"uri": app.as_uri()}))["file"]
+    return [(hunk["oldText"], hunk["newText"]) for hunk in (file or {"hunks": []})["hunks"]]
+
+
+async def test_undoing_what_was_accepted_is_no_hunk_beside_another_change(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, SCRIPT) as one:
+        await begin(one)
+        app = root / "app.py"
+        app.write_text(START + "\n\n\ndef part():\n    pass\n")
+        one.editor.open(app)
+        other = [{"old_text": "    pass", "new_text": "    leave()"}]
+        about = {"uri": app.as_uri()}
+        await one.client.request("magy/edit/apply", {**about, "edits": other, "requestKey": "a1"})
+        await one.turn("Say it politely", "p1")
+        file = (await one.client.request("magy/review/get", about))["file"]
+        ids = [hunk["hunkId"] for hunk in file["hunks"] if "good day" in hunk["newText"]]
+        accepted = {**about, "decision": "accept", "hunkIds": ids, "requestKey": "d1"}
+        await one.client.request("magy/review/resolve", accepted)
+        left = [("    pass\n", "    leave()\n")]
+        assert await hunks(one, app) == left
+        await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
+        assert "hello" in one.editor.text(app)
+        assert await hunks(one, app) == left, "the person undid it: that is nobody's hunk"
