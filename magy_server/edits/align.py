@@ -21,6 +21,8 @@ EXTENDED, BEGUN = 0.7, 0.9
 """How alike a line is that holds all of it, at least; and that begins with it."""
 WORTH = 0.8
 """What a line that is nearly the same counts beside the same."""
+EXACT = 1e-6
+"""Of lines that are the same in their loosest form, the one that is as written is taken."""
 COMMON = 60
 """A line that the file has more often than this does not vote."""
 PLACES = 12
@@ -157,7 +159,8 @@ def _align(source: Source, file: Lines, old: _Old, first: int, last: int) -> Ali
         line = old.lines[old.numbers[i]]
         for j, other in enumerate(keys):
             if key == other:
-                gain[i][j] = old.weights[i]
+                same = line.strip() == source.lines[file.numbers[first + j]].strip()
+                gain[i][j] = old.weights[i] * (1 + EXACT * same)
             elif old.weights[i] > 0.5:
                 alike = likeness(line, source.lines[file.numbers[first + j]])
                 if key in other:  # and something more, as a comment behind it
@@ -174,11 +177,12 @@ def _align(source: Source, file: Lines, old: _Old, first: int, last: int) -> Ali
         for n, line in lines.items()
         if n not in equal and slipped(old.lines[n], source.lines[line])
     )
-    score = sum(gain[i][j] for i, j in at.items())
+    counts = {i: min(gain[i][j], old.weights[i]) for i, j in at.items()}
+    score = sum(counts.values())
     score -= sum(MISSING * old.weights[i] for i in range(rows) if i not in at)
     span = max(at.values()) - min(at.values()) + 1
     extra = span - len(at)
-    gains = {old.numbers[i]: gain[i][j] for i, j in at.items()}
+    gains = {old.numbers[i]: count for i, count in counts.items()}
     total = sum(old.weights)
     return Aligned(lines, equal, slips, score - EXTRA * extra, gains, extra, total, rows)
 

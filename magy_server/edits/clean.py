@@ -8,14 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from magy_server.edits.keys import squeeze, weight
 from magy_server.edits.model import Hunk
 from magy_server.edits.text import plain
+from magy_server.edits.words import likeness
 
 _NUMBER = re.compile(r"[ \t]*L?(\d{1,7})([ ]?(?:[|│┃¦→⇥:\-]|->)|\t|(?=[ ])|$)")
 _PADDING = 8
 """Blanks at most that may stand between a number and its line."""
 _LOOKED = 50
 """Lines of the text that are compared with one that has a number."""
+TELLING = 0.5
+"""The weight of a line that is more than a brace."""
+ALIKE = 0.6
+"""A line less alike than this is not what another one became."""
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _ELISION = re.compile(
     r"\s*(?:(?:#|//|--|;+|%|/\*|<!--|\{/\*)\s*)?(?:\.{3,}|…)(?:.{0,60}(?:\.{3,}|…))?"
@@ -107,6 +113,22 @@ def _without_numbers(wanted: Wanted, alike: Alike) -> Wanted:
         note="the line numbers in it were left out",
         line=wanted.line or numbers.first,
     )
+
+
+def numbered_anew(old: Sequence[str], new: Sequence[str]) -> str | None:
+    """The first line of `new` when all of them have line numbers, as tools show them, and `old` has
+    none though it has such lines."""
+    numbers = _numbers(new)
+    if numbers is None or not numbers.sure or _numbers(old) is not None:
+        return None
+    bare = [squeeze(_unnumbered(line, numbers.marks)) for line in new]
+    if len(bare) < 2 and numbers.marks == {":"}:
+        return None  # a key
+    known = {key for key in map(squeeze, old) if weight(key) > TELLING}
+    pairs = zip(filter(None, map(squeeze, old)), filter(None, bare), strict=False)
+    if known.isdisjoint(bare) and not any(likeness(a, b) >= ALIKE for a, b in pairs):
+        return None
+    return next(line for line in new if line.strip())
 
 
 def _pad(rest: Sequence[str], alike: Alike, sure: bool) -> int | None:

@@ -129,6 +129,13 @@ def placeholder(line: str, whole: bool = False) -> str:
     )
 
 
+def numbered_anew(line: str) -> str:
+    return (
+        f"The lines of the new text begin with line numbers, as in `{visible(line.strip())}`, and "
+        "those of the file do not. Send the new text without the numbers and the sign behind them."
+    )
+
+
 def above_anchor(source: Source, spans: Sequence[tuple[int, int]], anchor: str) -> str:
     where = ", ".join(_lines(*span) for span in spans[:LISTED])
     return (

@@ -18,6 +18,8 @@ _OPENING = re.compile(
 word at once."""
 _WEAK = re.compile(r"\"{3}|'{3}|(?:['\"!*]|\.\.|::)(?=\s)")
 """What begins one in few languages, and in others a text, a bullet or an operator."""
+_GLUED = re.compile(r"(?:#|--)(?=\w)")
+"""A comment without a blank, or a directive, an option, a tag."""
 _DOTS = re.compile(r"\.{3,}|…+|⋮|\. \. \.")
 _SIGNS = " ()[]{}<>*/#-–—=!%;:@|"
 _NAMES = re.compile(r"\w[._(\[]\w")
@@ -79,6 +81,9 @@ _PHRASES = re.compile(
             r"same as (?:before|above|existing|previous|original|the original|in the original)",
             rf"{_A}same (?:code|implementation|logic|content)(?: {_STAY})?",
             rf"no (?:other |further |more )?changes?(?: {_STAY}| needed| made)?",
+            r"no (?:other |further |more )?changes? (?:below|above|after|before) (?:this|here)"
+            r"(?: line| point)?",
+            rf"lines? \d+ (?:to )?\d+ {_STAY}",
             r"(?:(?:omitted|truncated|shortened|snipped|elided) )?for (?:brevity|clarity)",
             r"snip(?:ped)?",
         )
@@ -157,7 +162,12 @@ def leaves_out(text: str, shorter: bool = True) -> bool:
     if _DOTS.fullmatch(text):
         return False
     if sign := _WEAK.match(text):
-        return bool(_DOTS.search(text)) and _is_phrase(_words(text[sign.end() :]))
+        words = _words(text[sign.end() :])
+        alone = text[0] in "'!\"" and text[0] not in text[1:] and len(words.split()) > 2
+        return (alone or bool(_DOTS.search(text))) and _is_phrase(words)
+    if glued := _GLUED.match(text):
+        words = _words(text[glued.end() :])
+        return len(words.split()) > 2 and _is_phrase(words)
     if sign := _OPENING.match(text):
         said = text[sign.end() :]
         words = _words(said)

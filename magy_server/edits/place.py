@@ -11,7 +11,7 @@ from magy_server.edits import explain
 from magy_server.edits.again import made_before, wrapped_before
 from magy_server.edits.align import alignments
 from magy_server.edits.choose import Site, anchor_lines, decided
-from magy_server.edits.clean import Wanted, as_lines, cleaned
+from magy_server.edits.clean import Wanted, as_lines, cleaned, numbered_anew
 from magy_server.edits.cut import completes, fitted, lost_margin
 from magy_server.edits.diff import blocks, changes, trim
 from magy_server.edits.fragment import fragments
@@ -56,6 +56,8 @@ def find(source: Source, hunk: Hunk, n: int) -> Found | Failure:
         return Failure(n, "placeholder", explain.placeholder(left_out))
     if not hunk.old:
         return _insertion(source, hunk, n)
+    if (line := numbered_anew(wanted.old, wanted.new)) is not None:
+        return Failure(n, "parse", explain.numbered_anew(line))
     found = _exact(source, hunk)
     if hunk.every:
         return _everywhere(source, hunk, found, wanted, n)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from magy_server.edits import explain
+from magy_server.edits.clean import numbered_anew
 from magy_server.edits.diff import changes, unified
 from magy_server.edits.model import Failure, Hunk, Placed, Resolved
 from magy_server.edits.omission import omission
@@ -68,6 +69,9 @@ def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
     left_out = _left_out(live if seen is None else seen, new)
     if left_out is not None:
         return Resolved((), (Failure(0, "placeholder", explain.placeholder(left_out, True)),))
+    before = plain(live if seen is None else seen).split("\n")
+    if (line := numbered_anew(before, new.split("\n"))) is not None:
+        return Resolved((), (Failure(0, "parse", explain.numbered_anew(line)),))
     if seen is None or seen == live:
         return Resolved((Placed(0, tuple(changes(live, new, 0, len(live)))),))
     meant = changes(seen, new, 0, len(seen))

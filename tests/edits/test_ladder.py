@@ -387,6 +387,9 @@ def test_a_text_that_leaves_something_out_is_refused() -> None:
         "// ... existing code ...", "/* ... rest of methods ... */", "... rest of the file ...",
         "<!-- ... existing content ... -->", "# (rest of the function remains the same)",
         "# Existing imports...", "// ... keep the other methods as before",
+        "' rest of the code", "! remaining methods unchanged", '" the rest stays as it was',
+        "#rest of the file is unchanged", "--existing code remains the same",
+        "// No changes below this line", "# lines 10-40 unchanged",
     ],
 )  # fmt: skip
 def test_words_that_stand_for_code(line: str) -> None:
@@ -402,6 +405,7 @@ def test_words_that_stand_for_code(line: str) -> None:
         "  --ignore-file <path>...    Add a custom ignore-file", "# handle existing users",
         "# load the file...", "...rest,", "[...existing, x]", "foo(...args)", "    ...",
         "// Wait for the existing connection to close...", "# unchanged files are skipped",
+        "' rest of the code'", "--no-changes", "#unchanged", "* The rest of the file is unchanged",
     ],
 )  # fmt: skip
 def test_words_that_do_not(line: str) -> None:
@@ -472,3 +476,23 @@ def test_numbers_that_are_shown_otherwise() -> None:
 
 def test_a_number_in_new_is_what_it_says() -> None:
     assert after("one\n\ntwo\n", "2|\n3|two\n", "2\n\ntwo\n") == "one\n2\n\ntwo\n"
+
+
+@pytest.mark.parametrize("form", ["{}|{}", "{:6}\t{}", "{}→{}", "{}: {}"])
+def test_numbers_in_new_only_are_refused(form: str) -> None:
+    old = "    def f(self):\n        return 1\n"
+    lines = ["    def f(self):", "        x = 1", "        return x"]
+    new = "\n".join(form.format(2 + n, line) for n, line in enumerate(lines)) + "\n"
+    assert code(GLUED, old, new) == "parse"
+    assert code(GLUED, "        return 1", "3|        return 9") == "parse"
+    assert after("a\nb\n", "a\nb\n", "1. a\n2. b\n") == "1. a\n2. b\n", "a list"
+    assert after("x = {\n}\n", "x = {\n", "x = {\n1: 2,\n") == "x = {\n1: 2,\n}\n"
+
+
+def test_of_lines_that_differ_in_spaces_the_one_as_written_is_taken() -> None:
+    old = "one(a)\n#  endif\n# endif\n#endif\n\n/* Test whether it is posted. */\n"
+    quoted = old.replace("# endif\n", "")
+    new = quoted.replace("\n#endif\n", "\n#endif /* A */\n")
+    want = old.replace("\n#endif\n", "\n#endif /* A */\n")
+    head, tail = "int before;\n", "int after;\n"
+    assert after(head + old + tail, quoted, new) == head + want + tail
