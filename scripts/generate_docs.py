@@ -163,9 +163,9 @@ def models() -> Iterator[str]:
     )
     yield (
         "## Providers\n\nThey need no configuration. A `[[provider]]` entry of the same name "
-        "changes what it says and\nkeeps the rest; one with another name adds a provider. Where none "
-        "says `base_url`,\n`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL` in the environment name the "
-        "endpoint for the keys\n`ANTHROPIC_API_KEY` and `OPENAI_API_KEY`.\n"
+        "changes what it says and\nkeeps the rest; one with another name adds a provider. Where "
+        "none says `base_url`,\n`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL` in the environment name "
+        "the endpoint for the keys\n`ANTHROPIC_API_KEY` and `OPENAI_API_KEY`.\n"
     )
     about = ("Name", "Wire (`kind`)", "Key", "Endpoint", "Start model")
     yield _columns(about, (_provider(one) for one in providers.known())) + "\n"

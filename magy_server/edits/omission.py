@@ -185,8 +185,9 @@ def leaves_out(text: str, shorter: bool = True) -> bool:
             return len(words.split()) > 1 and _says_so(text[1:], words)
         return False
     if dots := _DOTS.match(text):
-        glued = not text[dots.end() :][:1].isspace()
-        return _is_phrase(words) and len(words.split()) > 1 if glued else _says_so(text, words)
+        if text[dots.end() :][:1].isspace():
+            return _says_so(text, words)
+        return _is_phrase(words) and len(words.split()) > 1
     trailing = _TRAILING.search(text)
     return trailing is not None and _behind(text[: trailing.start()].rstrip(), trailing[0])
 

@@ -266,20 +266,23 @@ def _show(file: _File, now: Shown) -> None:
 
 def _not_found(file: _File) -> None:
     """What was found on disk was this saving, and word of it came late: if it is there still, or
-    the editor showed it when it saved, and has saved again."""
+    the editor showed it when it saved, and has saved again, maybe more than once."""
+    shown, later = file.shown or "", len(file.heard)
     for at in range(len(file.heard) - 1, -1, -1):
         one = file.heard[at]
-        if isinstance(one, Shown):
-            continue
-        if not isinstance(one, Found):
+        if isinstance(one, Made | Claimed | Touched):
             return
-        shown = file.shown or ""
+        if not isinstance(one, Found):
+            continue
         there = one.stamp is not None and one.stamp == file.stamp
         soon = time.monotonic() - one.at < SOON  # a person does not load and save so fast
         if there or (soon and _same(shown, one.now) and not _same(shown, file.last)):
-            later = [replace(one, loaded=False) for one in file.heard[at:] if type(one) is Shown]
-            file.heard[at:] = later
-        return
+            file.heard[at:later] = map(_not_loaded, file.heard[at + 1 : later])
+        later = at
+
+
+def _not_loaded(one: Heard) -> Heard:
+    return replace(one, loaded=False) if isinstance(one, Shown) else one
 
 
 def _same(shown: str, disk: Told | None) -> bool:

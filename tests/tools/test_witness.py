@@ -84,6 +84,18 @@ def saved_and_at_once_saved_again(one: Beside) -> None:
     one.says_saved()
 
 
+def saved_twice_before_either_was_heard_of(one: Beside) -> None:
+    one.shows("key\none\n")
+    one.writes("one\ntyped\n")
+    one.shows("one\ntyped\n")
+    one.shows("one\ntyped on\n")
+    one.writes("one\ntyped\nmore\n")
+    one.shows("one\ntyped\n")
+    one.says_saved()
+    one.shows("one\ntyped\nmore\n")
+    one.says_saved()
+
+
 def being_written_when_it_is_looked_at(one: Beside) -> None:
     one.shows("one\ntyped\n")
     one.writes("one\ntyped\nmore\n")
@@ -100,6 +112,7 @@ def being_written_when_it_is_looked_at(one: Beside) -> None:
         saved_twice_and_said_late,
         saved_again_before_the_first_was_heard_of,
         saved_and_at_once_saved_again,
+        saved_twice_before_either_was_heard_of,
         being_written_when_it_is_looked_at,
     ],
 )
