@@ -165,8 +165,8 @@ def leaves_out(text: str, shorter: bool = True) -> bool:
         words = _words(text[sign.end() :])
         alone = text[0] in "'!\"" and text[0] not in text[1:] and len(words.split()) > 2
         return (alone or bool(_DOTS.search(text))) and _is_phrase(words)
-    if glued := _GLUED.match(text):
-        words = _words(text[glued.end() :])
+    if tag := _GLUED.match(text):
+        words = _words(text[tag.end() :])
         return len(words.split()) > 2 and _is_phrase(words)
     if sign := _OPENING.match(text):
         said = text[sign.end() :]
