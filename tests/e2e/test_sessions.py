@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,6 +182,45 @@ async def test_remembered_permissions_are_narrow_listed_and_withdrawn(
         await one.ask("run 3", "p3")
         await one.answer()
         await one.end()
+
+
+@pytest.mark.req("G023")
+async def test_a_remembered_path_is_that_path_alone_in_every_later_process(
+    root: Path, state: Path
+) -> None:
+    notes, other = root / "notes.txt", root / "other.txt"
+    asking: Any = {"permission": {"write": {"*.txt": "ask"}}}
+    script = "".join(
+        f'prompt: {file.name}\ncall: write_file {{"path": "{file}", "content": "x"}}\n'
+        f"---\ntext: wrote {file.name}\n"
+        for file in (notes, other)
+    )
+    async with person(root, state, script, settings=asking) as one:
+        await one.new()
+        await one.ask("notes.txt")
+        await one.answer(scope="project")
+        await one.end()
+    notes.unlink()
+    async with person(root, state, script, settings=asking) as one:
+        await one.new("later")
+        await one.ask("notes.txt", "p2", sessionId="later")
+        await one.end("later")
+        assert notes.read_text() == "x", "nobody was asked"
+        await one.ask("other.txt", "p3", sessionId="later")
+        asked = await one.update("_magy_interaction", lambda u: "open" in u, "later")
+        refused = asked["open"]["interactionId"]
+        await one.respond(refused, False, sessionId="later")
+        await one.end("later")
+        assert not other.exists()
+        grants = (await one.request("permission/list", sessionId="later"))["grants"]
+        assert [str(notes)] == [grant["pattern"] for grant in grants]
+        assert not [grant for grant in grants if "other.txt" in grant["pattern"]]
+        for grant in grants:
+            await one.request("permission/withdraw", grantId=grant["grantId"], sessionId="later")
+    async with person(root, state, script, settings=asking) as one:
+        await one.new("last")
+        await one.ask("notes.txt", "p4", sessionId="last")
+        await one.update("_magy_interaction", lambda u: "open" in u, "last")
 
 
 @pytest.mark.req("E071", "E128", "E127")
