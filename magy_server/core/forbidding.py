@@ -24,6 +24,17 @@ _CLUSTER = re.compile(r"-[A-Za-z]{1,3}")
 """Short switches together. Longer ones may be a word of their own (`find -delete`)."""
 _LETTERS = re.compile(r"-[A-Za-z]+")
 _ASSIGNS = re.compile(r"[A-Za-z_][\w.-]*=")
+_GNU = re.compile(r"g(?=(?:awk|chgrp|chmod|chown|cp|dd|find|install|ln|make|mv|rm|rmdir|sed|shred"
+                  r"|split|tar|tee|touch|truncate|xargs)\Z)")  # fmt: skip
+"""As GNU's programs are called where the system has its own."""
+_INSIDE = {"uv": "pip", "yarn": "npm"}
+"""Programs that are another one behind its name: `uv pip uninstall`."""
+_NPM = ("access", "deprecate", "dist-tag", "install", "link", "login", "logout", "owner", "publish",
+        "rebuild", "team", "token", "uninstall", "unpublish", "update", "version")  # fmt: skip
+_NPM_ALIASES = {"i": "install", "add": "install", "rm": "uninstall", "r": "uninstall",
+                "un": "uninstall", "remove": "uninstall", "unlink": "uninstall", "up": "update",
+                "upgrade": "update", "adduser": "login"}  # fmt: skip
+"""npm takes the beginning of a command for the whole."""
 _LONG, _MANY = 256, 64
 """Characters of a globbed word, and such words of a command; with more each counts as `*`."""
 
@@ -84,7 +95,8 @@ def _spellings(argv: tuple[str, ...], globbed: frozenset[int]) -> tuple[_Spelled
         return ()
     first, rest = argv[0], list(enumerate(argv))[1:]
     base = first.rpartition("/")[2]
-    names = tuple(dict.fromkeys((first, base, base.lower(), program(first))))
+    plain = _GNU.sub("", base.lower())
+    names = tuple(dict.fromkeys((first, base, base.lower(), program(first), plain)))
     many = len(globbed) > _MANY
     words = tuple(_word(text, at in globbed, many) for at, text in rest)
     fixed = subcommand(argv) if program(first) == "git" else None
@@ -95,11 +107,23 @@ def _spellings(argv: tuple[str, ...], globbed: frozenset[int]) -> tuple[_Spelled
     if head and dash and tail:
         fixed = 1 if head == "git" else None
         found.append(_Spelled((head,), 0 in globbed, (_word(tail, False), *words), fixed))
+    if program(first) == "npm":
+        whole = tuple(_word(_whole(text), False) for text in argv[1:])
+        found.append(_Spelled(names, False, whole, None))
+    inside = _INSIDE.get(program(first))
+    if inside is not None and inside in argv[1:]:
+        found.append(_Spelled((inside,), False, words[argv.index(inside, 1) :], None))
     if program(first) in ("python", "pypy", "py"):
         module = _module(argv)
         if module is not None:
             found.append(_Spelled((module[0],), False, words[module[1] - 1 :], None))
     return tuple(found)
+
+
+def _whole(text: str) -> str:
+    """The command of npm that `text` is short for, if it is for just one."""
+    long = [one for one in _NPM if len(text) > 2 and one.startswith(text)]
+    return _NPM_ALIASES.get(text) or (long[0] if len(long) == 1 else text)
 
 
 def _module(argv: Sequence[str]) -> tuple[str, int] | None:

@@ -252,6 +252,30 @@ go generate *
     go -C d generate ./...
     go generate ./...
     go gener* .
+npm publish *
+    npm publis
+    npm pub
+    npm -w a publ
+    yarn npm publish
+    npm.cmd publish
+npm uninstall *
+    npm un x
+    npm rm x
+    npm --prefix d remove x
+pip uninstall *
+    uv pip uninstall x
+    uv -q pip uninstall x
+make deploy *
+    gmake deploy
+    gmake -C x deploy
+rm *
+    grm x
+    rm.exe x
+git push *
+    git.exe push
+    GIT.EXE -C x push
+kubectl delete *
+    kubectl.exe -n x delete pod y
 yarn npm publish
     yarn --cwd x npm publish
     yarn npm publish --tag a
@@ -308,6 +332,8 @@ def test_however_it_is_written(pattern: str, line: str) -> None:
         ("docker run *", "docker pull runner"), ("git push *", "git log -- *"),
         ("curl --output *", "curl --o x"), ("pip install *", "python -m pytest install"),
         ("echo 'a b' *", "echo a b"), ("rm *", "ls *"), ("cargo publish *", "cargo build"),
+        ("npm publish *", "npm test"), ("npm uninstall *", "npm install x"),
+        ("pip uninstall *", "uv pip list"), ("rm *", "gem x"), ("make deploy *", "gmake test"),
     ],
 )  # fmt: skip
 def test_what_is_something_else_is_not_meant(pattern: str, line: str) -> None:
