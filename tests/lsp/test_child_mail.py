@@ -77,6 +77,42 @@ async def test_signals_are_obeyed_while_the_model_hangs(root: Path, state: Path)
         assert (await one.states())["one"] == "closed"
 
 
+@pytest.mark.req("A171")
+async def test_a_message_says_from_whom_to_whom_when_and_what(root: Path, state: Path) -> None:
+    """A result, which is text, in the log of who gets it; data in that of the child."""
+    async with parent(root, state, script=SCRIPT) as one:
+        child = await one.spawn("one", "look", name="Look", agent="general")
+        await one.wait(child)
+        await one.update("_magy_mail")
+        data = {"list": [1, None]}
+        await one.child("send", sessionId=child, requestKey="d1", data=data)
+        (at, result) = await mail(one, SESSION)
+        assert result["content"] == [{"type": "text", "text": "Nothing odd."}]
+        said = result["mail"]
+        assert (said["sender"], said["to"], said["payload"]) == (child, SESSION, "text")
+        assert (said["agent"], said["name"]) == ("general", "Look")
+        assert set(said) >= {"metadata", "correlation"}
+        assert abs(made(said["id"]) - at) < 60, "when, in its id"
+        (_, kept) = await mail(one, child)
+        assert kept["body"] == {"data": data} and kept["mail"]["payload"] == "data"
+        assert (kept["mail"]["sender"], kept["mail"]["to"]) == ("", child), "a program's"
+
+
+async def mail(one: Parent, session: str) -> tuple[float, dict[str, Any]]:
+    """The only message in the log of a session, and when it was written there, in seconds."""
+    page = await one.client.request("magy/session/events", {"sessionId": session, "after": 0})
+    (found,) = [e for e in page["events"] if e["update"]["sessionUpdate"] == "_magy_mail"]
+    return found["at"], found["update"]
+
+
+def made(ulid: str) -> float:
+    """The time in a ULID, in seconds since the epoch."""
+    milliseconds = 0
+    for letter in ulid[:10]:
+        milliseconds = milliseconds * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
+    return milliseconds / 1000
+
+
 @pytest.mark.req("A027", "A183")
 async def test_health_is_told_while_the_model_hangs(root: Path, state: Path) -> None:
     async with parent(root, state, script=SCRIPT) as one:
