@@ -38,6 +38,18 @@ def test_each_value_says_where_it_comes_from(magy: Magy) -> None:
     assert found["limits.repeats"]["origin"] == "default"
 
 
+@pytest.mark.req("A237")
+def test_an_installation_has_a_name_and_a_description(magy: Magy) -> None:
+    assert values(magy)["values"]["magy.name"] == {"value": "Magy", "origin": "default"}
+    write(magy, "user", '[magy]\nname = "Desk"\ndescription = "The one below the window"\n')
+    found = values(magy)["values"]
+    assert found["magy.name"]["value"] == "Desk"
+    assert found["magy.description"]["value"] == "The one below the window"
+    write(magy, "user", '[magy]\nnames = "Desk"\n')
+    done = magy("config")
+    assert done.returncode != 0 and "magy.names" in done.stderr
+
+
 def test_an_untrusted_project_only_narrows(magy: Magy) -> None:
     write(magy, "project", 'default_agent = "plan"\n[limits]\nrequests = 3\n')
     found = values(magy)

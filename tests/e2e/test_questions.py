@@ -214,3 +214,24 @@ async def test_progress_names_all_of_a_command(root: Path, state: Path) -> None:
             "$/progress", lambda p: "Run" in p["value"].get("message", "")
         )
         assert report["value"]["message"] == "Run ls -la ⏎ rm -rf precious"
+
+
+@pytest.mark.req("A113")
+@pytest.mark.parametrize(
+    "command", ["git push", "git -C . push --force origin main", "true && git push", "git status"]
+)
+async def test_a_push_is_asked_about_however_it_is_written(
+    root: Path, state: Path, command: str
+) -> None:
+    """By the rules that come with Magy. What only looks is not."""
+    async with person(root, state, calling(command)) as one:
+        await one.new()
+        await one.ask("Go")
+        if "push" not in command:
+            await one.end()
+            return
+        question = await one.question()
+        assert question["rule"].startswith("agent build: bash ") and "-> ask" in question["rule"]
+        assert "push" in whole(question)
+        await one.respond(question["interactionId"], False)
+        await one.end()

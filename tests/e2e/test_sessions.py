@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .harness import SESSION, RpcError, person
+from .harness import SESSION, Person, RpcError, person
 
 TALK = "".join(f"prompt: say {n}.\ntext: This is {n}.\n" for n in range(10))
 EDIT = """
@@ -33,6 +33,42 @@ async def test_a_session_goes_on_in_a_new_process(root: Path, state: Path) -> No
         assert attached["summary"]["session"]["title"] == "say 1."
         await one.turn("say 2.", "p2")
         assert one.said() == "This is 2."
+
+
+@pytest.mark.req("E073")
+async def test_a_session_comes_back_as_it_was(root: Path, state: Path) -> None:
+    """Its transcript to the last word, its agent, its title and its child agents."""
+    task = '{"agent": "explore", "task_name": "Look", "prompt": "say 2."}'
+    script = (
+        f"prompt: delegate\ncall: spawn_agent {task}\n---\ncall: wait_agent {{}}\n---\n"
+        "text: Seen.\n" + TALK
+    )
+    kept = ("title", "agent", "root", "turns", "usage", "cost")
+
+    async def seen(one: Person) -> tuple[Any, Any, Any]:
+        attached = await one.request("session/subscribe", **{"from": {"seq": 0}})
+        listed = await one.client.request("magy/child/list", {"parentSessionId": SESSION})
+        about = attached["summary"]["session"]
+        options = {o["configId"]: o["currentValue"] for o in attached["summary"]["configOptions"]}
+        return (
+            attached["events"],
+            ({key: about.get(key) for key in kept}, options),
+            [(c["sessionId"], c["agent"], c["state"], c["said"]) for c in listed["children"]],
+        )
+
+    async with person(root, state, script) as one:
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.turn("say 1.")
+        await one.turn("delegate", "p2")
+        await one.request("session/set_config_option", configId="agent", value="plan")
+        before = await seen(one)
+    async with person(root, state, script) as one:
+        after = await seen(one)
+    assert after == before
+    events, (_, options), children = before
+    assert len(events) > 10 and options["agent"] == "plan"
+    assert [child[1:3] for child in children] == [("explore", "completed")]
 
 
 @pytest.mark.req("G004")

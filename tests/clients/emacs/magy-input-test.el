@@ -132,6 +132,22 @@
      ;; What streamed left no trace.
      (should (< (length buffer-undo-list) 30)))))
 
+(ert-deftest magy-input-remembers-a-hundred-prompts ()
+  :tags '(E022)
+  (magy-test-with (magy-test-scenario)
+    (let ((magy-prompt-history nil))
+      (magy-test-in-transcript
+       (dotimes (n 103)
+         (insert (format "prompt %d" n))
+         (magy-test-press "C-c C-c"))
+       (should (= 100 (length magy-prompt-history)))
+       (should (equal "prompt 102" (car magy-prompt-history)))
+       (should (equal "prompt 3" (car (last magy-prompt-history))))
+       (let ((magy-max-history 2))
+         (insert "one more")
+         (magy-test-press "C-c C-c")
+         (should (equal '("one more" "prompt 102") magy-prompt-history)))))))
+
 (ert-deftest magy-input-goes-through-the-history ()
   (magy-test-with (magy-test-scenario)
     (let ((magy-prompt-history (list "newer" "older")))
