@@ -33,16 +33,20 @@ _SED_SWITCHES = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separa
 @dataclass(frozen=True, slots=True)
 class _Known:
     """`alone`: options that stand for themselves; `valued`: those whose value is the next word.
-    With `most` operands at most. `beside`: what the command amounts to else."""
+    With `most` operands at most, each an `operand`. `beside`: what the command amounts to else."""
 
     alone: re.Pattern[str]
     valued: re.Pattern[str]
     beside: tuple[str, ...]
     most: int | None = None
+    operand: re.Pattern[str] = re.compile("")
 
 
-def _known(alone: str, valued: str, beside: str, most: int | None = None) -> _Known:
-    return _Known(re.compile(alone, re.DOTALL), re.compile(valued), tuple(beside.split()), most)
+def _known(
+    alone: str, valued: str, beside: str, most: int | None = None, operand: str = ""
+) -> _Known:
+    first, second = re.compile(alone, re.DOTALL), re.compile(valued)
+    return _Known(first, second, tuple(beside.split()), most, re.compile(operand))
 
 
 _SEDS = ("sed", "gsed", "ssed")
@@ -91,6 +95,13 @@ _KNOWN: Mapping[str, _Known] = {
             r"-F|--separator",
             "file -f",
         ),
+        "date gdate": _known(
+            r"-[uR]+|-I(?:date|hours|minutes|seconds|ns)?|--(?:utc|universal|rfc-email|iso-8601)"
+            r"|--(?:iso-8601|rfc-3339|date|reference)=.*",
+            r"-[dr]|--date|--reference",
+            "date SET",
+            operand=r"\+",
+        ),
     }.items()
     for name in programs.split()
 }
@@ -120,7 +131,7 @@ def besides(name: str, rest: Sequence[str]) -> tuple[str, ...]:
     operands = _operands(known, rest)
     if operands is None or (known.most is not None and len(operands) > known.most):
         return known.beside
-    return ()
+    return () if all(known.operand.match(rest[at]) for at in operands) else known.beside
 
 
 def text_at(name: str, rest: Sequence[str]) -> int | None:

@@ -73,6 +73,9 @@ LOOKING = [
     "file --mime-type a.py", "file -L a", "file ./*.py", "whoami", "uname", "uname -a", "uname -sr",
     "jq . a.json", "jq -r .name a.json", "jq '.a[] | .b' a.json", "jq -c '.[]' a.json",
     "jq -e .a a.json", "jq -n 1+1", "jq --arg x 1 '.[$x]' a.json", "cat a.json | jq .a",
+    "date", "date +%F", "date -u", "date -u '+%F %T'", "date -d yesterday +%s", "date -Iseconds",
+    "date -r a.py", "date --rfc-3339=ns", "paste -d, a.txt b.txt", "comm -12 a.txt b.txt",
+    "join -t, a.csv b.csv", "fold -w 80 a.txt", "expand -t 4 a.py", "seq 1 10", "readlink -f a.py",
     "jq -S keys a.json", "jq -rs . a.json b.json", "jq --tab . a.json", "jq --indent 2 . a.json",
 ]  # fmt: skip
 """Commands that look at what they name, in the ways people and models write them."""
@@ -105,7 +108,8 @@ BUILD_ASKS = {
         "rg KEY", "rg KEY src", "grep -r KEY .", "git diff --output=a.py", "git -c a=b diff",
         "git diff --ext-diff", "git show HEAD:a.py", "git --no-pager show HEAD:a.py",
         "git diff", "git diff --stat -p", "git show HEAD", "git --no-pager diff",
-        "diff a b", "diff -r a b",
+        "diff a b", "diff -r a b", "date -s 12:00", "date --set=x", "date 010100002020",
+        "date -us 12:00", "date --se 12:00", "date -f dates.txt",
         "sed -i s/a/b/ a.py", "sed -n '1w x' a", "sort -o a.py b", "uniq a b", "tee a.py",
         "PATH=/tmp git status", "timeout 5 rm a.py", "ls && rm a.py",
         "curl x.org", "git log | sh", "cat a.py | xargs rm", "env", "date -s x",
@@ -146,7 +150,8 @@ SECRETS = {
         "cat .env", "head -5 prod.env", "cat < .env", "cat a.py .env", "ls && cat .env",
         "echo x > .env", "git log > .git/config", "cat server.key | wc", "timeout 5 cat .env",
         "echo $(cat .env)", "cat ~/.ssh/id_rsa", "cat ~/.aws/credentials", "cat ./x/../.env",
-        "cat ~/.kube/config",
+        "cat ~/.kube/config", "paste a.txt .env", "comm a.txt .env", "join .env a.txt",
+        "fold -w 80 .env", "expand .env",
     ],
     "git": ["git diff -- .env"],
 }  # fmt: skip
