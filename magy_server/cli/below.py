@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from magy_server.cli.calls import Call
+from magy_server.cli.ending import cost_of
 from magy_server.cli.text import Marks, Span, one_line, tokens
 from magy_server.core import family
 from magy_server.core.children import LIVE, ChildInfo
 from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
-from magy_server.core.state import Spent
 from magy_server.engine import kin
 from magy_server.engine.engine import Engine
 from magy_server.engine.follow import PAGE, page
@@ -135,16 +135,6 @@ def _name(info: StreamInfo) -> str:
 def label(child: ChildInfo) -> str:
     name = one_line(child.name)
     return f"{one_line(child.agent)} ({name})" if name else one_line(child.agent)
-
-
-def cost_of(spent: Spent) -> str:
-    if not spent.requests:
-        return ""
-    if spent.unpriced >= spent.requests:
-        return "cost unknown"
-    if not (spent.cost or spent.unpriced):
-        return "free"
-    return f"${spent.cost:.4f}" if spent.cost < 0.1 else f"${spent.cost:,.2f}"
 
 
 def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:

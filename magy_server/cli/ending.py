@@ -23,6 +23,7 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.markdown import STOPS
+from magy_server.core.state import Spent
 from magy_server.engine.review_file import Summary
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141
@@ -100,7 +101,8 @@ def exit_code(stop: Stop | None, *, unasked: bool) -> int:
     return UNASKED if unasked else DONE
 
 
-def cost_of(found: Totals) -> str:
+def cost_of(found: Totals | Spent) -> str:
+    """In words; what is not known of it is said, too."""
     if not found.requests:
         return ""
     if found.unpriced == found.requests:

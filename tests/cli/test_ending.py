@@ -6,11 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
-from magy_server.cli import ending
+from magy_server.cli import below, ending
 from magy_server.cli.parser import EXIT_CODES
 from magy_server.cli.text import UNICODE, plain
+from magy_server.core.children import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
 from magy_server.core.markdown import STOPS
+from magy_server.core.state import Spent
 from magy_server.engine.review_file import Summary
 
 
@@ -111,6 +113,17 @@ def test_who_could_not_be_asked_is_no_success() -> None:
 )
 def test_an_unknown_cost_is_said(costs: list[float | None], said: str) -> None:
     assert ending.cost_of(totals(*(reply(cost=cost) for cost in costs))) == said
+
+
+def test_of_a_child_an_unknown_cost_is_said_too() -> None:
+    """Also beside what is known: two models may have worked in it."""
+    for spent, said in (
+        (Spent(1, Usage(input=900), 0.0, 1), "cost unknown"),
+        (Spent(3, Usage(input=900), 0.5, 1), "$0.50 and 1 request of unknown cost"),
+    ):
+        child = ChildInfo("s/a", "s", "Look", "explore", "m", "completed", 1, spent=spent)
+        (*_, (text, _)) = below.line(child, UNICODE, 0)
+        assert text.endswith(f" {said}\n")
 
 
 def test_the_sums() -> None:
