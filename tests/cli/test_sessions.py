@@ -225,11 +225,16 @@ def test_what_runs_elsewhere_is_not_deleted(magy: Magy) -> None:
 
 
 def test_a_session_that_runs_elsewhere_can_be_watched(magy: Magy) -> None:
-    magy.script("text: It begins. \ndelay: 8\ntext: It ends.\n")
-    with magy.start("run", "hello") as running:
-        watched = magy("sessions", "resume", magy.wait_for_turn())
+    wait = json.dumps({"command": "while [ ! -e go ]; do sleep 0.02; done"})
+    magy.script(f"text: It begins. \ncall: bash {wait}\n---\ntext: It ends.\n")
+    with magy.start("run", "hello", "--bypass") as running:
+        with magy.start("sessions", "resume", magy.wait_for_turn()) as watching:
+            assert watching.stdout
+            seen = watching.stdout.readline()
+            (magy.root / "go").touch()
+            seen += watching.communicate(timeout=PATIENCE)[0]
         out, _ = running.communicate(timeout=PATIENCE)
-    assert "It ends." in watched.stdout
+    assert "It ends." in seen
     assert "It ends." in out
     assert magy.sessions()[0]["turns"] == 1
 

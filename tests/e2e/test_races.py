@@ -21,6 +21,8 @@ text: Thinking about it.
 delay: 1.5
 text: The first answer.
 """
+GATE = """call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done"}
+---"""
 TOUCH = 'call: bash {"command": "touch made"}\n---\ntext: Made.\n'
 
 
@@ -187,14 +189,17 @@ async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path)
 async def test_a_prompt_whose_process_died_before_its_turn_is_run_by_another(
     root: Path, state: Path
 ) -> None:
-    async with person(root, state, SLOW) as one, person(root, state, SLOW) as two:
+    script = SLOW.replace("delay: 1.5", GATE)
+    async with person(root, state, script) as one, person(root, state, script) as two:
         await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
         await one.ask("first")
         await one.update("agent_message_chunk")
         await two.request("session/subscribe")
         assert (await two.ask("second", "p2", delivery="queue"))["outcome"] == "queued"
         two.client.process.kill()
         await two.client.exit_code()
+        (root / "go").touch()
         await one.end()
         await one.end()
         assert one.said().endswith("The second answer.")

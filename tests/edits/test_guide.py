@@ -67,7 +67,7 @@ def test_commands(tmp_path: Path, shell: dict[str, str]) -> None:
     done = subprocess.run(
         ["bash", "-c", script + "true"], cwd=folder, env=shell, text=True, check=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        timeout=PATIENCE,
+        timeout=3 * PATIENCE,  # a process for each command
     )  # fmt: skip
     printed = done.stdout.split(mark)[:-1]
     assert len(printed) == len(steps())

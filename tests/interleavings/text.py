@@ -136,7 +136,7 @@ class Sheet:
             gone = self.loose & set(KEY.findall(old)) - set(KEY.findall(new))
             if own and (state.pending or typed) and (gone or lines_of(old) != lines_of(new)):
                 return []
-        by = [one["command"] or one["toolCallId"] for one in hunk["origins"]]
+        by = [one["command"] or one["toolCallId"] for one in hunk.get("origins", ())]
         return [f"nobody made the hunk {old!r} -> {new!r}, said to be by {by}"]
 
 

@@ -59,7 +59,7 @@ WIRES: Mapping[str, tuple[type[ModelServer], Make]] = {
     "OpenAI Responses": (ResponsesServer, ResponsesProvider),
     "Chat Completions": (ChatServer, ChatProvider),
 }
-RETRY_DELAY, ASKED, CONNECT, FIRST_BYTE, STALL = 0.01, 0.2, 1.0, 0.31, 0.32
+RETRY_DELAY, ASKED, CONNECT, FIRST_BYTE, STALL = 0.01, 0.2, 3.0, 1.51, 1.52
 """Seconds. Odd ones, so that they are found in the words and shown as the usual ones."""
 
 
