@@ -164,7 +164,7 @@ git merge a
 git switch a
     git switch -f b ; git switch -C b ; git switch --force b
 git mv a b
-    git mv -f a b ; git mv --force a b
+    git mv -f a b ; git mv --force a b ; git mv a .git/hooks/pre-commit ; git mv a sub/.GIT/x
 git rm --cached a
     git rm a ; git rm -rf . ; git rm -r a
 git restore --staged a
