@@ -19,9 +19,7 @@ _ALWAYS = r"-v|-vv|-q|-h|--(verbose|quiet|silent|help|version|dry-run|no-color)|
 _VALUE = r"[^\s-].*"
 _NAME = re.compile(r"(?![-+@])(?![A-Za-z_][\w.]*[:+?!]*=)(?!.*(?:://|::)).+", re.DOTALL)
 """No option, assignment, file of arguments, or address."""
-_GIT_NAME = re.compile(
-    r"(?!-)(?!.*::)(?!(?:.*/)?\.git(?:/|\Z)).+|--", re.DOTALL | re.IGNORECASE
-)
+_GIT_NAME = re.compile(r"(?!-)(?!.*::)(?!(?:.*/)?\.git(?:/|\Z)).+|--", re.DOTALL | re.IGNORECASE)
 """`+a:b` and `@{u}` are revisions there, and a name may have any character. But what is in `.git`
 is nobody's work: `git mv a .git/hooks/post-commit` makes a hook of a file."""
 _REMOTE = re.compile(r"(?![-+./~])[^:@]+", re.DOTALL)
