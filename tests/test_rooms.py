@@ -1,0 +1,222 @@
+"""The rooms of the server: how many modules a package has, who imports whom, circles, parts that
+may be missing, callbacks set from outside. What breaks a rule today is listed; a list may only
+shrink, and what is mended is taken off it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from .test_architecture import SERVER, TOP, imports, name, tree
+
+MODULES = 24
+"""A package has at most, not counted what is in packages inside it."""
+CROWDED: Mapping[str, int] = {
+    "cli": 27, "core": 51, "edits": 35, "engine": 63, "lsp": 58, "tools": 69,
+}  # fmt: skip
+"""By package: how many there are today."""
+
+LEVELS = (
+    {"edits"},
+    {"core"},
+    {
+        "config", "engine", "tools", "llm", "store", "bus", "sandbox", "mcp", "hooks", "skills",
+        "plugins",
+    },
+    {"reviews", "team", "memory"},
+    {"api"},
+    {"lsp", "cli", "acp", "http", "channels"},
+    {
+        "app", "projects", "providers", "doctor", "demo", "replay", "privacy", "discretion",
+        "__main__",
+    },
+)  # fmt: skip
+"""What a package may import is lower, or itself. Those of one level meet through `core/ports.py`;
+those of the last put all together, and may import each other."""
+FREE = {"__init__"}
+HOMELESS = {"agents", "resources", "settings", "spawning"}
+"""Modules at the top that belong into a package."""
+CIRCLES = {
+    "engine.applying", "engine.budget", "engine.calls", "engine.checkpoints", "engine.children",
+    "engine.commands", "engine.compaction", "engine.context", "engine.deciding", "engine.early",
+    "engine.fork", "engine.heartbeat", "engine.judge", "engine.levels", "engine.mailing",
+    "engine.model", "engine.moving_back", "engine.perform", "engine.relatives", "engine.reports",
+    "engine.results", "engine.review_changes", "engine.review_commits", "engine.review_desk",
+    "engine.reviews", "engine.runner", "engine.spawning", "engine.supervision", "engine.takeover",
+    "engine.turn", "engine.waiting", "engine.world", "lsp.answers", "lsp.front", "lsp.plain",
+    "lsp.plain_commands", "lsp.surface",
+}  # fmt: skip
+"""Modules from which imports lead back to themselves, those for a type checker counted."""
+OPTIONAL = {
+    "agents", "children", "editor", "expand", "files", "mailing", "models", "purse", "reviews",
+    "rules", "settings", "supervisor",
+}  # fmt: skip
+"""Parts of `World` that may be None."""
+SET_FROM_OUTSIDE = {
+    ("magy_server/app.py", "moved"),
+    ("magy_server/cli/run.py", "cancel"),
+    ("magy_server/cli/run.py", "restore"),
+    ("magy_server/cli/watch.py", "broken"),
+    ("magy_server/cli/watch.py", "wake"),
+    ("magy_server/engine/runner.py", "reporting"),
+    ("magy_server/engine/runner.py", "signalled"),
+    ("magy_server/engine/runner.py", "vanished"),
+    ("magy_server/lsp/front.py", "broken"),
+    ("magy_server/lsp/server.py", "arrived"),
+    ("magy_server/lsp/server.py", "pending"),
+    ("magy_server/lsp/surface.py", "touched"),
+    ("magy_server/tools/commits.py", "moved"),
+}
+"""(file, attribute): callbacks of other objects that are assigned there."""
+
+
+def module(path: Path) -> str:
+    """Its dotted name below `magy_server`."""
+    parts = path.relative_to(TOP / "magy_server").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    return {module(path): path for path in SERVER}
+
+
+def ours(path: Path) -> Iterator[str]:
+    """The modules of the server that one imports, wherever in it."""
+    for _, wanted in imports(tree(path)):
+        if not wanted.startswith("magy_server."):
+            continue
+        inner = wanted.removeprefix("magy_server.")
+        for one in (inner, inner.rpartition(".")[0]):
+            if one in modules():
+                yield one
+                break
+
+
+def package(one: str) -> str:
+    return one.split(".")[0]
+
+
+def same(found: Iterable[object], listed: Iterable[object], what: str) -> None:
+    """Neither more nor fewer: what is mended leaves the list."""
+    there = set(found)
+    new, mended = there - set(listed), set(listed) - there
+    assert not new, f"{what}: {sorted(map(str, new))} must not be"
+    assert not mended, f"{what}: {sorted(map(str, mended))} is mended; take it off the list"
+
+
+def test_packages_have_few_modules() -> None:
+    counted = Counter(
+        path.parent.relative_to(TOP / "magy_server").as_posix()
+        for path in SERVER
+        if path.stem not in ("__init__", "__main__")
+    )
+    found = {room: n for room, n in counted.items() if n > MODULES}
+    grown = {room: n for room, n in found.items() if n > CROWDED.get(room, MODULES)}
+    assert not grown, f"more modules than {MODULES}, or than there were: {grown}; split by idea"
+    assert found == CROWDED, f"there are fewer now; write so: {found}"
+
+
+def test_everything_has_a_home() -> None:
+    known = set().union(*LEVELS, FREE)
+    same({package(one) for one in modules()} - known, HOMELESS, "without a level")
+
+
+def test_imports_go_down() -> None:
+    level = {one: n for n, rooms in enumerate(LEVELS) for one in rooms}
+
+    top = len(LEVELS) - 1
+
+    def up() -> Iterator[str]:
+        for one, path in modules().items():
+            at = level.get(package(one), top)
+            for wanted in ours(path):
+                other = package(wanted) != package(one)
+                if other and at < top and level.get(package(wanted), -1) >= at:
+                    yield f"{one} imports {wanted}"
+
+    same(up(), (), "imports that do not go down")
+
+
+def test_no_imports_go_round() -> None:
+    same(circular(), CIRCLES, "in a circle of imports")
+
+
+def circular() -> set[str]:
+    """The modules that can be reached from themselves."""
+    graph = {one: set(ours(path)) - {one} for one, path in modules().items()}
+    found = set()
+    for one in graph:
+        seen: set[str] = set()
+        left = list(graph[one])
+        while left:
+            at = left.pop()
+            if at not in seen:
+                seen.add(at)
+                left += graph[at]
+        if one in seen:
+            found.add(one)
+    return found
+
+
+def test_the_world_is_complete() -> None:
+    (world,) = (
+        node
+        for node in tree(TOP / "magy_server/engine/world.py").body
+        if isinstance(node, ast.ClassDef) and node.name == "World"
+    )
+    same(
+        (
+            node.target.id
+            for node in world.body
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+            if "None" in ast.unparse(node.annotation)
+        ),
+        OPTIONAL,
+        "parts of the world that may be missing",
+    )
+
+
+def callbacks() -> set[str]:
+    """The attributes of which it is known that they are called."""
+    nodes = [node for path in SERVER for node in ast.walk(tree(path))]
+    names = {"Callable"} | {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Callable[")
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    called = re.compile(rf"\b(?:{'|'.join(names)})\b")
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and called.search(ast.unparse(node.annotation)):
+            match node.target:
+                case ast.Attribute(value=ast.Name(id="self"), attr=attribute):
+                    found.add(attribute)
+                case ast.Name(id=attribute):
+                    found.add(attribute)
+    return found
+
+
+def test_no_callback_is_set_from_outside() -> None:
+    known = callbacks()
+
+    def wrong() -> Iterator[tuple[str, str]]:
+        for path in SERVER:
+            for node in ast.walk(tree(path)):
+                if not isinstance(node, ast.Assign):
+                    continue
+                for target in node.targets:
+                    match target:
+                        case ast.Attribute(value=ast.Name(id="self")):
+                            pass
+                        case ast.Attribute(attr=attribute) if attribute in known:
+                            if isinstance(node.value, ast.Lambda | ast.Attribute | ast.Name):
+                                yield name(path), attribute
+
+    same(wrong(), SET_FROM_OUTSIDE, "callbacks set from outside")
