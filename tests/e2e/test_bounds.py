@@ -36,9 +36,7 @@ async def test_long_output_is_read_in_pages_of_8000_characters(root: Path, state
     async with at_work(root, state) as (one, model):
         model.reply(call("bash", {"command": "seq 20000"}))
         model.reply(text("It is long."))
-        await one.ask("Count")
-        await one.answer()
-        await one.end()
+        await one.turn("Count")
         (id,) = set(re.findall(r'bash_output\(call_id="([\d.]+)"', said(model.asked[-1].body)))
         model.reply(call("bash_output", {"call_id": id}))
         model.reply(text("Read."))

@@ -117,7 +117,6 @@ async def test_of_a_command_and_of_a_file(root: Path, state: Path) -> None:
         server.reply(text("Done."))
         await one.ask("Go")
         await one.answer()
-        await one.answer()
         await one.end()
         nowhere(one, state, root)
         await one.turn("Read it", id="p2")  # now the text of the file is kept, for merging edits
