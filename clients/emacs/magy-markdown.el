@@ -68,12 +68,7 @@
           (put-text-property (car text) (cadr text) 'display picture))
         (add-text-properties (car text) (cadr text) (magy-link-properties target))
         (goto-char (cadr after)))))
-  (goto-char beg)
-  (while (re-search-forward "https?://[^][ \t\n<>\"'`|*]*[^][ \t\n<>\"'`|*.,;:!?)]" end t)
-    (unless (or (get-text-property (match-beginning 0) 'face)
-                (get-text-property (match-beginning 0) 'invisible))
-      (add-text-properties (match-beginning 0) (match-end 0)
-                           (magy-link-properties (match-string-no-properties 0))))))
+  (magy-link-addresses beg end))
 
 (defun magy-markdown--spans-in (end)
   "Fontify spans from point to END, both in one line."

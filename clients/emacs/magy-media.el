@@ -36,6 +36,15 @@
   (list 'magy-link target 'face 'link 'mouse-face 'highlight
         'help-echo target 'keymap magy-link-map))
 
+(defun magy-link-addresses (beg end)
+  "Make links of the web addresses between BEG and END that have no looks yet."
+  (goto-char beg)
+  (while (re-search-forward "https?://[^][ \t\n<>\"'`|*]*[^][ \t\n<>\"'`|*.,;:!?)]" end t)
+    (unless (or (get-text-property (match-beginning 0) 'face)
+                (get-text-property (match-beginning 0) 'invisible))
+      (add-text-properties (match-beginning 0) (match-end 0)
+                           (magy-link-properties (match-string-no-properties 0))))))
+
 (defun magy-link-open (&optional event)
   "Open the link at point, or the one that was clicked with EVENT."
   (interactive (list last-nonmenu-event))

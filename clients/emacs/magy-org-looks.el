@@ -38,12 +38,7 @@
         (put-text-property (match-beginning text) (match-end text) 'display picture))
       (add-text-properties (match-beginning text) (match-end text)
                            (magy-link-properties target))))
-  (goto-char beg)
-  (while (re-search-forward "https?://[^][ \t\n<>\"'`|*]*[^][ \t\n<>\"'`|*.,;:!?)]" end t)
-    (unless (or (get-text-property (match-beginning 0) 'face)
-                (get-text-property (match-beginning 0) 'invisible))
-      (add-text-properties (match-beginning 0) (match-end 0)
-                           (magy-link-properties (match-string-no-properties 0))))))
+  (magy-link-addresses beg end))
 
 (defun magy-org-looks--spans-in (beg end)
   "Give what is marked between BEG and END, both in one line, its looks."
