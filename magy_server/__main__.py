@@ -97,12 +97,12 @@ def _terminal(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> in
 
 
 def _composition() -> Composition:
-    from magy_server import config
     from magy_server.app import compose
     from magy_server.cli.door import Composition
+    from magy_server.config import layers
     from magy_server.store.sqlite import SqliteStore
 
-    return Composition(compose, lambda: SqliteStore.open(str(config.state_dir())))
+    return Composition(compose, lambda: SqliteStore.open(str(layers.state_dir())))
 
 
 def _lsp() -> int:

@@ -13,8 +13,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 from typing import Any
 
-from magy_server import config, discretion, privacy, spawning
+from magy_server import discretion, privacy
 from magy_server.bus.local import LocalBus
+from magy_server.config import layers, spawn_limits
+from magy_server.config.resources import resource
+from magy_server.config.settings import AuditSettings, MirrorSettings
+from magy_server.config.settings import Settings as Tree
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
@@ -37,9 +41,6 @@ from magy_server.engine.supervision import Supervisor
 from magy_server.engine.world import Expand, Settings, World, read_project
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables
-from magy_server.resources import resource
-from magy_server.settings import AuditSettings, MirrorSettings
-from magy_server.settings import Settings as Tree
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.commits import Commits
 from magy_server.tools.groups import end_group
@@ -67,7 +68,7 @@ async def compose(
     listeners: Sequence[Listener] = (),
 ) -> AsyncIterator[tuple[Engine, Projects]]:
     """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
-    state = config.state_dir()
+    state = layers.state_dir()
     projects = Projects(options)
     async with AsyncExitStack() as closing:
         opened = await SqliteStore.open(str(state))
@@ -114,8 +115,8 @@ def _limit(world: World, projects: Projects, roots: Sequence[str]) -> None:
     """How many children there may be in this process, by what holds in its workspace roots."""
     where: Sequence[str | None] = roots or [None]
     asked = [projects.settings(root).spawn for root in where]
-    world.lanes.configure(spawning.limits(asked))
-    for remark in dict.fromkeys(said for spawn in asked for said in spawning.remarks(spawn)):
+    world.lanes.configure(spawn_limits.limits(asked))
+    for remark in dict.fromkeys(said for spawn in asked for said in spawn_limits.remarks(spawn)):
         LOG.warning("%s", remark)
 
 
@@ -164,7 +165,7 @@ def _world(
         agents=projects.agents,
         rules=projects.rules,
         expand=_expand(editor),
-        contexts=[environment, instructions(str(config.config_dir() / "AGENTS.md"))],
+        contexts=[environment, instructions(str(layers.config_dir() / "AGENTS.md"))],
         editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
         peers=bus.peer_ids,
@@ -197,7 +198,7 @@ class Configured:
             edits=found.edits.style,
             retries=model.retries,
             retry_delay=model.retry_delay,
-            wait_timeout=spawning.wait_timeout(found.spawn),
+            wait_timeout=spawn_limits.wait_timeout(found.spawn),
         )
 
     def models(self, root: str | None) -> Providers:
@@ -260,6 +261,6 @@ __all__ = ["MagyError", "Projects", "compose", "workspace_roots"]
 
 def scratch() -> str:
     """Where sessions without a project work: a private directory, made if need be."""
-    path = config.state_dir() / "scratch"
+    path = layers.state_dir() / "scratch"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return os.path.realpath(path)

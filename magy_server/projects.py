@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from magy_server import config
-from magy_server.agents import agent_files, common_rules, find_agents, user_directory
+from magy_server.config import layers
+from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
+from magy_server.config.settings import Action, Patterns, Permission, Settings
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.specs import Agents
 from magy_server.engine.engine import Engine
 from magy_server.engine.trust import MOST, files_hash, magy_files
 from magy_server.engine.world import read_project
-from magy_server.settings import Action, Patterns, Permission, Settings
 
 Signature = frozenset[tuple[str, int, int, int]]
 """Of files: path, size, time of the last change, inode."""
@@ -25,7 +25,7 @@ Signature = frozenset[tuple[str, int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    loaded: config.Loaded
+    loaded: layers.Loaded
     rules: tuple[Ruleset, ...]
     agents: Agents
     trusted: bool
@@ -76,7 +76,7 @@ class Projects:
 
     def _read(self, root: str | None, signature: Signature) -> Project:
         trusted = self._vouched(root)
-        loaded = config.load(root, trusted=trusted, options=self._options)
+        loaded = layers.load(root, trusted=trusted, options=self._options)
         own = tuple(ruleset(source, table) for source, table in loaded.rules)
         found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
         return Project(loaded, (common_rules(), *own), found, trusted, signature)
@@ -149,7 +149,7 @@ def _signature(root: str | None) -> Signature:
 
 
 def _sources(root: str | None) -> Iterator[str]:
-    yield os.path.join(config.config_dir(), "magy.toml")
+    yield os.path.join(layers.config_dir(), "magy.toml")
     yield from agent_files(user_directory())
     if root is not None:
         yield from islice(magy_files(root), MOST + 1)

@@ -14,13 +14,13 @@ from time import monotonic
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from magy_server.config.settings import AboutModel, ModelSettings, ProviderSettings
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import ModelFacts, Price, Provider
 from magy_server.core.secrets import Secrets
 from magy_server.llm import catalogue
 from magy_server.llm.discreet import Discreet
 from magy_server.llm.served import is_near
-from magy_server.settings import AboutModel, ModelSettings, ProviderSettings
 
 PROBE = 0.8
 """Seconds that a model server on this machine has for the list of its models."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from magy_server import config
+from magy_server.config import layers
 from magy_server.core import prompt
 from magy_server.core.errors import MagyError, NotFound
 from magy_server.core.events import Briefed, Compacted, Event, Finished, Hash, Image, Prompted
@@ -34,12 +34,12 @@ def replay(session: str, upto: int | None) -> int:
 
 
 async def _lines(session: str, upto: int | None) -> list[str]:
-    store = await SqliteStore.open(str(config.state_dir()))
+    store = await SqliteStore.open(str(layers.state_dir()))
     try:
         stream = f"session/{session}"
         entries = await store.read(stream, before=None if upto is None else upto + 1)
         if not entries:
-            raise NotFound(f"There is no session {session!r} in {config.state_dir()}.")
+            raise NotFound(f"There is no session {session!r} in {layers.state_dir()}.")
         texts, pictures = await _blobs(store, [entry.event for entry in entries])
         pairs = prompt.requests(entries, State(stream), texts, pictures)
         return [

@@ -55,18 +55,18 @@ def protocol() -> Iterator[str]:
 
 
 def configuration() -> Iterator[str]:
-    from magy_server import config
-    from magy_server.settings import Settings
+    from magy_server.config import layers
+    from magy_server.config.settings import Settings
 
     schema = Settings.model_json_schema()
-    yield f"# Configuration\n\n{inspect.getdoc(config)}\n"
+    yield f"# Configuration\n\n{inspect.getdoc(layers)}\n"
     yield (
         "The user's file is `magy.toml` in `$XDG_CONFIG_HOME/magy` (usually `~/.config/magy`), a\n"
         "project's is `magy.toml` in its root. Sessions are kept in `$XDG_STATE_HOME/magy`\n"
         "(usually `~/.local/state/magy`). `MAGY_CONFIG_DIR` and `MAGY_STATE_DIR` name other\n"
         "directories.\n\n"
         "Providers that need no configuration: [models](models.md).\n\n"
-        "The environment may set: " + (inspect.getdoc(config.from_environment) or "") + "\n"
+        "The environment may set: " + (inspect.getdoc(layers.from_environment) or "") + "\n"
     )
     yield from _settings("", schema, schema.get("$defs", {}))
 
@@ -221,7 +221,7 @@ def command_line() -> Iterator[str]:
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "docs/protocol.md": ("magy_server/lsp/wire.py and methods.py", protocol),
     "docs/reference/command-line.md": ("magy_server/cli/parser.py", command_line),
-    "docs/reference/configuration.md": ("magy_server/config.py", configuration),
+    "docs/reference/configuration.md": ("magy_server/config/layers.py", configuration),
     "docs/reference/events.md": ("magy_server/core/events.py and values.py", events),
     "docs/reference/models.md": (
         "magy_server/llm/catalogue.py and magy_server/providers.py",

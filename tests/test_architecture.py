@@ -16,7 +16,7 @@ FILE_LINES, FUNCTION_LINES = 500, 50
 FILE_BUDGETS = {"magy_server/engine/turn.py": 150}
 
 PURE = {"core", "edits"}
-MIDDLE = {"engine", "tools", "llm", "store", "bus", "sandbox", "memory"}
+MIDDLE = {"config", "engine", "tools", "llm", "store", "bus", "sandbox", "memory"}
 FRONT = {
     "lsp",
     "cli",
@@ -29,8 +29,6 @@ FRONT = {
     "connectors",
     "plugins",
 }
-EDGE = {"config", "resources", "settings", "spawning"}
-"""Modules below every front door: settings, and where shipped files are."""
 
 PURE_STANDARD_LIBRARY = {
     "__future__", "abc", "base64", "bisect", "codecs", "collections", "copy", "dataclasses",
@@ -104,11 +102,7 @@ def may_import(importer: str) -> set[str]:
     if importer in MIDDLE:
         return {importer} | PURE
     if importer in FRONT:
-        return {importer} | PURE | MIDDLE | EDGE
-    if importer in ("resources", "settings"):
-        return set()
-    if importer in ("config", "spawning"):
-        return PURE | {"settings"}
+        return {importer} | PURE | MIDDLE
     return {"*"}  # the composition root and the commands around it
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from magy_server import config, providers
-from magy_server.agents import built_in_agents, common_rules
+from magy_server import providers
 from magy_server.cli.parser import build as command_line
+from magy_server.config import layers
+from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core.actions import parse_actions
 from magy_server.core.permit import decide
 from magy_server.core.specs import AgentSpec, parse_agent
@@ -53,7 +54,7 @@ def test_there_are_examples() -> None:
 def test_settings(page: Path, body: str, tmp_path: Path) -> None:
     file = tmp_path / "magy.toml"
     file.write_text(body)
-    settings = config.validate(config.read(file))
+    settings = layers.validate(layers.read(file))
     names = providers.settled(settings.provider)
     for model in filter(None, (settings.model.default, settings.model.small)):
         assert model.partition("/")[0] in names, f"{page}: {model}"

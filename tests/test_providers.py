@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from magy_server.config.settings import ModelSettings, ProviderSettings
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import Message, ModelFacts, ModelRequest, Price
 from magy_server.core.values import Text
 from magy_server.llm import catalogue
 from magy_server.providers import Providers, is_local, key_variables, known, settled
-from magy_server.settings import ModelSettings, ProviderSettings
 from tests.loopback import AnthropicServer, ChatServer, Fault, text
 
 SHUT = "http://127.0.0.1:1/v1"

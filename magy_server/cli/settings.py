@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from magy_server import config
 from magy_server.cli import ending, place
 from magy_server.cli.door import Composition
 from magy_server.cli.printers import record
 from magy_server.cli.run import complain
 from magy_server.cli.terminal import Screen, standard_output
 from magy_server.cli.text import Marks, Span, one_line, width_of
-from magy_server.config import Loaded
+from magy_server.config import layers
+from magy_server.config.layers import Loaded
+from magy_server.config.settings import Settings
+from magy_server.config.spawn_limits import held, remarks
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
 from magy_server.engine.trust import files_hash
 from magy_server.engine.world import read_project
-from magy_server.settings import Settings
-from magy_server.spawning import held, remarks
 
 DEFAULT = "default"
 FILE = "magy.toml"
@@ -56,7 +56,7 @@ async def _settings(options: argparse.Namespace, app: Composition) -> int:
             return await _trust(screen, app, root, trusted=options.verb == "trust")
         case _:
             trusted = await _trusted(app, root)
-            loaded = config.load(root, trusted=trusted, options={})
+            loaded = layers.load(root, trusted=trusted, options={})
             if options.json:
                 await output.write(record(as_json(loaded, root, trusted)))
             else:
@@ -84,7 +84,7 @@ async def _trusted(app: Composition, root: str) -> bool:
 async def _check(screen: Screen, file: str | None, root: str) -> int:
     if file is not None and not os.path.isfile(file):
         raise InvalidConfig(f"There is no file {file}.")
-    files = [Path(file)] if file is not None else [config.config_dir() / FILE, Path(root) / FILE]
+    files = [Path(file)] if file is not None else [layers.config_dir() / FILE, Path(root) / FILE]
     wrong = False
     spans: list[Span] = []
     for path in files:
@@ -92,7 +92,7 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
             spans.append((f"{screen.marks.skipped} {one_line(str(path))} does not exist\n", "dim"))
             continue
         try:
-            found = config.validate(config.read(path))
+            found = layers.validate(layers.read(path))
         except InvalidConfig as error:
             wrong = True
             spans.append((f"{screen.marks.failed} {one_line(error.message)}\n", "red"))
@@ -127,9 +127,9 @@ async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) 
 
 def paths(root: str) -> list[Span]:
     found = [
-        ("user configuration", config.config_dir() / FILE),
+        ("user configuration", layers.config_dir() / FILE),
         ("project configuration", Path(root) / FILE),
-        ("sessions", config.state_dir()),
+        ("sessions", layers.state_dir()),
     ]
     spans: list[Span] = []
     for name, path in found:

@@ -14,8 +14,8 @@ from typing import Any
 
 from magy_server.cli import place
 from magy_server.cli.door import ONCE, Composition
+from magy_server.config.resources import resource
 from magy_server.core.specs import Agents
-from magy_server.resources import resource
 from magy_server.tools.file_index import FileIndex, Names, best
 from magy_server.tools.kit import USUAL
 from magy_server.tools.mentions import described_skills

@@ -40,11 +40,11 @@ def demo(*, fast: bool, real: bool) -> int:
 
 def _no_model() -> str:
     """What keeps the person's own model from being used; "" when nothing does."""
-    from magy_server import config
+    from magy_server.config import layers
     from magy_server.providers import Providers
 
     try:
-        settings = config.load(None, trusted=False, options={}).settings
+        settings = layers.load(None, trusted=False, options={}).settings
         providers = Providers(settings.provider, os.environ, settings.model)
         asyncio.run(providers.default())
     except MagyError as error:

@@ -29,9 +29,9 @@ async def check(around: Around) -> list[Finding]:
 def _check() -> list[Finding]:
     import sqlite3
 
-    from magy_server import config
+    from magy_server.config import layers
 
-    path = config.state_dir() / "magy.db"
+    path = layers.state_dir() / "magy.db"
     if not os.path.lexists(path):
         return [Finding("database", "ok", "There is no database yet.")]
     try:

@@ -38,7 +38,7 @@ async def check(around: Around) -> list[Finding]:
 
 
 async def _editor(editor: Editor, around: Around) -> Finding | None:
-    from magy_server.resources import resource
+    from magy_server.config.resources import resource
 
     path = found(editor.program, around)
     if path is None:

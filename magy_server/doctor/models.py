@@ -10,9 +10,9 @@ from magy_server.doctor import project
 from magy_server.doctor.finding import Around, Finding, Status
 
 if TYPE_CHECKING:
+    from magy_server.config.settings import ProviderSettings
     from magy_server.core.errors import MagyError
     from magy_server.providers import Providers
-    from magy_server.settings import ProviderSettings
 
 _PATIENCE = 6.0
 """Seconds that an endpoint has for the list of its models."""

@@ -13,8 +13,8 @@ from magy_server.doctor.finding import Around
 if TYPE_CHECKING:
     import sqlite3
 
-    from magy_server import config
-    from magy_server.settings import Settings
+    from magy_server.config import layers
+    from magy_server.config.settings import Settings
 
 
 @contextmanager
@@ -33,13 +33,13 @@ def trusts(root: str) -> str | None:
     """The hash that the project's files had when a person trusted them; None: nobody does."""
     import sqlite3
 
-    from magy_server import config
+    from magy_server.config import layers
     from magy_server.core.errors import StoreError
     from magy_server.core.events import Trusted
     from magy_server.engine.world import project_stream
     from magy_server.store import log
 
-    path = str(config.state_dir() / "magy.db")
+    path = str(layers.state_dir() / "magy.db")
     if not os.path.exists(path):
         return None
     try:
@@ -63,16 +63,16 @@ def trusted(around: Around) -> bool:
         return False
 
 
-def loaded(around: Around) -> config.Loaded:
+def loaded(around: Around) -> layers.Loaded:
     """The configuration that holds here; where a file is wrong, that of Magy itself."""
-    from magy_server import config
+    from magy_server.config import layers
+    from magy_server.config.settings import Settings
     from magy_server.core.errors import InvalidConfig
-    from magy_server.settings import Settings
 
     try:
-        return config.load(around.root, trusted=trusted(around), options={})
+        return layers.load(around.root, trusted=trusted(around), options={})
     except InvalidConfig:
-        return config.Loaded(Settings(), ())
+        return layers.Loaded(Settings(), ())
 
 
 def settings(around: Around) -> Settings:

@@ -17,27 +17,27 @@ async def check(around: Around) -> list[Finding]:
 
 
 def _check(around: Around) -> list[Finding]:
-    from magy_server import config
+    from magy_server.config import layers
 
-    user, own = config.config_dir() / "magy.toml", Path(around.root) / "magy.toml"
-    layers = [("your settings", user)]
+    user, own = layers.config_dir() / "magy.toml", Path(around.root) / "magy.toml"
+    files = [("your settings", user)]
     if own != user:
-        layers.append(("the project's settings", own))
-    findings = [_file(what, path) for what, path in layers]
+        files.append(("the project's settings", own))
+    findings = [_file(what, path) for what, path in files]
     if all(finding.status != "problem" for finding in findings):
         findings += _together(around)
     return [*findings, *_trust(around)]
 
 
 def _file(what: str, path: Path) -> Finding:
-    from magy_server import config
+    from magy_server.config import layers
+    from magy_server.config.spawn_limits import remarks
     from magy_server.core.errors import InvalidConfig
-    from magy_server.spawning import remarks
 
     if not os.path.lexists(path):
         return Finding("configuration", "ok", f"There is no {path} ({what}).")
     try:
-        found = config.validate(config.read(path))
+        found = layers.validate(layers.read(path))
     except InvalidConfig as error:
         return Finding("configuration", "problem", error.message, _MEND_FILE)
     if said := remarks(found.spawn):
@@ -53,11 +53,11 @@ def _file(what: str, path: Path) -> Finding:
 
 def _together(around: Around) -> list[Finding]:
     """The layers one over the other, the environment with them."""
-    from magy_server import config
+    from magy_server.config import layers
     from magy_server.core.errors import InvalidConfig
 
     try:
-        config.load(around.root, trusted=project.trusted(around), options={})
+        layers.load(around.root, trusted=project.trusted(around), options={})
     except InvalidConfig as error:
         mend = "Correct what it names, in the file or in the environment."
         return [Finding("configuration", "problem", error.message, mend)]
@@ -65,7 +65,7 @@ def _together(around: Around) -> list[Finding]:
 
 
 def _trust(around: Around) -> list[Finding]:
-    from magy_server import config
+    from magy_server.config import layers
     from magy_server.core.errors import InvalidConfig, NotTrusted
     from magy_server.engine.trust import FILES, files_hash
 
@@ -81,7 +81,7 @@ def _trust(around: Around) -> list[Finding]:
     if project.trusted(around):
         return [Finding("configuration", "ok", f"This project ({names}) is trusted.")]
     try:
-        ignored = config.load(around.root, trusted=False, options={}).ignored
+        ignored = layers.load(around.root, trusted=False, options={}).ignored
     except InvalidConfig:
         ignored = ()
     changed = "was trusted, but has changed" if project.trusts(around.root) else "is not trusted"
@@ -99,7 +99,7 @@ async def agents(around: Around) -> list[Finding]:
 
 
 def _agents(around: Around) -> list[Finding]:
-    from magy_server.agents import common_rules, find_agents
+    from magy_server.config.agents import common_rules, find_agents
     from magy_server.core.errors import InvalidConfig
 
     settings = project.settings(around)

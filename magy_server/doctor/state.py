@@ -36,9 +36,9 @@ async def check(around: Around) -> list[Finding]:
 
 
 def _check(around: Around) -> list[Finding]:
-    from magy_server import config
+    from magy_server.config import layers
 
-    path = config.state_dir()
+    path = layers.state_dir()
     if not os.path.lexists(path):
         return [_to_be_made(path)]
     if not path.is_dir():
@@ -190,9 +190,9 @@ async def processes(around: Around) -> list[Finding]:
 
 
 def _processes() -> list[Finding]:
-    from magy_server import config
+    from magy_server.config import layers
 
-    alive, dead = _peers(config.state_dir() / "bus")
+    alive, dead = _peers(layers.state_dir() / "bus")
     findings = []
     if alive:
         others = f"{len(alive)} other Magy process{'es' * (len(alive) > 1)}"

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.ports import Editor
@@ -18,7 +19,6 @@ from magy_server.lsp import editor_wire as wire
 from magy_server.lsp.door import place
 from magy_server.lsp.editor_wire import Completion
 from magy_server.lsp.reach import Reach
-from magy_server.resources import resource
 from magy_server.tools.file_index import FileIndex, Names, best, exists
 from magy_server.tools.mentions import described_skills
 from magy_server.tools.openings import AT, SPAWN, Opening, after_at, alone, mention

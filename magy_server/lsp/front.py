@@ -159,7 +159,7 @@ class Front:
 
 def _asking(server: Server, about: Announced) -> PlainQuestions | None:
     """How a client is asked that does not show questions itself."""
-    from magy_server import config
+    from magy_server.config import layers
     from magy_server.lsp.abilities import Abilities
     from magy_server.lsp.plain_questions import PlainQuestions
 
@@ -170,7 +170,7 @@ def _asking(server: Server, about: Announced) -> PlainQuestions | None:
     async def reveal(uri: str) -> bool:
         return shows and await server.show_document(uri, None, False)
 
-    return PlainQuestions(server, reveal, Path(config.state_dir()) / "transcripts")
+    return PlainQuestions(server, reveal, Path(layers.state_dir()) / "transcripts")
 
 
 class Announced:

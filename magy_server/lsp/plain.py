@@ -10,7 +10,7 @@ from typing import Any
 
 from lsprotocol.types import MessageType
 
-from magy_server import config
+from magy_server.config import layers
 from magy_server.engine.engine import Engine
 from magy_server.lsp import names
 from magy_server.lsp.abilities import Abilities
@@ -67,7 +67,7 @@ class Plain:
         self._home = home
         self._review = review
         self._transcripts = Transcripts(
-            engine, server.connection.request, spawn, Path(config.state_dir()) / "transcripts"
+            engine, server.connection.request, spawn, Path(layers.state_dir()) / "transcripts"
         )
         answers = Answers(
             self._transcripts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.agents import find_agents
+from magy_server.config.agents import find_agents
 from magy_server.core.actions import ActionSpec, filled, parse_actions, skill_actions
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.specs import parse_agent

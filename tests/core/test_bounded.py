@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server import config
+from magy_server.config import layers
 from magy_server.core.actions import parse_actions
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.patterns import matches_file
@@ -45,10 +45,10 @@ def test_settings(tmp_path: Path, begin: str) -> None:
 
     def read(text: str) -> None:
         file.write_text(text)
-        config.narrow(config.read(file))
+        layers.narrow(layers.read(file))
 
     for unit in UNITS:
-        for size in (32_000, config.LARGEST):
+        for size in (32_000, layers.LARGEST):
             quick(read, (begin + unit * size)[: size - 1])
 
 
@@ -62,14 +62,14 @@ def test_settings_that_are_nested_too_deeply_are_refused_with_a_sentence(tmp_pat
         ("a." * deep + "a = 1", "more than 64 parts"),
         ("[" + "a . " * 50_000 + "a]", "more than 64 parts"),
         ("x = 1\n" + "'a'." * 50_000 + "a = 1", "more than 64 parts"),
-        ("#" * (config.LARGEST + 1), "larger than 256 KB"),
+        ("#" * (layers.LARGEST + 1), "larger than 256 KB"),
     ):
         file.write_text(text)
         with pytest.raises(InvalidConfig, match=said):
-            config.read(file)
+            layers.read(file)
     file.write_text('[permission]\nread = [{ "' + "a." * 60 + '" = "deny" }]\n[a.b.c]\nx.y.z = 1')
     with pytest.raises(InvalidConfig, match="unknown key"):
-        config.narrow(config.read(file))
+        layers.narrow(layers.read(file))
 
 
 @pytest.mark.parametrize("begin", ["", "permissions: ", "permissions:\n  bash: ", "x: &a "])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server import config
+from magy_server.config import layers
 
 from .harness import MAGY, person
 
@@ -86,6 +86,6 @@ async def test_a_sandbox_starts_below_a_server_that_is_closed(root: Path, state:
 
 def test_an_untrusted_project_adds_no_variable(root: Path) -> None:
     (root / "magy.toml").write_text('[tools]\nenvironment = ["*"]\n')
-    loaded = config.load(str(root), trusted=False, options={})
+    loaded = layers.load(str(root), trusted=False, options={})
     assert loaded.settings.tools.environment == []
     assert loaded.ignored == (f"{root}/magy.toml: tools",)

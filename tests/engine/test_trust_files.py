@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.config import LARGEST, read
+from magy_server.config.layers import LARGEST, read
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.engine import trust
 from magy_server.engine.trust import files_hash

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.agents import built_in_agents, common_rules
+from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Decision, Evidence, Facts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.agents import built_in_agents, common_rules
+from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core.events import Facts, Grant
 from magy_server.core.permit import decide, proposals
 from magy_server.tools.process import Processes

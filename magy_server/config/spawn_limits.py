@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
+from magy_server.config.settings import SpawnSettings
 from magy_server.core.children import SpawnLimits, clamped
-from magy_server.settings import SpawnSettings
 
 WAITS = (1.0, 86_400.0)
 """Seconds."""

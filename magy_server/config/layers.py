@@ -18,8 +18,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from magy_server.config.settings import LimitSettings, Permission, Settings, SpawnSettings
 from magy_server.core.errors import InvalidConfig
-from magy_server.settings import LimitSettings, Permission, Settings, SpawnSettings
 
 LARGEST = 1 << 18
 """Bytes of a magy.toml."""

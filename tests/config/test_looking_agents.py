@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from magy_server.agents import built_in_agents, common_rules
+from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core.permit import Ruleset, decide
 from magy_server.tools.process import Processes
 from magy_server.tools.shell import shell_tools

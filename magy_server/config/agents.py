@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from magy_server import config
+from magy_server.config import layers
+from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec, parse_actions, skill_actions
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
-from magy_server.resources import resource
 
 COMMON = "common.yaml"
 """Rules that hold for every agent. The user's file of this name replaces the shipped one."""
@@ -31,7 +31,7 @@ MOST_BYTES = 256 * 1024
 
 
 def user_directory() -> Path:
-    return config.config_dir() / "agent"
+    return layers.config_dir() / "agent"
 
 
 def project_directories(root: str) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from magy_server import config
+from magy_server.config import layers
 from magy_server.core.errors import InvalidConfig
 
 USER = """
@@ -43,16 +43,16 @@ read = "allow"
 
 def loaded(
     root: Path, *, trusted: bool = True, options: Mapping[str, Any] | None = None
-) -> config.Loaded:
-    user = config.config_dir() / "magy.toml"
+) -> layers.Loaded:
+    user = layers.config_dir() / "magy.toml"
     user.parent.mkdir(parents=True, exist_ok=True)
     user.write_text(USER, encoding="utf-8")
     (root / "magy.toml").write_text(PROJECT, encoding="utf-8")
-    return config.load(str(root), trusted=trusted, options=options or {})
+    return layers.load(str(root), trusted=trusted, options=options or {})
 
 
 def test_each_value_names_the_layer_that_set_it(tmp_path: Path) -> None:
-    user, project = str(config.config_dir() / "magy.toml"), str(tmp_path / "magy.toml")
+    user, project = str(layers.config_dir() / "magy.toml"), str(tmp_path / "magy.toml")
     one = loaded(tmp_path, options={"model": {"max_tokens": 9}})
     assert one.origins == {
         "default_agent": user,
@@ -77,7 +77,7 @@ def test_the_environment_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_an_untrusted_project_owns_only_what_it_changes(tmp_path: Path) -> None:
     one = loaded(tmp_path, trusted=False)
     user, project = (
-        str(config.config_dir() / "magy.toml"),
+        str(layers.config_dir() / "magy.toml"),
         f"{tmp_path / 'magy.toml'} (not trusted)",
     )
     assert one.settings.limits.requests == 10
@@ -91,7 +91,7 @@ def test_an_untrusted_project_owns_only_what_it_changes(tmp_path: Path) -> None:
 
 def test_a_provider_named_like_the_beginning_of_another_is_its_own() -> None:
     origins = {"provider.a.b.kind": "one", "provider.a.kind": "one"}
-    config._forget(origins, "provider.a")
+    layers._forget(origins, "provider.a")
     assert origins == {"provider.a.b.kind": "one"}
 
 
@@ -117,6 +117,6 @@ def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, text: str, said: 
     (tmp_path / "magy.toml").write_text(text, encoding="utf-8")
     for trusted in (True, False):
         with pytest.raises(InvalidConfig) as caught:
-            config.load(str(tmp_path), trusted=trusted, options={})
+            layers.load(str(tmp_path), trusted=trusted, options={})
         assert caught.value.message.startswith(str(tmp_path / "magy.toml"))
         assert said in caught.value.message

@@ -1,4 +1,4 @@
-"""The tree of settings, as `magy.toml` writes it; `config.py` reads and merges it."""
+"""The tree of settings, as `magy.toml` writes it; `layers.py` reads and merges it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agents.py` and `projects.py`: which agent files count, and when."""
+"""`config/agents.py` and `projects.py`: which agent files count, and when."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server import agents
+from magy_server.config import agents
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.permit import decide, withholds
 from magy_server.core.specs import Agents
