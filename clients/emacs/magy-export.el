@@ -93,32 +93,72 @@ At the end call THEN there."
         (insert "\n" text "\n")))
     (magy--message "Magy: wrote %s" (abbreviate-file-name file))))
 
-(defun magy-export--to (file head convert)
+(defun magy-export--view ()
+  "Return the view or the project that shows the session to export."
+  (let ((view (if (derived-mode-p 'magy-transcript-mode)
+                  magy-transcript--view
+                (magy-current-project))))
+    (unless (magy-project-session view)
+      (user-error "There is no session to export"))
+    view))
+
+(defun magy-export--title (view)
+  "Return the title of the session that VIEW shows, or else the project's name."
+  (or (magy-project-title view) (magy-project-name (magy-session-server view))))
+
+(defun magy-export--in (file view extension)
+  "Return FILE; if it is a directory, a name in it, of VIEW's title and EXTENSION."
+  (if (not (or (directory-name-p file) (file-directory-p file)))
+      (expand-file-name file)
+    (let ((words (string-trim (replace-regexp-in-string
+                               "[^[:alnum:]]+" "-" (downcase (magy-export--title view)))
+                              "-+" "-+")))
+      (expand-file-name
+       (concat (if (string-empty-p words) "session" (truncate-string-to-width words 60))
+               extension)
+       file))))
+
+(defun magy-export--read (style extension)
+  "Read the file to which the session shown here is to be exported as STYLE.
+Its name ends in EXTENSION unless the person says otherwise."
+  (let* ((view (magy-export--view))
+         (root (magy-project-root (magy-session-server view)))
+         (file (magy-export--in root view extension))
+         (file (magy-export--in
+                (read-file-name (format-prompt "Export as %s to" (file-name-nondirectory file)
+                                               style)
+                                root file)
+                view extension)))
+    (unless (or (not (file-exists-p file))
+                (y-or-n-p (format "%s exists; overwrite it? " (abbreviate-file-name file))))
+      (user-error "Nothing was exported"))
+    file))
+
+(defun magy-export--to (file extension head convert)
   "Export the session shown here to FILE; HEAD makes its first line of the title.
-CONVERT returns an item as text."
-  (let* ((project (if (derived-mode-p 'magy-transcript-mode)
-                      magy-transcript--project
-                    (magy-current-project)))
-         (view (if (derived-mode-p 'magy-transcript-mode) magy-transcript--view project))
-         (title (or (magy-project-title view) (magy-project-name project)))
-         (file (expand-file-name file)))
-    (magy-export--collect project
-                          (or (magy-project-session view)
-                              (user-error "There is no session to export"))
+If FILE is a directory, a file with EXTENSION is made there.  CONVERT
+returns an item as text."
+  (let* ((view (magy-export--view))
+         (title (magy-export--title view))
+         (file (magy-export--in file view extension)))
+    (magy-export--collect (magy-session-server view) (magy-project-session view)
                           (lambda ()
                             (magy-export--write file (funcall head title) convert)))))
 
 ;;;###autoload
 (defun magy-export-org (file)
-  "Write the whole session of this transcript or project to FILE as Org."
-  (interactive "FExport as Org to: ")
-  (magy-export--to file (lambda (title) (format "#+title: %s\n" title)) #'magy-org-item))
+  "Write the whole session of this transcript or project to FILE as Org.
+If FILE is a directory, the name is made of the session's title."
+  (interactive (list (magy-export--read "Org" ".org")))
+  (magy-export--to file ".org" (lambda (title) (format "#+title: %s\n" title))
+                   #'magy-org-item))
 
 ;;;###autoload
 (defun magy-export-markdown (file)
-  "Write the whole session of this transcript or project to FILE as Markdown."
-  (interactive "FExport as Markdown to: ")
-  (magy-export--to file (lambda (title) (format "<!-- %s -->\n" title))
+  "Write the whole session of this transcript or project to FILE as Markdown.
+If FILE is a directory, the name is made of the session's title."
+  (interactive (list (magy-export--read "Markdown" ".md")))
+  (magy-export--to file ".md" (lambda (title) (format "<!-- %s -->\n" title))
                    #'magy-org-markdown-item))
 
 (provide 'magy-export)

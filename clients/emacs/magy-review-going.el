@@ -97,7 +97,16 @@ it fails itself, that is an end, too.  Who sets out anew forgets the last."
   "Let single keys continue the review, if the person wants that."
   (when (and magy-review-repeat (not magy-review-target-function))
     (when magy-review--keys-off (funcall magy-review--keys-off))
-    (setq magy-review--keys-off (set-transient-map magy-review-repeat-map t))))
+    (setq magy-review--keys-off
+          (set-transient-map magy-review-repeat-map #'magy-review--key-goes-on-p))))
+
+(defun magy-review--key-goes-on-p ()
+  "Return non-nil if the command about to run is one of the keys that go on.
+A prefix argument is, too, for some of them take one."
+  (or (memq this-command '(universal-argument universal-argument-more
+                           digit-argument negative-argument))
+      (let ((command (lookup-key magy-review-repeat-map (this-single-command-keys))))
+        (and (commandp command) (eq this-command command)))))
 
 (defun magy-review--no-keys ()
   "End the keys that go on."

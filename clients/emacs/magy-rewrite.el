@@ -161,6 +161,19 @@ On an empty line that is point alone: a place to write at."
         ((bounds-of-thing-at-point 'paragraph))
         (t (cons (line-beginning-position) (line-end-position)))))
 
+(defun magy-rewrite--read (beg end)
+  "Read what is to be done with the text from BEG to END; set it off meanwhile."
+  (let ((overlay (make-overlay beg end))
+        (first (line-number-at-pos beg t))
+        (last (line-number-at-pos (max beg (1- end)) t)))
+    (overlay-put overlay 'face 'region)
+    (unwind-protect
+        (read-string (cond ((= beg end) (format "Write at line %d: " first))
+                           ((= first last) (format "Rewrite line %d: " first))
+                           (t (format "Rewrite lines %d-%d: " first last)))
+                     nil 'magy-rewrite-history)
+      (delete-overlay overlay))))
+
 ;;;###autoload
 (defun magy-rewrite (beg end instruction)
   "Rewrite the text from BEG to END as INSTRUCTION says.
@@ -169,7 +182,7 @@ empty line, text is written there.  The change is then under review.
 \\<magy-rewrite-map>While it streams, \\[magy-rewrite-cancel] in the text stops it."
   (interactive (pcase-let ((`(,beg . ,end) (magy-rewrite--bounds)))
                  (barf-if-buffer-read-only)
-                 (list beg end (read-string "Rewrite: " nil 'magy-rewrite-history))))
+                 (list beg end (magy-rewrite--read beg end))))
   (when (string-blank-p instruction) (user-error "Nothing to do"))
   (unless (and buffer-file-name (not (file-remote-p buffer-file-name)))
     (user-error "Magy can only rewrite text in a local file"))

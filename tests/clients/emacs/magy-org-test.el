@@ -190,6 +190,21 @@ Done.
 "
                  (magy-test-export #'magy-export-markdown))))
 
+(ert-deftest magy-a-session-is-exported-though-no-name-is-typed ()
+  (should (equal magy-test-exported-org
+                 (magy-test-export
+                  (lambda (file)
+                    (let ((made (expand-file-name "a-title.org" magy-test-root))
+                          (keys (vconcat [?\M-x] "magy-export-org" [?\r ?\r])))
+                      (save-window-excursion
+                        (switch-to-buffer (current-buffer))
+                        (execute-kbd-macro keys)
+                        (magy-test-until (file-exists-p made))
+                        ;; What is there is not overwritten unasked.
+                        (should-error (execute-kbd-macro (vconcat keys "n"))
+                                      :type 'user-error))
+                      (rename-file made file)))))))
+
 (ert-deftest magy-what-is-copied-is-org ()
   :tags '(E129)
   (magy-test-with (magy-test-scenario)

@@ -58,5 +58,23 @@
     (let ((magy-review--going (list (list (magy-project--make :root "/elsewhere/") t))))
       (magy-test-accept 1))))
 
+(ert-deftest magy-review-keys-go-on-with-a-prefix-argument ()
+  (magy-test-drawing (magy-test-decidable) "0\n1\n"
+    (magy-test-until (magy-review-hunk-here))
+    (save-window-excursion
+      (switch-to-buffer (current-buffer))
+      (unwind-protect
+          (progn
+            (magy-review--go-on-by-keys)
+            (execute-kbd-macro (kbd "C-u r w h y RET"))
+            (should (equal "why" (plist-get (magy-test-params "magy/review/resolve") :reason)))
+            (execute-kbd-macro (kbd "C-u C-u 2 r n o RET"))
+            (magy-test-until (= 2 (length (magy-test-received "magy/review/resolve"))))
+            (should (equal (buffer-string) "0\n1\n"))
+            ;; Any other key is what it always is, and ends them.
+            (execute-kbd-macro (kbd "C-u x r"))
+            (should (equal (buffer-string) "xxxxr0\n1\n")))
+        (magy-review--no-keys)))))
+
 (provide 'magy-review-going-test)
 ;;; magy-review-going-test.el ends here

@@ -67,6 +67,34 @@
       (when (equal state "failed")
         (should (equal "uno\n" (current-kill 0)))))))
 
+(defun magy-test-rewrite-asked (point)
+  "Return how `magy-rewrite' at POINT asks, and what text it sets off."
+  (let* ((file (current-buffer)) seen
+         (minibuffer-setup-hook
+          (list (lambda ()
+                  (push (minibuffer-prompt) seen)
+                  (when (eq this-command 'magy-rewrite)
+                    (with-current-buffer file
+                      (dolist (overlay (overlays-in (point-min) (1+ (point-max))))
+                        (when (eq 'region (overlay-get overlay 'face))
+                          (push (buffer-substring (overlay-start overlay) (overlay-end overlay))
+                                seen)))))))))
+    (goto-char point)
+    (should-error (execute-kbd-macro (vconcat [?\M-x] "magy-rewrite" [?\r ?\r]))
+                  :type 'user-error)
+    (should-not (overlays-in (point-min) (1+ (point-max))))
+    (list (cadr seen) (car seen))))
+
+(ert-deftest magy-rewrite-says-which-lines-it-is-about ()
+  (magy-test-with (magy-test-scenario)
+    (save-window-excursion
+      (find-file (magy-test-file "a.txt" "one\ntwo\n\nthree\n\n\nfour\n"))
+      (narrow-to-region 5 (point-max))
+      (should (equal '("Rewrite lines 3-4: " "\nthree\n") (magy-test-rewrite-asked 11)))
+      (should (equal '("Write at line 6: " "") (magy-test-rewrite-asked 17)))
+      (widen)
+      (should (equal '("Rewrite lines 1-2: " "one\ntwo\n") (magy-test-rewrite-asked 2))))))
+
 (ert-deftest magy-rewrite-that-is-refused-leaves-nothing ()
   (magy-test-rewrite (magy-test-rewriting (list :error '(:code -32803 :message "Not now.")))
     (magy-test-until (and (magy-test-received "magy/rewrite/start") (null magy-rewrite--all)))
