@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from magy_server import discretion, privacy
+from magy_server.api.engine import Engine
 from magy_server.bus.local import LocalBus
 from magy_server.config import layers, spawn_limits
 from magy_server.config.resources import resource
@@ -30,7 +31,6 @@ from magy_server.engine.audit import Audit
 from magy_server.engine.budget import Purse
 from magy_server.engine.children import Children
 from magy_server.engine.consult import Titles
-from magy_server.engine.engine import Engine
 from magy_server.engine.kin import Herald
 from magy_server.engine.mailing import Mailing
 from magy_server.engine.mirror import Mirror, mirroring

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
+from magy_server.api.engine import Engine
 from magy_server.cli import below, ending, place
 from magy_server.cli import run as running
 from magy_server.cli.door import Composition
@@ -25,7 +26,6 @@ from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import kin
 from magy_server.engine.children import Children
-from magy_server.engine.engine import Engine
 from magy_server.engine.glance import row, task_id
 from magy_server.engine.mailing import Mailing
 

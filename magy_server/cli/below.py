@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from magy_server.api.engine import Engine
+from magy_server.api.follow import PAGE, page
 from magy_server.cli.calls import Call
 from magy_server.cli.ending import cost_of
 from magy_server.cli.text import Marks, Span, one_line, tokens
@@ -14,8 +16,6 @@ from magy_server.core.children import LIVE, ChildInfo
 from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
 from magy_server.engine import kin
-from magy_server.engine.engine import Engine
-from magy_server.engine.follow import PAGE, page
 
 STYLES = {
     "completed": "green", "failed": "red", "waiting": "question", "running": "yellow",

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from magy_server.api.engine import Engine
 from magy_server.core.ports import Store
-from magy_server.engine.engine import Engine
 from magy_server.engine.trust import Trust
 
 ONCE: Mapping[str, Any] = {"titles": False}

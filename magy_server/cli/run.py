@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
+from magy_server.api.engine import Engine, stream_of
 from magy_server.cli import ending, place
 from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.keyboard import Keyboard
@@ -28,7 +29,6 @@ from magy_server.core.events import Content, Text
 from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
-from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.glance import task_id
 from magy_server.engine.review_file import Summary
 from magy_server.engine.session import Session

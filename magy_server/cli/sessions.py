@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from magy_server.api.engine import Engine
+from magy_server.api.follow import page, stamped
 from magy_server.cli import ending, listing, place
 from magy_server.cli import run as running
 from magy_server.cli import undo as undoing
@@ -24,8 +26,6 @@ from magy_server.core.events import Compacted, Entry, Hash
 from magy_server.core.log_lines import header, line
 from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.core.ports import Store, StreamInfo
-from magy_server.engine.engine import Engine
-from magy_server.engine.follow import page, stamped
 
 PAGE = 200
 """Entries read at once."""

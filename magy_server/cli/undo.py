@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+from magy_server.api.engine import Engine
 from magy_server.cli import ending
 from magy_server.cli.calls import diff
 from magy_server.cli.printers import record
@@ -18,7 +19,6 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content
 from magy_server.core.ports import StreamInfo
 from magy_server.engine.checkpoints import Checkpoint, Checkpoints, Preview, Restore
-from magy_server.engine.engine import Engine
 from magy_server.engine.file_changes import FileChanged
 from magy_server.engine.session import Session
 from magy_server.engine.undoing import first_words

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from magy_server.api.engine import Engine
+from magy_server.api.follow import Follower
 from magy_server.cli.below import Below
 from magy_server.cli.keyboard import Keyboard
 from magy_server.cli.printers import Printer
 from magy_server.cli.text import Span, one_line
 from magy_server.core.errors import MagyError, StoreUnavailable
 from magy_server.core.updates import Update
-from magy_server.engine.engine import Engine
-from magy_server.engine.follow import Follower
 from magy_server.engine.session import Session
 
 PACE = 0.03

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
+from magy_server.api.engine import Engine
 from magy_server.core import family
 from magy_server.core.events import (
     Admitted,
@@ -27,7 +28,6 @@ from magy_server.core.events import (
 from magy_server.core.harmless import LINE, glance
 from magy_server.core.state import State
 from magy_server.engine import kin
-from magy_server.engine.engine import Engine
 from magy_server.engine.summary import question_of, title
 from magy_server.lsp import present, wire
 from magy_server.lsp.family_present import located, path, previews

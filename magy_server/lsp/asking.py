@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from magy_server.api.engine import Engine, Outcome, stream_of
+from magy_server.api.follow import PAGE
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
 from magy_server.core.state import State
-from magy_server.engine.engine import Engine, Outcome, stream_of
-from magy_server.engine.follow import PAGE
 from magy_server.engine.runner import FRESH
 from magy_server.engine.session import Session
 from magy_server.lsp.command_wire import Prompted, Prompting

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from magy_server.api.engine import Engine, stream_of
 from magy_server.core.errors import InvalidRequest
 from magy_server.engine.checkpoints import Checkpoint, Checkpoints
-from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.file_changes import FileChanged
 from magy_server.engine.session import Session
 from magy_server.lsp import review_wire as wire

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from magy_server.api.engine import Engine
 from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.ports import Editor
 from magy_server.core.specs import Agents
-from magy_server.engine.engine import Engine
 from magy_server.lsp import editor_wire as wire
 from magy_server.lsp.door import place
 from magy_server.lsp.editor_wire import Completion

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
+from magy_server.api.engine import Engine, stream_of
+from magy_server.api.options import choices
+from magy_server.api.pages import Attached
 from magy_server.core import family
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.state import State
 from magy_server.engine import kin
-from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.keys import refuse_other_session
-from magy_server.engine.options import choices
-from magy_server.engine.pages import Attached
 from magy_server.engine.summary import summarise
 from magy_server.engine.trust import Trust
 from magy_server.lsp import child_wire, family_present, present, wire

@@ -19,8 +19,8 @@ from magy_server.lsp.names import COMMANDS, KINDS, STANDARD
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
+    from magy_server.api.engine import Engine
     from magy_server.core.ports import Editor
-    from magy_server.engine.engine import Engine
     from magy_server.engine.session import Listener
     from magy_server.engine.trust import Trust
     from magy_server.lsp.doctor import Examine

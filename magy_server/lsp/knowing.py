@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from magy_server.engine.engine import Engine
+from magy_server.api.engine import Engine
 from magy_server.lsp.completion import PromptVerbs
 from magy_server.lsp.context import ContextVerbs
 from magy_server.lsp.doctor import DoctorVerbs, Examine

@@ -10,8 +10,8 @@ from typing import Any
 
 from lsprotocol.types import MessageType
 
+from magy_server.api.engine import Engine
 from magy_server.config import layers
-from magy_server.engine.engine import Engine
 from magy_server.lsp import names
 from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.actions import CodeActions, Known

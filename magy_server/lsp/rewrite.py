@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from os.path import basename
 from typing import Any
 
+from magy_server.api.engine import Engine, stream_of
+from magy_server.api.rewriting import AGENT, MESSAGE, Place, Rewriting, session_of
 from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
 from magy_server.core.events import Prompted
 from magy_server.core.harmless import one_line
 from magy_server.core.ports import StreamInfo
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.engine import Engine, stream_of
-from magy_server.engine.rewriting import AGENT, MESSAGE, Place, Rewriting, session_of
 from magy_server.engine.runner import FRESH
 from magy_server.lsp import rewrite_wire as wire
 from magy_server.lsp.documents import LiveWorkspace, Positions

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
+from magy_server.api.rewriting import MESSAGE, TOOL
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
     Call,
@@ -26,7 +27,6 @@ from magy_server.core.events import (
 from magy_server.edits.model import EditError
 from magy_server.edits.selection import PROSE, Argument, Rewrite, Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.rewriting import MESSAGE, TOOL
 from magy_server.engine.session import Partial, Session
 from magy_server.engine.world import World
 from magy_server.lsp.documents import LiveWorkspace, Positions

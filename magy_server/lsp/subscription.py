@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from magy_server.engine.engine import Engine
-from magy_server.engine.follow import Follower, page
+from magy_server.api.engine import Engine
+from magy_server.api.follow import Follower, page
 from magy_server.engine.session import Session
 from magy_server.lsp.outbox import Outbox
 

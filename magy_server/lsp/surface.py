@@ -8,9 +8,9 @@ from typing import Any
 
 from lsprotocol import types
 
+from magy_server.api.engine import Engine
 from magy_server.core.errors import EditorError, MagyError
 from magy_server.core.ports import Files
-from magy_server.engine.engine import Engine
 from magy_server.engine.reviews import Reviews
 from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.checkpoints import CheckpointVerbs

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from magy_server.api.engine import Engine
 from magy_server.app import compose
 from magy_server.core import family
 from magy_server.core.events import (
@@ -27,7 +28,6 @@ from magy_server.core.events import (
 from magy_server.core.mail import TextPayload
 from magy_server.core.prompt import build, needed
 from magy_server.core.state import State
-from magy_server.engine.engine import Engine
 from magy_server.engine.mailing import Mailing
 from magy_server.engine.session import Listener, Session, Write
 from magy_server.engine.world import World

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
+from magy_server.api.engine import Engine
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied, Text
 from magy_server.core.permit import Rule, Ruleset
@@ -18,7 +19,6 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
-from magy_server.engine.engine import Engine
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.world import Settings, World

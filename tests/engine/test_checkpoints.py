@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from magy_server.api.engine import Engine
 from magy_server.core.errors import EditUnverified, InvalidRequest, NotFound
 from magy_server.core.events import FileChange, Noted, Prompted, Restoring
 from magy_server.core.ports import Found, Put
 from magy_server.core.values import Version
-from magy_server.engine.engine import Engine
 from magy_server.tools.commits import Commits
 from magy_server.tools.process import Processes
 from magy_server.tools.workspace import WorkspaceFiles

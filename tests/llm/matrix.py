@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from magy_server.api.engine import Engine
 from magy_server.app import compose
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Ended, Replied, Text
 from magy_server.core.ports import Delta, ModelFacts, ModelRequest, Provider
-from magy_server.engine.engine import Engine
 from magy_server.engine.model import LONGEST_WAIT
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider

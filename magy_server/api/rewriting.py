@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 
+from magy_server.api.engine import Engine, stream_of
 from magy_server.core import permit
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import (
@@ -40,7 +41,6 @@ from magy_server.core.state import State
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain
-from magy_server.engine.engine import Engine, stream_of
 from magy_server.engine.session import Write
 
 AGENT, TOOL = "rewrite", "replace_selection"

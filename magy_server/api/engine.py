@@ -6,6 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from magy_server.api import options, pages, questions
+from magy_server.api.deleting import delete
+from magy_server.api.options import Option
+from magy_server.api.pages import Attached
 from magy_server.core import family
 from magy_server.core.compact import possible
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
@@ -26,15 +30,12 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Batch, Page, StreamInfo
 from magy_server.core.state import State
-from magy_server.engine import kin, options, pages, questions
+from magy_server.engine import kin
 from magy_server.engine.commands import end_commands
 from magy_server.engine.consult import consult
-from magy_server.engine.deleting import delete
 from magy_server.engine.fork import copied
 from magy_server.engine.keys import earlier, refuse_other, refuse_other_fork
 from magy_server.engine.mailing import arriving, refuse_closed, refuse_full
-from magy_server.engine.options import Option
-from magy_server.engine.pages import Attached
 from magy_server.engine.runner import FRESH, Runner
 from magy_server.engine.session import Decide, Session, Write
 from magy_server.engine.stopping import cancelling, dropping

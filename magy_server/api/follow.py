@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from magy_server.api.engine import Engine
 from magy_server.core import updates
 from magy_server.core.events import Entry
 from magy_server.core.updates import Update
-from magy_server.engine.engine import Engine
 from magy_server.engine.session import Partial, Session
 
 PAGE = 64
