@@ -12,6 +12,7 @@
 
 ;;; Code:
 
+(require 'magy-choose)
 (require 'magy-context)
 (require 'magy-editor)
 
@@ -97,30 +98,21 @@ REGION is as in `magy-editor-diagnostics-at'."
 
 ;;;; Choosing one
 
-(defun magy-actions--choose (actions)
-  "Have the person choose one of the list ACTIONS; return it."
-  (let* ((lines (mapcar (lambda (action) (cons (plist-get action :title) action)) actions))
-         (table (lambda (string predicate action)
-                  (if (eq action 'metadata)
-                      '(metadata (display-sort-function . identity)
-                                 (cycle-sort-function . identity))
-                    (complete-with-action action lines string predicate)))))
-    (cdr (assoc (completing-read "Magy: " table nil t nil nil (caar lines)) lines))))
-
-(defun magy-actions--offer (project buffer actions)
-  "Let the person choose one of ACTIONS, which PROJECT's server has for BUFFER."
+(defun magy-actions--offer (asked project actions)
+  "Let the person choose one of ACTIONS of PROJECT's server.
+ASKED is as in `magy-choose'."
   (let ((able (seq-remove (lambda (action) (plist-get action :disabled)) actions)))
-    (cond ((null able) (message "Magy has no actions here"))
-          ((not (eq buffer (window-buffer (selected-window)))) nil) ; the person went away
-          ((active-minibuffer-window)
-           (message "The list of actions has arrived: type M-x magy-actions again"))
-          (t (magy-actions--do project (magy-actions--choose able))))))
+    (if (null able)
+        (message "Magy has no actions here")
+      (magy-choose asked "Magy: "
+                   (mapcar (lambda (action) (cons (plist-get action :title) action)) able)
+                   (lambda (action) (magy-actions--do project action))))))
 
 ;;;###autoload
 (defun magy-actions ()
   "Choose an action for point or the region, and run it."
   (interactive)
-  (let ((buffer (current-buffer)))
+  (let ((asked (magy-choose-begin)))
     (magy-actions--with-document
      (lambda (project meant)
        (magy-request
@@ -129,8 +121,7 @@ REGION is as in `magy-editor-diagnostics-at'."
               :range (plist-get meant :range)
               :context (list :diagnostics (plist-get meant :diagnostics) :triggerKind 1))
         (lambda (actions)
-          (run-with-timer 0 nil #'magy-actions--offer project buffer
-                          (append actions nil))))))))
+          (magy-actions--offer asked project (append actions nil))))))))
 
 (defun magy-actions-run (action &optional text)
   "Have the server's ACTION done at point or in the region, with TEXT if given."

@@ -39,14 +39,15 @@
 (defun magy-select-agent ()
   "Choose the agent of this project's session, from the next turn on."
   (interactive)
-  (let ((project (magy-current-project)))
+  (let ((project (magy-current-project)) (asked (magy-choose-begin)))
     (magy-session-ensure
      project
      (lambda ()
        (magy-agents--get
         project
         (lambda (agents)
-          (magy-choose (format "Agent (now %s): " (magy-agents--option project "agent"))
+          (magy-choose asked
+                       (format "Agent (now %s): " (magy-agents--option project "agent"))
                        (mapcar (lambda (agent) (cons (plist-get agent :name) agent)) agents)
                        (lambda (agent)
                          (magy-agents--set project "agent" (plist-get agent :name)))
@@ -56,11 +57,12 @@
 (defun magy-select-model ()
   "Choose the model of this project's session."
   (interactive)
-  (let ((project (magy-current-project)))
+  (let ((project (magy-current-project)) (asked (magy-choose-begin)))
     (magy-session-ensure
      project
      (lambda ()
-       (magy-choose (format "Model (now %s): " (magy-agents--option project "model"))
+       (magy-choose asked
+                    (format "Model (now %s): " (magy-agents--option project "model"))
                     (mapcar (lambda (model) (cons model model))
                             (alist-get "model" (magy-project-choices project)
                                        nil nil #'equal))

@@ -41,18 +41,19 @@ THEN is called with it.  Only those are offered for which PREDICATE, if
 any, holds."
   (unless (magy-project-session project)
     (user-error "%s has no session yet" (magy-project-name project)))
-  (magy-session-ensure
-   project
-   (lambda ()
-     (let ((session (magy-project-session project)))
-       (magy-children-learn
-        project session
-        (lambda ()
-          (magy-choose prompt
-                       (cl-loop for child in (magy-children-below project session)
-                                when (or (null predicate) (funcall predicate child))
-                                collect (cons (magy-child--line child) child))
-                       then)))))))
+  (let ((asked (magy-choose-begin)))
+    (magy-session-ensure
+     project
+     (lambda ()
+       (let ((session (magy-project-session project)))
+         (magy-children-learn
+          project session
+          (lambda ()
+            (magy-choose asked prompt
+                         (cl-loop for child in (magy-children-below project session)
+                                  when (or (null predicate) (funcall predicate child))
+                                  collect (cons (magy-child--line child) child))
+                         then))))))))
 
 (defun magy-child--line (child)
   "Return CHILD as text to choose it by."
@@ -183,22 +184,24 @@ in the tree of agents, the new one is a child of that one."
          (below (magy-child--new-parent))
          (context (magy-context-here project '("selection")))
          (show (and magy-show-transcript (eq 'magy-child--in-transcript
-                                             magy-child-at-point-function))))
+                                             magy-child-at-point-function)))
+         (asked (magy-choose-begin)))
     (magy-session-ensure
      project
      (lambda ()
        (let ((parent (or below (magy-project-session project))))
          (magy-child--when-room
           project parent
-          (lambda () (magy-child--choose-agent project parent context show))))))))
+          (lambda () (magy-child--choose-agent asked project parent context show))))))))
 
-(defun magy-child--choose-agent (project parent context show)
+(defun magy-child--choose-agent (asked project parent context show)
   "Have the person choose an agent to be a child of the session PARENT of PROJECT.
-CONTEXT and SHOW are as in `magy-child--read', which is next."
+ASKED is as in `magy-choose'; CONTEXT and SHOW are as in
+`magy-child--read', which is next."
   (magy-child--agents
    project
    (lambda (agents)
-     (magy-choose (format "Child of %s: agent: " (magy-child--called project parent))
+     (magy-choose asked (format "Child of %s: agent: " (magy-child--called project parent))
                   (mapcar (lambda (agent) (cons (plist-get agent :name) agent)) agents)
                   (lambda (agent)
                     (magy-child--read project parent (plist-get agent :name) context show))

@@ -13,6 +13,7 @@
 ;;; Code:
 
 (require 'magy-children)
+(require 'magy-questions)
 (require 'magy-transcript)
 
 (declare-function magy-agents-tree "magy-agents-tree")
@@ -98,7 +99,7 @@ That stands for entry HEAD."
   "Return in a word what PROJECT's session does."
   (let ((state (magy-project-state project))
         (child (magy-child magy-transcript--project (magy-project-session project))))
-    (cond ((magy-project-questions project)
+    (cond ((magy-questions-own project)
            (propertize "? question" 'face 'magy-question))
           ((not (magy-live-p magy-transcript--project)) (propertize "○ off" 'face 'shadow))
           ((equal state "running")

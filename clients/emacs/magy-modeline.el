@@ -50,10 +50,13 @@
   "Return what PROJECT's server does, for people."
   (cond ((magy-hung-p project) (format "does not answer %s" (magy-hung-p project)))
         ((not (magy-live-p project)) "off")
-        ((magy-project-questions project)
-         (format "asks: %s" (plist-get (cdar (magy-project-questions project)) :title)))
-        ((equal (magy-project-state project) "requires_action") "waits")
-        (t (or (magy-project-progress project) (magy-project-state project)))))
+        ((magy-questions-own project)
+         (format "asks: %s" (plist-get (car (magy-questions-own project)) :title)))
+        (t (concat (cond ((equal (magy-project-state project) "requires_action") "waits")
+                         (t (or (magy-project-progress project)
+                                (magy-project-state project))))
+                   (when-let ((question (cdar (magy-project-questions project))))
+                     (format "; another session asks: %s" (plist-get question :title)))))))
 
 (defun magy-modeline--help (&rest _)
   "Return the tooltip: what runs where, at what cost, and how to stop it."
@@ -156,7 +159,7 @@
   (when (and magy-desktop-notifications (not (magy-modeline--focus-p)))
     (let ((title (format "Magy asks in %s" (magy-project-name project)))
           (body (concat (plist-get question :title)
-                        (when (magy-child-parent-id (plist-get question :sessionId))
+                        (when (magy-questions-others-p project question)
                           (format ", for %s" (magy-questions-asker project question))))))
       (if (functionp magy-desktop-notifications)
           (funcall magy-desktop-notifications title body)

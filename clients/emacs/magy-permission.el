@@ -19,73 +19,8 @@
 ;;; Code:
 
 (require 'magy-modeline)
+(require 'magy-permission-words)
 (require 'magy-session)
-
-(defun magy-permission--choices (question)
-  "Return the answers to QUESTION: a list of (CHAR LABEL OUTCOME SCOPE)."
-  (append '((?n "refuse" "refuse" "once")
-            (?y "allow once" "allow" "once"))
-          ;; What cannot be said narrowly is not remembered.
-          (unless (seq-empty-p (plist-get question :remember))
-            '((?s "for this session" "allow" "session")
-              (?p "for this project" "allow" "project")))))
-
-(defconst magy-permission--cut " … (\\+\\([0-9,]+\\) characters[^)]*) … "
-  "Regexp of what the server puts between both ends of what is long.")
-
-(defun magy-permission--short (text most)
-  "Return TEXT, or if it is longer than MOST both its ends.
-Between them stands how much is left out, with what the server left out."
-  (if (<= (length text) most)
-      text
-    (let* ((cut (string-match magy-permission--cut text))
-           (before (if cut (substring text 0 cut) text))
-           (after (if cut (substring text (match-end 0)) text))
-           (known (if cut
-                      (string-to-number (string-replace "," "" (match-string 1 text)))
-                    0))
-           (tail (min (/ (* 2 most) 5) (length after)))
-           (head (min (- most tail) (length before)))
-           (whole (if cut (+ (length before) (length after)) (length text))))
-      (format "%s … (+%d characters) … %s" (substring before 0 head)
-              (+ known (- whole head tail)) (substring after (- (length after) tail))))))
-
-(defun magy-permission--covers (question)
-  "Return a line for each thing that a lasting answer to QUESTION would allow."
-  (append (plist-get question :covers) nil))
-
-(defun magy-permission--covered (question)
-  "Say on one line what a lasting answer to QUESTION would allow, or nothing."
-  (magy-permission--short (string-join (magy-permission--covers question) ", ") 300))
-
-(defun magy-permission--call (question)
-  "Return the tool call here that shows what QUESTION is about, or nil."
-  (when-let (((equal (plist-get question :sessionId)
-                     (magy-project-session magy-transcript--view)))
-             (item (magy-transcript-item (plist-get question :toolCallId))))
-    (and (plist-get (magy-item-data item) :content) item)))
-
-(defun magy-permission--whole (question)
-  "Return all that QUESTION is about, as far as nothing above it says so."
-  (if (magy-permission--call question)
-      ""
-    (mapconcat #'magy-transcript--tool-part (plist-get question :content) "")))
-
-(defconst magy-permission--most-lasting 4
-  "Lines of what a lasting answer would allow that are not folded.")
-
-(defun magy-permission--lasting (item covers)
-  "Return COVERS, what a lasting answer to the question of ITEM would allow."
-  (let* ((left (- (length covers) magy-permission--most-lasting))
-         (folded (magy-transcript--folded-p item (> left 1)))
-         (shown (if (and folded (> left 1)) (seq-take covers magy-permission--most-lasting)
-                  covers)))
-    (propertize
-     (concat (mapconcat (lambda (line) (format "    a lasting answer would allow: %s\n" line))
-                        shown "")
-             (unless (eq shown covers)
-               (format "    … and %d more, which v shows\n" left)))
-     'face 'shadow)))
 
 (defun magy-permission--answered (data title)
   "Return the line of a question with DATA and TITLE that is not open any more."
@@ -108,20 +43,14 @@ Between them stands how much is left out, with what the server left out."
       (concat (propertize (concat "? " title) 'face 'magy-question)
               (magy-permission--asker magy-transcript--project question)
               "\n"
-              (magy-permission--whole question)
-              "    "
-              (propertize (concat "because of " (plist-get question :rule)) 'face 'shadow)
-              "\n"
-              (magy-permission--lasting item (magy-permission--covers question))
+              (if (magy-permission--call question) "" (magy-permission--whole question))
+              (magy-permission--because question)
+              (magy-permission--lasting question (magy-permission--covers question)
+                                        (lambda (many) (magy-transcript--folded-p item many)))
               "    "
               (mapconcat (lambda (choice) (magy-permission--button question choice))
                          (magy-permission--choices question) "  ")
               "\n"))))
-
-(defun magy-permission--asker (project question)
-  "Say in parentheses which agent of PROJECT asks QUESTION, and whose child it is."
-  (let ((asker (magy-questions-asker project question)))
-    (if (string-empty-p asker) "" (format "  (asked by %s)" asker))))
 
 (defun magy-permission--button (question choice)
   "Return a button that gives CHOICE as the answer to QUESTION."
@@ -188,11 +117,15 @@ made meanwhile stay."
 ;;;; In the transcript
 
 (defun magy-permission--here ()
-  "Return the open question at point, or the only open one."
+  "Return the open question at point, or the only open one that is shown here."
   (let* ((item (magy-transcript--at-point))
          (at-point (and item (plist-get (magy-item-data item) :question)))
-         (open (magy-project-questions magy-transcript--view)))
+         (all (magy-project-questions magy-transcript--view))
+         (open (seq-filter (lambda (one) (magy-transcript-item (car one))) all)))
     (cond ((and at-point (cdr (assoc (plist-get at-point :interactionId) open))))
+          ((and all (null open))
+           (user-error (substitute-command-keys
+                        "Another session asks: \\[magy-answer] answers it")))
           ((null open) (user-error "No question is open"))
           ((null (cdr open)) (cdar open))
           (t (user-error "%d questions are open: go to one" (length open))))))
@@ -285,51 +218,24 @@ If the server has gone, its questions are with the session, which goes on."
                                                (magy-permission--none)))))
        (magy-permission-ask project question)))))
 
-(defun magy-permission--prompt (project question)
-  "Return the text by which the person is asked QUESTION of PROJECT."
-  (let ((covered (magy-permission--covered question)))
-    (concat (propertize (magy-permission--short
-                         (plist-get question :title)
-                         ;; Half of the frame, so that all the rest fits, too.
-                         (max 200 (/ (* (frame-width) (frame-height)) 2)))
-                        'face 'magy-question)
-            (magy-permission--asker project question)
-            (format "\n[%s]" (magy-permission--short (plist-get question :rule) 200))
-            (unless (string-empty-p covered)
-              (format "\na lasting answer would allow: %s" covered))
-            "\n"
-            (mapconcat (lambda (choice) (format "(%c) %s" (car choice) (cadr choice)))
-                       (magy-permission--choices question) ", ")
-            ", (v)iew all: ")))
-
 (defun magy-permission-ask (project question)
   "Ask the person QUESTION of PROJECT, in the echo area."
   (when (magy-permission--unseen-p question)
     (discard-input))
-  (let* ((choices (magy-permission--choices question))
-         (max-mini-window-height 0.8)
-         (char (read-char-choice (magy-permission--prompt project question)
-                                 (append (mapcar #'car choices) '(?v)))))
+  (let ((choices (magy-permission--choices question))
+        (max-mini-window-height 0.8)
+        (resize-mini-windows t)         ; it shrinks when it has less to say
+        (char ?v) viewed)
+    ;; Whoever has seen all of it is asked again.
+    (while (eq char ?v)
+      (setq char (read-char-choice (magy-permission--prompt project question viewed)
+                                   (append (mapcar #'car choices) (unless viewed '(?v)))))
+      (when (eq char ?v)
+        (setq viewed (magy-permission--view project question))))
     (message nil)                       ; what was asked is not open any more
-    (if (eq char ?v)
-        (magy-permission--view project question)
-      (pcase-let ((`(,_ ,_ ,outcome ,scope) (assq char choices)))
-        (magy-permission--give project question outcome scope)))))
-
-(defun magy-permission--view (project question)
-  "Show all of QUESTION of PROJECT in its transcript, from the first line on."
-  (let ((window (display-buffer (magy-transcript-buffer project))))
-    (with-current-buffer (window-buffer window)
-      (when-let ((item (magy-transcript-item (plist-get question :interactionId))))
-        (let ((call (magy-permission--call question)))
-          (magy-transcript--set-folded (delq nil (list item call)) nil)
-          (let ((start (magy-item-start (or call item))) (asked (magy-item-start item)))
-            (set-window-start window start)
-            (set-window-point window
-                              (if (< (count-screen-lines start asked nil window)
-                                     (window-body-height window))
-                                  asked
-                                start))))))))
+    (magy-permission--view-done viewed)
+    (pcase-let ((`(,_ ,_ ,outcome ,scope) (assq char choices)))
+      (magy-permission--give project question outcome scope))))
 
 ;;;; Saying that there is one
 
@@ -338,7 +244,7 @@ If the server has gone, its questions are with the session, which goes on."
   (magy--message-at 'perm "Magy asks: %s%s  (%s)"
                     (magy-permission--short (plist-get question :title)
                                             (max 500 (* 3 (frame-width))))
-                    (if (magy-child-parent-id (plist-get question :sessionId))
+                    (if (magy-questions-others-p project question)
                         (magy-permission--asker project question)
                       "")
                     (substitute-command-keys "\\[magy-answer]")))

@@ -39,10 +39,25 @@
     (let ((resolved (plist-get update :resolved)))
       (magy-session--resolved project (plist-get resolved :interactionId) resolved))))
 
+(defun magy-questions-shown-p (project question)
+  "Return non-nil if the session that PROJECT, or a view, shows asks QUESTION.
+This includes those below it."
+  (magy-child-below-p (plist-get question :sessionId) (magy-project-session project)))
+
+(defun magy-questions-own (project)
+  "Return the open questions of the session that PROJECT, or a view, shows.
+Those of sessions below it are among them."
+  (seq-filter (lambda (question) (magy-questions-shown-p project question))
+              (mapcar #'cdr (magy-project-questions project))))
+
+(defun magy-questions-others-p (project question)
+  "Return non-nil unless the very session that PROJECT shows asks QUESTION."
+  (not (equal (plist-get question :sessionId) (magy-project-session project))))
+
 (defun magy-session--own-question-p (project question)
   "Return non-nil if QUESTION is to be seen in what PROJECT, or a view, shows."
   (or (eq project (magy-session-server project))
-      (magy-child-below-p (plist-get question :sessionId) (magy-project-session project))))
+      (magy-questions-shown-p project question)))
 
 (defun magy-session--questions (project params)
   "Apply PARAMS, the questions that were opened and resolved in PROJECT."
@@ -59,7 +74,10 @@
     (unless (and item (plist-get (magy-item-data item) :outcome))
       ;; A new transcript has no item of a question that was open before.
       (magy-transcript-merge (magy-transcript-ensure 'question id) :question question)
-      (unless (assoc id (magy-project-questions project))
+      (if-let ((known (assoc id (magy-project-questions project))))
+          ;; The one that comes second may say who asks.
+          (when (plist-get question :path)
+            (setcdr known question))
         (setf (magy-project-questions project)
               (append (magy-project-questions project) (list (cons id question))))
         (force-mode-line-update t)
@@ -85,15 +103,28 @@
   "Make OPEN, a vector, the open questions of the session PROJECT shows and below."
   (let ((ids (seq-map (lambda (question) (plist-get question :interactionId)) open)))
     (pcase-dolist (`(,id . ,question) (copy-sequence (magy-project-questions project)))
-      (when (and (magy-child-below-p (plist-get question :sessionId)
-                                     (magy-project-session project))
-                 (not (member id ids)))
+      (when (and (magy-questions-shown-p project question) (not (member id ids)))
         (magy-session--resolved project id nil)))
     (magy-session--questions project (list :opened open))))
 
 ;;;; Who asks
 
 (defun magy-questions-asker (project question)
+  "Say which agent of PROJECT asks QUESTION, whose child it is, and where.
+The session is left out if it is the one that PROJECT shows."
+  (concat (magy-questions--agent project question)
+          (magy-questions--elsewhere project question)))
+
+(defun magy-questions--elsewhere (project question)
+  "Say which session asks QUESTION of PROJECT if it is not below the one shown."
+  (let ((name (plist-get (seq-first (plist-get question :path)) :name)))
+    (cond ((equal (car (magy-child-path (plist-get question :sessionId)))
+                  (car (magy-child-path (magy-project-session project))))
+           "")
+          ((member name '(nil "")) " in another session")
+          (t (format " in the session “%s”" name)))))
+
+(defun magy-questions--agent (project question)
   "Say which agent of PROJECT asks QUESTION, and whose child it is, or nothing."
   (let* ((path (append (plist-get question :path) nil))
          (session (or (plist-get question :sessionId) ""))

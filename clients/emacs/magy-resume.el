@@ -52,7 +52,8 @@ Titles come first, so that they can be completed; no two are the same."
   "Choose a session, this project's first, show its last turns and continue it."
   (interactive)
   (let* ((project (magy-current-project))
-         (own (directory-file-name (magy-project-root project))))
+         (own (directory-file-name (magy-project-root project)))
+         (asked (magy-choose-begin)))
     (magy-when-ready
      project
      (lambda ()
@@ -60,7 +61,7 @@ Titles come first, so that they can be completed; no two are the same."
         project 'magy/session/list (list :cwd own :limit 200)
         (lambda (result)
           (magy-choose
-           "Resume: "
+           asked "Resume: "
            (magy-resume--lines (plist-get result :sessions))
            (lambda (info) (magy-resume--show project info))
            :annotate #'magy-resume--remark

@@ -362,14 +362,16 @@ UPDATE, entry SEQ, says so."
      (eq (magy-item-kind item) 'user))))
 
 (defun magy-session--options (project options)
-  "Note the vector of OPTIONS of PROJECT's session."
+  "Note the vector of OPTIONS of PROJECT's session.
+What may be chosen stays as it was where an option does not say it: an
+update says only what was chosen."
   (seq-doseq (option options)
-    (setf (alist-get (plist-get option :configId) (magy-project-options project)
-                     nil nil #'equal)
-          (plist-get option :currentValue)
-          (alist-get (plist-get option :configId) (magy-project-choices project)
-                     nil nil #'equal)
-          (plist-get option :options))))
+    (let ((id (plist-get option :configId)))
+      (setf (alist-get id (magy-project-options project) nil nil #'equal)
+            (plist-get option :currentValue))
+      (when (plist-member option :options)
+        (setf (alist-get id (magy-project-choices project) nil nil #'equal)
+              (plist-get option :options))))))
 
 (provide 'magy-updates)
 ;;; magy-updates.el ends here

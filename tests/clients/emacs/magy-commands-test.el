@@ -98,6 +98,52 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
     (should (string-match-p "\\`  2026-01-02 [0-9:]+, 1 turn, idle\\'"
                             (funcall annotate "Mend it")))))
 
+(ert-deftest magy-model-can-be-chosen-after-a-prompt-told-which-it-is ()
+  "Such an update says what was chosen, and not what else could be."
+  (magy-test-with
+      (magy-test-scenario
+       'magy/session/resume (magy-test-options '("model" "x/one" "x/one" "x/two"))
+       'magy/session/prompt
+       (vector (vector '(:result (:messageId "$messageId" :outcome "started"))
+                       (magy-test-event 1 :sessionUpdate "config_option_update"
+                                        :configOptions [(:configId "model" :name "Model"
+                                                         :currentValue "x/two")])))
+       'magy/session/set_config_option
+       [[(:result (:configOptions [(:configId "model" :name "Model" :currentValue "$value"
+                                    :options ["x/one" "x/two"])]))]])
+    (magy-prompt "go")
+    (magy-test-until (equal "x/two" (magy-agents--option (magy-test-project) "model")))
+    (let (offered)
+      (magy-test-choosing "x/one" offered
+        (magy-select-model)
+        (magy-test-until (equal "x/one" (magy-agents--option (magy-test-project) "model"))))
+      (should (equal '("x/one" "x/two") (mapcar #'cdr offered))))))
+
+(ert-deftest magy-choice-that-comes-late-takes-no-keys ()
+  (let ((this-command 'magy-select-agent) said asked)
+    (magy-test-with
+        (magy-test-scenario
+         'magy/agent/list [[(:result (:agents [(:name "build" :mode "primary"
+                                                :description "Builds")]))]])
+      (cl-letf (((symbol-function 'message)
+                 (lambda (format &rest arguments)
+                   (push (apply #'format-message (or format "") arguments) said)))
+                ((symbol-function 'completing-read) (lambda (&rest _) (setq asked t) "")))
+        (magy-select-agent)
+        (should (member "Magy: asking…" said))
+        (run-hooks 'pre-command-hook)   ; the person types something
+        (should-not (memq 'magy-choose--goes-on pre-command-hook))
+        (magy-test-until
+         (member "Magy: the answer has arrived: type M-x magy-select-agent again" said))
+        ;; A key sequence that is half typed is meant for something, too.
+        (magy-select-agent)
+        (cl-letf (((symbol-function 'this-command-keys-vector) (lambda () [?\C-x])))
+          (magy-test-until (= 2 (cl-count-if (lambda (line) (string-search "has arrived" line))
+                                             said))))
+        (should-not asked)
+        (magy-select-agent)
+        (magy-test-until asked)))))
+
 (ert-deftest magy-bypass-is-an-option-and-a-command ()
   :tags '(E047 E062)
   (magy-test-with

@@ -40,16 +40,17 @@
                    :content (vector (list :type "content"
                                           :content (list :type "text" :text command)))))
 
-(defmacro magy-test-prompted-for (var answer &rest body)
-  "Evaluate BODY with VAR bound to what `magy-answer' asks; ANSWER is typed."
+(defmacro magy-test-prompted-for (var answers &rest body)
+  "Evaluate BODY with VAR bound to what `magy-answer' asked last.
+ANSWERS are typed, a character after the other; the last may be quit."
   (declare (indent 2) (debug t))
-  `(let (,var)
+  `(let ((answers ,answers) ,var)
      (cl-letf (((symbol-function 'read-char-choice)
                 (lambda (prompt chars &rest _)
                   (setq ,var (cons (substring-no-properties prompt) chars))
-                  ,answer))
+                  (or (pop answers) (signal 'quit nil))))
                ((symbol-function 'read-string) (lambda (&rest _) "")))
-       (magy-answer))
+       (condition-case nil (magy-answer) (quit nil)))
      ,@body))
 
 (ert-deftest magy-question-shows-all-that-runs ()
@@ -65,7 +66,7 @@
     (should (string-match-p ": asks: Run ls -la ⏎ rm -rf precious," (magy-modeline--help)))
     (with-current-buffer magy-log-buffer
       (should (string-match-p "Magy asks: Run ls -la ⏎ rm -rf precious  (" (buffer-string))))
-    (magy-test-prompted-for asked ?n
+    (magy-test-prompted-for asked '(?n)
       (should (string-prefix-p "Run ls -la ⏎ rm -rf precious" (car asked)))
       (should (string-search "\na lasting answer would allow: bash `git commit *`, write `/proj/a`\n"
                              (car asked)))
@@ -82,8 +83,13 @@
     (magy-prompt "go")
     (magy-test-see "(+500 characters, 98 lines) … rm -rf precious  (asked by build)\necho begin\necho 1\n")
     (should (string-search magy-test-long (magy-test-text t)))
-    (magy-test-prompted-for asked ?v
+    (magy-test-prompted-for asked ()
       (should (string-search "(v)iew all" (car asked))))
+    ;; Whoever has seen it is asked again.
+    (magy-test-prompted-for asked '(?v)
+      (should (string-suffix-p "(y) allow once, (s) for this session, (p) for this project, C-M-v scrolls: "
+                               (car asked)))
+      (should (equal '(?n ?y ?s ?p) (cdr asked))))
     (with-current-buffer (magy-transcript-buffer (magy-test-project))
       (let ((window (get-buffer-window (current-buffer))))
         (should window)
@@ -115,11 +121,11 @@
                                                           (number-sequence 1 9))))
                            (magy-test-asked "Run it" magy-test-two)))
     (magy-prompt "go")
-    (magy-test-see "lasting answer would allow: bash `echo 4`\n    … and 5 more, which v shows\n    [n] ")
+    (magy-test-see "    a lasting answer would allow:\n      bash `echo 1`\n      bash `echo 2`\n      bash `echo 3`\n      bash `echo 4`\n      … and 5 more, which v shows\n    [n] ")
     (with-current-buffer (magy-transcript-buffer (magy-test-project))
       (goto-char (point-min))
       (call-interactively (key-binding "v")))
-    (magy-test-see "lasting answer would allow: bash `echo 9`\n    [n] ")))
+    (magy-test-see "      bash `echo 9`\n    [n] ")))
 
 (ert-deftest magy-question-has-both-ends-where-there-is-no-room ()
   (should (equal "abc" (magy-permission--short "abc" 3)))
@@ -142,7 +148,7 @@
           (should-error (call-interactively (key-binding "y")) :type 'user-error)))
       (let (discarded)
         (cl-letf (((symbol-function 'discard-input) (lambda () (setq discarded t))))
-          (magy-test-prompted-for _asked ?v
+          (magy-test-prompted-for _asked '(?v)
             (should discarded)))))
     (should-not (magy-test-received "magy/interaction/respond"))
     (with-current-buffer (magy-transcript-buffer (magy-test-project))
@@ -151,6 +157,99 @@
       (let ((last-command-event ?y))
         (call-interactively (key-binding "y"))))
     (should (equal "allow" (plist-get (magy-test-params "magy/interaction/respond") :outcome)))))
+
+;;;; Of another session
+
+(defun magy-test-asked-elsewhere (&rest more)
+  "Return the step that tells of a question of another session; MORE is a plist."
+  (list :notify "magy/interaction/changed"
+        :params (list :sessionId "other"
+                      :opened (vector (append (list :sessionId "other" :agent "build"
+                                                    :path [(:sessionId "other" :agent "build"
+                                                            :name "tidy up")])
+                                              more
+                                              (magy-test-asked "Run it" magy-test-two))))))
+
+(defun magy-test-other-asks ()
+  "Return a scenario in which another session asks before this one is shown."
+  (magy-test-scenario
+   'magy/session/new (vector (vector (magy-test-asked-elsewhere)
+                                     '(:result (:sessionId "$sessionId" :configOptions []))))
+   'magy/interaction/respond [[(:result (:accepted t))]]))
+
+(ert-deftest magy-question-of-another-session-does-not-count-as-of-this-one ()
+  :tags '(G022)
+  (magy-test-with (magy-test-other-asks)
+    (magy-prompt "go")
+    (magy-test-until (magy-permission--all))
+    (magy-test-until (eq t (magy-project-attached (magy-test-project))))
+    (with-current-buffer (magy-transcript-buffer (magy-test-project))
+      (should (string-match-p "\\` ● idle " (magy-transcript-header))))
+    (should (string-match-p "; another session asks: Run it\\'"
+                            (magy-modeline--doing (magy-test-project))))
+    (should (equal " [Magy asks 1]" (substring-no-properties (magy-modeline))))))
+
+(ert-deftest magy-question-of-another-session-names-it ()
+  "And all of it is shown, though no transcript here has it."
+  :tags '(G022)
+  (magy-test-with (magy-test-other-asks)
+    (magy-prompt "go")
+    (magy-test-until (magy-permission--all))
+    (with-current-buffer (magy-transcript-buffer (magy-test-project))
+      (magy-test-until (magy-transcript-item "ask-1"))
+      (magy-session--edit (magy-test-project) (magy-transcript-remove "ask-1"))
+      (let ((last-command-event ?y))
+        ;; A key in a transcript answers only what this shows.
+        (goto-char (point-min))
+        (should (string-match-p "Another session asks"
+                                (cadr (should-error (call-interactively (key-binding "y"))
+                                                    :type 'user-error))))))
+    (magy-test-prompted-for asked '(?v)
+      (should (string-prefix-p "Run it  (asked by build in the session “tidy up”)\n" (car asked)))
+      (with-current-buffer "*magy question*"
+        (should (get-buffer-window))
+        (should (string-prefix-p
+                 "? Run it  (asked by build in the session “tidy up”)\nls -la\nrm -rf precious\n"
+                 (buffer-string)))))
+    (magy-test-prompted-for _asked '(?v ?y)
+      (should-not (get-buffer-window "*magy question*")))
+    (should (equal "other"
+                   (plist-get (magy-test-params "magy/interaction/respond") :sessionId)))))
+
+(ert-deftest magy-question-says-who-asks-when-it-is-told-twice ()
+  (magy-test-with (magy-test-asking-for (magy-test-asked "Run it" magy-test-two))
+    (magy-prompt "go")
+    (magy-test-see "? Run it")
+    (let* ((project (magy-test-project))
+           (told (magy-test-asked "Run it" magy-test-two :sessionId (magy-project-session project)
+                                  :path [(:sessionId "s" :agent "plan" :name "go")])))
+      (magy-session--edit project
+        (magy-session--questions project (list :opened (vector told))))
+      (should (equal (list told) (mapcar #'cdr (magy-project-questions project)))))))
+
+;;;; About agents
+
+(ert-deftest magy-question-about-an-agent-names-what-its-answer-starts-too ()
+  :tags '(G022)
+  (cl-flet ((call (n task status)
+              (magy-test-event n :sessionUpdate "tool_call_update" :toolCallId (format "1.%d" n)
+                               :name "spawn_agent" :title "spawn_agent" :status status
+                               :rawInput (list :agent "explore" :task_name task :prompt "Look"))))
+    (magy-test-with
+        (magy-test-asking-for
+         (append '(:toolCallId "1.1" :remember [(:key "agent" :pattern "spawn *")]
+                   :covers ["agent `spawn *`"])
+                 (magy-test-asked "Spawn explore: Taxes" "Look"))
+         (call 1 "Taxes" "pending") (call 2 "Lines" "pending") (call 3 "" "pending")
+         (call 4 "Done" "completed"))
+      (magy-prompt "go")
+      (magy-test-see (concat "    any answer but a refusal would allow:\n      agent `spawn *`\n"
+                             "      explore: Lines\n      explore: Look\n"
+                             "    [n] refuse  [y] allow until your next prompt  [s]"))
+      (magy-test-prompted-for asked ()
+        (should (string-search (concat "\nany answer but a refusal would allow: agent `spawn *`,"
+                                       " explore: Lines, explore: Look\n")
+                               (car asked)))))))
 
 (provide 'magy-questions-test)
 

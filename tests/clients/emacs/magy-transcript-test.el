@@ -271,7 +271,7 @@
                                                     '(:sessionId "parent/1.0"
                                                       :agent "explore")))))))
     (magy-test-start "go")
-    (magy-test-see "? Run pytest  (asked by explore, a child of parent)")
+    (magy-test-see "? Run pytest  (asked by explore, a child of parent in another session)")
     (cl-letf (((symbol-function 'read-char-choice) (lambda (&rest _) ?y)))
       (magy-answer))
     (should (equal (plist-get (magy-test-params "magy/interaction/respond") :sessionId)
