@@ -27,8 +27,9 @@ PROBE = 0.8
 PATIENCE = 900.0
 """Seconds until a reply of a model on this machine must have begun, unless the person says
 otherwise: without a graphics card it reads a long prompt for minutes."""
-WINDOW = 3.0
-"""Seconds that a server has to say how large the window of a model is."""
+WINDOW = 10.0
+"""Seconds that a server has to say how large the window of a model is. One that reads a prompt on
+every processor of the machine is slow to say it."""
 AGAIN = 60.0
 """Seconds until it is asked again."""
 _KNOCK = 0.3
@@ -212,8 +213,10 @@ class Providers:
         if one.base_url and one.kind == "openai-chat":
             self._asked[full] = monotonic()
             with contextlib.suppress(ProviderError, TimeoutError):
+                provider = self.provider(name)
+                await asyncio.to_thread(provider.warm)  # importing an SDK is not the server's time
                 async with asyncio.timeout(WINDOW):
-                    if window := await self.provider(name).window(model):
+                    if window := await provider.window(model):
                         self._windows[full] = window
         return self.facts(full)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.guard import SESSION, SHUT
+from tests.loopback import ChatServer
 from tests.lsp.client import Client, RpcError, SimulatedEditor
 
 MAGY = (sys.executable, "-m", "magy_server", "lsp")
@@ -111,6 +112,12 @@ class Person:
         )
 
 
+def served(server: ChatServer) -> dict[str, Any]:
+    """Settings with which this server has the model."""
+    provider = {"name": "mine", "kind": "openai-chat", "base_url": server.base_url}
+    return {"provider": [provider], "model": {"default": "mine/qwen"}}
+
+
 @contextlib.asynccontextmanager
 async def person(
     root: Path,
@@ -137,4 +144,4 @@ async def person(
         yield one
 
 
-__all__ = ["MAGY", "SESSION", "Person", "RpcError", "person"]
+__all__ = ["MAGY", "SESSION", "Person", "RpcError", "person", "served"]

@@ -86,11 +86,16 @@ async def test_what_ran_early_is_the_result(
     root: Path, state: Path, server: AnthropicServer, searches: Searches
 ) -> None:
     (root / "a.py").write_text("alpha\nbeta\n")
-    server.reply(grep("alpha"), grep("beta"), text("Looking."), pause(0.5))
+    ran = asyncio.Event()
+    server.reply(grep("alpha"), grep("beta"), text("Looking."), hang(until=ran))
     server.reply(text("Found."))
     async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
         await one.new()
-        assert (await one.turn("look"))["stopReason"] == "end_turn"
+        await one.ask("look")
+        await searches.reach("alpha", 1)
+        await searches.reach("beta", 1)
+        ran.set()
+        assert (await one.end())["stopReason"] == "end_turn"
         results = server.requests[1].body["messages"][-1]["content"]
         assert ["a.py:1:alpha" in str(results[0]), "a.py:2:beta" in str(results[1])] == [True, True]
         assert (searches.of("alpha"), searches.of("beta")) == (1, 1)
@@ -100,12 +105,16 @@ async def test_a_broken_reply_discards_what_ran(
     root: Path, state: Path, server: AnthropicServer, searches: Searches
 ) -> None:
     (root / "a.py").write_text("alpha\nbeta\n")
-    server.reply(grep("alpha"), text("And"), pause(0.5), cut())
+    ran = asyncio.Event()
+    server.reply(grep("alpha"), text("And"), hang(until=ran), cut())
     server.reply(grep("beta"))
     server.reply(text("Done."))
     async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
         await one.new()
-        assert (await one.turn("look"))["stopReason"] == "end_turn"
+        await one.ask("look")
+        await searches.reach("alpha", 1)
+        ran.set()
+        assert (await one.end())["stopReason"] == "end_turn"
         assert (searches.of("alpha"), searches.of("beta")) == (1, 1)
         (result,) = server.requests[2].body["messages"][-1]["content"]
         assert "beta" in str(result) and "alpha" not in str(result)
@@ -148,7 +157,8 @@ async def test_rules_that_became_stricter_meanwhile_hold(
 ) -> None:
     (root / "secret.txt").write_text("alpha PASSWORD\n")
     (root / "open.txt").write_text("alpha\n")
-    server.reply(grep("alpha"), text("And"), pause(2.5))
+    stricter = asyncio.Event()
+    server.reply(grep("alpha"), text("And"), hang(until=stricter))
     server.reply(text("Done."))
     rules = {"read": {"secret.txt": "ask", "*": "allow"}}
     async with person(
@@ -159,6 +169,7 @@ async def test_rules_that_became_stricter_meanwhile_hold(
         await one.ask("look")
         await searches.reach("alpha", 1)
         await one.request("session/set_config_option", configId="bypass", value="off")
+        stricter.set()
         await one.end()
         told = str(server.requests[1].body["messages"])
         assert "open.txt:1:alpha" in told and "PASSWORD" not in told
@@ -170,6 +181,7 @@ async def test_nothing_is_kept_while_a_command_runs_anywhere(
 ) -> None:
     (root / "a.txt").write_text("alpha old\n")
     wait = "while ! test -e go; do sleep 0.05; done; echo 'alpha new' > a.txt; touch gone; sleep 60"
+    changed = asyncio.Event()
     server.reply(call("bash", {"command": wait, "background": True}))
     server.reply(text("Running."))
     async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
@@ -179,13 +191,16 @@ async def test_nothing_is_kept_while_a_command_runs_anywhere(
         await one.request("session/new", sessionId="s2", cwd=str(root))
         await one.request("session/subscribe", sessionId="s2")
         server.reply(grep("alpha"))
-        server.reply(text("Wait."), pause(1.5), grep("alpha"))
+        server.reply(text("Wait."), hang(until=changed), grep("alpha"))
         server.reply(text("Done."))
         await one.ask("look twice", "p2", sessionId="s2")
         await searches.reach("alpha", 1)
         (root / "go").touch()
+        async with asyncio.timeout(PATIENCE):
+            while not (root / "gone").exists():
+                await asyncio.sleep(0.01)
+        changed.set()
         await one.end("s2")
-        assert (root / "gone").exists()
         assert "alpha new" in str(server.requests[4].body["messages"][-1])
 
 
@@ -195,7 +210,8 @@ async def test_a_file_that_is_opened_again_is_searched_again(
     path = root / "a.txt"
     path.write_text("alpha disk\n")
     server.reply(grep("alpha"))
-    server.reply(text("Wait."), pause(1.5), grep("alpha"))
+    again = asyncio.Event()
+    server.reply(text("Wait."), hang(until=again), grep("alpha"))
     server.reply(text("Done."))
     async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
         await one.new()
@@ -209,6 +225,8 @@ async def test_a_file_that_is_opened_again_is_searched_again(
         await one.update("tool_call_update", lambda u: u.get("status") == "completed")
         one.client.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
         opens("alpha second\n")
+        await one.request("session/list")  # by now it has heard of that
+        again.set()
         await one.end()
         assert "alpha first" in str(server.requests[1].body["messages"][-1])
         assert "alpha second" in str(server.requests[2].body["messages"][-1])

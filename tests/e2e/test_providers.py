@@ -23,7 +23,6 @@ from tests.loopback import (
     ResponsesServer,
     call,
     hang,
-    pause,
     raw,
     summaries,
     text,
@@ -34,7 +33,7 @@ from tests.loopback.images import PNG
 from tests.lsp.client import uri_of
 from tests.patience import PATIENCE
 
-from .harness import Person, person
+from .harness import Person, person, served
 
 KEY = "TEST_PROVIDER_API_KEY"
 SETTINGS = """
@@ -349,14 +348,17 @@ async def test_how_far_a_slow_model_has_read_is_shown(root: Path, state: Path) -
     progress = {"total": 6400, "cache": 0, "processed": 1600, "time_ms": 40_000}
     async with ChatServer() as server:
         chunk = json.dumps({"choices": [], "prompt_progress": progress})
-        server.reply(raw(f"data: {chunk}\n\n"), pause(1.0), text("It greets."))
+        seen = asyncio.Event()
+        server.reply(raw(f"data: {chunk}\n\n"), hang(until=seen), text("It greets."))
         async with local(server, root, state) as one:
-            assert (await one.turn("What does it do?"))["stopReason"] == "end_turn"
-            said = [update["text"] for update in one.updates("_magy_progress")]
-            assert said[0] == (
+            await one.ask("What does it do?")
+            shown = await one.update("_magy_progress", lambda u: "tokens, " in u["text"])
+            assert shown["text"] == (
                 "the model reads the prompt: 1,600 of 6,400 tokens, 40 a second, "
                 "about 2 min 0 s left"
             )
+            seen.set()
+            assert (await one.end())["stopReason"] == "end_turn"
 
 
 async def test_a_prompt_that_cannot_fit_is_not_sent(root: Path, state: Path) -> None:
@@ -375,8 +377,6 @@ async def test_a_prompt_that_cannot_fit_is_not_sent(root: Path, state: Path) -> 
 
 @asynccontextmanager
 async def local(server: ChatServer, root: Path, state: Path) -> AsyncIterator[Person]:
-    provider = {"name": "mine", "kind": "openai-chat", "base_url": server.base_url}
-    settings = {"provider": [provider], "model": {"default": "mine/qwen"}}
-    async with person(root, state, settings=settings) as one:
+    async with person(root, state, settings=served(server)) as one:
         await one.new()
         yield one

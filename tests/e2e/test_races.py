@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from .harness import SESSION, RpcError, person
+from tests.loopback import ChatServer, hang, text
+from tests.patience import PATIENCE
+
+from .harness import SESSION, Person, RpcError, person, served
 
 SLOW = """
 # Prompts that get no answer are one message with the next: the later one counts.
@@ -18,7 +21,7 @@ prompt: second
 text: The second answer.
 prompt: first
 text: Thinking about it.
-delay: 1.5
+delay: 600
 text: The first answer.
 """
 GATE = """call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done"}
@@ -28,11 +31,18 @@ TOUCH = 'call: bash {"command": "touch made"}\n---\ntext: Made.\n'
 
 @pytest.mark.req("G021")
 async def test_a_steer_while_the_model_is_streaming_is_answered(root: Path, state: Path) -> None:
-    async with person(root, state, SLOW) as one:
+    steered = asyncio.Event()
+    async with (
+        ChatServer() as server,
+        person(root, state, settings=served(server)) as one,
+    ):
+        server.reply(text("Thinking about it.\n"), hang(until=steered), text("The first answer."))
+        server.reply(text("The second answer."))
         await one.new()
         await one.ask("first")
         await one.update("agent_message_chunk")
         assert (await one.ask("second", "p2"))["outcome"] == "steered"
+        steered.set()
         await one.end()
         assert one.said() == "Thinking about it.\nThe first answer.\nThe second answer."
 
@@ -56,7 +66,7 @@ async def test_a_cancel_right_after_the_prompt_is_not_too_early(root: Path, stat
         asked = one.ask("first")
         cancelled = one.request("session/cancel", turnId="p1")
         await asyncio.gather(asked, cancelled)
-        await asyncio.sleep(2)
+        await _resting(one)
         assert "The first answer." not in one.said()
 
 
@@ -67,10 +77,21 @@ async def test_closing_a_session_drops_what_waits(root: Path, state: Path) -> No
         await one.update("agent_message_chunk")
         await one.ask("second", "p2", delivery="queue")
         await one.request("session/close")
+        await _resting(one)
         await asyncio.sleep(0.5)
         attached = await one.request("session/subscribe")
         assert attached["summary"]["session"]["state"] == "idle"
         assert attached["summary"]["session"]["turns"] == 1
+
+
+async def _resting(one: Person) -> None:
+    """Until no turn is open, and nothing waits for one."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            summary = (await one.request("session/subscribe"))["summary"]
+            if summary["session"]["state"] == "idle" and not summary["waiting"]:
+                return
+            await asyncio.sleep(0.05)
 
 
 async def test_a_fork_leaves_the_queue_to_its_source(root: Path, state: Path) -> None:
@@ -83,6 +104,7 @@ async def test_a_fork_leaves_the_queue_to_its_source(root: Path, state: Path) ->
         attached = await one.request("session/subscribe", sessionId="s2")
         assert attached["summary"]["waiting"] == []
         assert attached["summary"]["session"]["state"] == "idle"
+        await one.request("session/cancel")
         await one.end()
         await one.end()
         assert "The second answer." in one.said()
@@ -189,7 +211,7 @@ async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path)
 async def test_a_prompt_whose_process_died_before_its_turn_is_run_by_another(
     root: Path, state: Path
 ) -> None:
-    script = SLOW.replace("delay: 1.5", GATE)
+    script = SLOW.replace("delay: 600", GATE)
     async with person(root, state, script) as one, person(root, state, script) as two:
         await one.new()
         await one.request("session/set_config_option", configId="bypass", value="on")
@@ -206,12 +228,15 @@ async def test_a_prompt_whose_process_died_before_its_turn_is_run_by_another(
 
 
 async def test_a_queued_prompt_of_another_editor_is_run_there(root: Path, state: Path) -> None:
-    async with person(root, state, SLOW) as one, person(root, state, SLOW) as two:
+    script = SLOW.replace("delay: 600", GATE)
+    async with person(root, state, script) as one, person(root, state, script) as two:
         await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
         await one.ask("first")
         await one.update("agent_message_chunk")
         await two.request("session/subscribe")
         await two.ask("second", "p2", delivery="queue")
+        (root / "go").touch()
         await two.client.wait_for("$/progress", lambda p: p["value"]["kind"] == "begin")
         for either in (one, two):
             await either.end()

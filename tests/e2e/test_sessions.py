@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from .harness import SESSION, Person, RpcError, person
+from tests.loopback import ChatServer, hang, text
+
+from .harness import SESSION, Person, RpcError, person, served
 
 TALK = "".join(f"prompt: say {n}.\ntext: This is {n}.\n" for n in range(10))
 EDIT = """
@@ -157,14 +160,20 @@ async def test_a_second_process_attaches_live_and_answers(root: Path, state: Pat
 async def test_who_attaches_in_the_middle_of_a_stream_gets_what_has_streamed(
     root: Path, state: Path
 ) -> None:
-    script = "text: The beginning.\ndelay: 3\ntext: The end.\n"
-    async with person(root, state, script) as one, person(root, state, script) as two:
+    attached = asyncio.Event()
+    async with (
+        ChatServer() as server,
+        person(root, state, settings=served(server)) as one,
+        person(root, state, settings=served(server)) as two,
+    ):
+        server.reply(text("The beginning.\n"), hang(until=attached), text("The end."))
         await one.new()
         await one.ask("Go")
         await one.update("agent_message_chunk")
         await two.request("session/subscribe")
         chunk = await two.update("agent_message_chunk")
         assert chunk["content"]["text"].startswith("The")
+        attached.set()
         await two.end()
         assert two.said() == "The beginning.\nThe end."
 

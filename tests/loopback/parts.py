@@ -3,6 +3,7 @@ They say nothing about a provider; each server puts them on its own wire."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,7 +77,9 @@ class Cut:
 
 @dataclass(frozen=True)
 class Hang:
-    """Nothing more comes, and the connection stays open."""
+    """Nothing more comes until something has happened, or ever; the connection stays open."""
+
+    until: asyncio.Event | None = None
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,8 @@ def cut(*, reset: bool = False) -> Cut:
     return Cut(reset)
 
 
-def hang() -> Hang:
-    return Hang()
+def hang(until: asyncio.Event | None = None) -> Hang:
+    return Hang(until)
 
 
 def error(type: str, message: str = "") -> ErrorEvent:

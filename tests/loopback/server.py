@@ -192,7 +192,7 @@ class ModelServer(HttpServer):
                 case Pause():
                     await asyncio.sleep(step.seconds)
                 case Hang():
-                    await asyncio.Event().wait()
+                    await (step.until or asyncio.Event()).wait()
                 case Cut():
                     (exchange.reset if step.reset else exchange.cut)()
                     return

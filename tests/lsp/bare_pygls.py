@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from typing import Any
 
 from pygls.lsp.server import LanguageServer
+
+from tests.lsp.stalls import worst_stall
 
 server = LanguageServer("bare", "0")
 
@@ -34,11 +35,7 @@ async def text(ls: LanguageServer, params: Any) -> Any:
 
 @server.feature("magy/ticks")
 async def ticks(ls: LanguageServer, params: Any) -> Any:
-    worst, end = 0.0, time.monotonic() + params.seconds
-    while (before := time.monotonic()) < end:
-        await asyncio.sleep(0.01)
-        worst = max(worst, time.monotonic() - before)
-    return worst
+    return await worst_stall(params.seconds)
 
 
 if __name__ == "__main__":

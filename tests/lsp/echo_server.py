@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core.errors import Conflict, InvalidRequest, MagyError, NotFound
 from magy_server.lsp.server import Server, run
+from tests.lsp.stalls import worst_stall
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -150,11 +150,7 @@ class Toy:
         }
 
     async def on_ticks(self, params: dict[str, Any]) -> Any:
-        """The longest time in seconds that the loop did not run, measured while it waits."""
-        worst, end = 0.0, time.monotonic() + params["seconds"]
-        while (before := time.monotonic()) < end:
-            await asyncio.sleep(0.01)
-            worst = max(worst, time.monotonic() - before)
+        worst = await worst_stall(params["seconds"])
         print(f"worst stall {worst:.3f}", file=sys.stderr, flush=True)
         return worst
 
@@ -193,8 +189,9 @@ class Toy:
         return found is not None and await self.editor.save(found) is not None
 
     async def on_edit(self, params: dict[str, Any]) -> Any:
-        """Changes are [start, end, text]; `version` pretends to an older buffer; `answer`: seconds
-        that an answer of the editor may take from now on."""
+        """Changes are [start, end, text]; `version` pretends to an older buffer; `ask`: a request
+        to the editor before the edit; `answer`: seconds that an answer of the editor may take from
+        now on."""
         from dataclasses import replace
 
         from magy_server.edits.model import TextChange
@@ -204,8 +201,8 @@ class Toy:
             raise NotFound(f"{params['path']} is not open")
         if "version" in params:
             found = replace(found, version=params["version"])
-        if params.get("wait"):
-            await asyncio.sleep(params["wait"])
+        if "ask" in params:
+            await self.server.connection.request(params["ask"], {}, None)
         changes = [TextChange(*change) for change in params["changes"]]
         self.editor._answer = params.get("answer", self.editor._answer)
         after = await self.editor.apply(found, changes, params.get("label", "Magy"))

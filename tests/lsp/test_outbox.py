@@ -72,31 +72,44 @@ async def test_sources_are_asked_only_while_there_is_room() -> None:
     outbox.attach(end)
     outbox.wake(source)
     job = asyncio.create_task(outbox.run())
-    await asyncio.sleep(0.05)
+    await _full(outbox)
     assert source.pulled <= ROOM + BUDGET
     before, end.held = source.pulled, 0
     outbox.resume_writing()
-    await asyncio.sleep(0.05)
+    await _full(outbox)
     assert before < source.pulled <= 2 * (ROOM + BUDGET)
     outbox.close()
     await asyncio.wait_for(job, PATIENCE)
 
 
+async def _full(outbox: Outbox) -> None:
+    """As much waits as may, and some turns of the loop later nothing more does."""
+    async with asyncio.timeout(PATIENCE):
+        while outbox.waiting < ROOM:
+            await asyncio.sleep(0)
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
 async def test_a_forgotten_source_says_nothing_more() -> None:
     outbox, end = Outbox(), End(room=10**9)
     outbox.attach(end)
+    asked, ready = asyncio.Event(), asyncio.Event()
 
     class Slow(Endless):
         async def pull(self, budget: int) -> Sequence[Mapping[str, Any] | bytes]:
-            await asyncio.sleep(0.02)
+            asked.set()
+            await ready.wait()
             return await super().pull(budget)
 
     source = Slow()
     outbox.wake(source)
     job = asyncio.create_task(outbox.run())
-    await asyncio.sleep(0.01)
+    await asyncio.wait_for(asked.wait(), PATIENCE)
     outbox.forget(source)
-    await asyncio.sleep(0.05)
+    ready.set()
+    for _ in range(100):
+        await asyncio.sleep(0)
     assert end.writes == []
     assert source.pulled == BUDGET
     outbox.close()

@@ -47,13 +47,13 @@ async def answer_within(client: Client, seconds: float, params: Any) -> Any:
 
 async def test_a_key_jsonrpc_inside_the_params(ours: Client, bare: Client) -> None:
     params = {"rawOutput": {"jsonrpc": "2.0", "id": 1, "result": {"jsonrpc": "2.0"}}}
-    assert await answer_within(ours, 10, params) == params
+    assert await answer_within(ours, PATIENCE, params) == params
     assert await answer_within(bare, 1, params) is None
-    assert await answer_within(bare, 10, {"a": 1}) is not None
+    assert await answer_within(bare, PATIENCE, {"a": 1}) is not None
 
 
 async def test_a_request_without_params(ours: Client, bare: Client) -> None:
-    assert await answer_within(ours, 10, None) == {}
+    assert await answer_within(ours, PATIENCE, None) == {}
     assert await answer_within(bare, 1, None) is None
 
 
@@ -64,20 +64,22 @@ async def test_keys_that_are_no_python_names(ours: Client, bare: Client) -> None
         "type_name": "T",
         "nested": [{"type_name": 1, "none": None, "yes": True, "float": 1.0}],
     }
-    assert await answer_within(ours, 10, params) == params
-    assert await answer_within(bare, 10, params) != params
+    assert await answer_within(ours, PATIENCE, params) == params
+    assert await answer_within(bare, PATIENCE, params) != params
 
 
 @pytest.mark.req("F001")
 async def test_a_client_that_does_not_read(ours: Client, bare: Client) -> None:
-    stalls = []
-    for client in (ours, bare):
-        ticks = client.start("magy/ticks", {"seconds": 2.5})[1]
-        client.pause()
+    async def stalled(client: Client) -> Any:
+        ticks = client.start("magy/ticks", {"seconds": 5})[1]
         client.start("magy/stream", {"count": 20_000, "size": 100})
+        await client.wait_for("magy/chunk")
+        client.pause()
         await asyncio.sleep(1.5)
         client.resume()
-        stalls.append(await asyncio.wait_for(ticks, PATIENCE))
+        return await asyncio.wait_for(ticks, PATIENCE)
+
+    stalls = await asyncio.gather(stalled(ours), stalled(bare))
     assert stalls[0] < 0.5 < stalls[1]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.lsp.client import Client, RpcError, SimulatedEditor
+from tests.patience import PATIENCE
 
 TOP = Path(__file__).parents[2]
 ECHO = [sys.executable, "-m", "tests.lsp.echo_server"]
@@ -126,10 +127,8 @@ async def test_a_stale_edit_is_refused_at_once(
     client: Client, editor: SimulatedEditor, path: Path
 ) -> None:
     editor.open(path)
-    editing = asyncio.create_task(refused(client, path, [0, 2, "off"], wait=0.3))
-    await asyncio.sleep(0.1)
-    editor.type(path, 0, 0, "I was ")
-    error = await editing
+    client.handlers["editor/meanwhile"] = lambda params: editor.type(path, 0, 0, "I was ")
+    error = await refused(client, path, [0, 2, "off"], ask="editor/meanwhile")
     assert (error.code, error.reason) == (-32801, "stale")
     assert "version 1 is now 2" in error.message
     assert editor.edits == []
@@ -274,7 +273,7 @@ async def test_an_answer_that_does_not_come(
     error = await refused(client, path, [0, 2, "off"], answer=0.5)
     assert error.reason == "edit_unverified" and "within 0.5 seconds" in error.message
     editor.never_answer = False
-    assert (await edit(client, path, [0, 2, "off"]))["text"] == "off disk\n"
+    assert (await edit(client, path, [0, 2, "off"], answer=PATIENCE))["text"] == "off disk\n"
 
 
 async def test_documents_do_not_wait_for_each_other(
