@@ -163,7 +163,7 @@ REGION and VISIBLE are (BEG . END) or nil."
   "The context of the prompt that is read in this minibuffer.")
 
 (defvar-local magy-context--overlay nil
-  "Shows it.")
+  "The overlay that shows it.")
 
 (defun magy-context--line (context)
   "Return CONTEXT as text for people."
@@ -259,7 +259,8 @@ It is called with no arguments in the transcript's buffer.")
 
 (defvar magy-special-prompts
   '(("@clear" . magy-clear-session) ("@compact" . magy-compact-session))
-  "Prompts that are commands: (TEXT . FUNCTION), which is called with the project.")
+  "Alist of prompts that are commands: (TEXT . FUNCTION).
+The client calls FUNCTION with the project.")
 
 (defvar magy-special-prompt-functions nil
   "Functions that may do what a prompt says, and then return non-nil.

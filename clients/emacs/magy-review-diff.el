@@ -58,7 +58,7 @@
     (apply fontify arguments)))
 
 (define-derived-mode magy-review-diff-mode diff-mode "Magy Diff"
-  "Changes that wait for a decision.
+  "The changes that wait for a decision.
 \\{magy-review-diff-mode-map}"
   ;; The words that differ are said by the server; nothing is compared here.
   (setq-local diff-refine nil

@@ -238,7 +238,7 @@ Without any, a reply begins anew and its streamed text is void."
                                        (concat tail (magy-session--text content))))))
 
 (defvar-local magy-session--admitted nil
-  "Prompts of which it is known that they were admitted, but not yet what they say.")
+  "The prompts that were admitted, while the client does not know yet what they say.")
 
 (defun magy-session--queue (project update seq)
   "Note which prompts of PROJECT wait, were admitted or dropped.

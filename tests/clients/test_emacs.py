@@ -129,8 +129,34 @@ def test_compiles_without_a_warning(tmp_path: Path) -> None:
         assert len(list(client.glob("*.elc"))) == count
 
 
+_FIRST_WORDS = """(progn
+  (require 'checkdoc)
+  (require 'seq)
+  (princ (mapconcat #'car checkdoc-common-verbs-wrong-voice " "))
+  (dolist (file command-line-args-left)
+    (with-temp-buffer
+      (insert-file-contents file)
+      (ignore-errors  ; at the end of the file
+        (while t
+          (let ((form (read (current-buffer))))
+            (dolist (text (seq-take (cddr form) 3))
+              (when (and (stringp text) (string-match-p " " text))
+                (princ (format "\\n%s: %s %s" file (cadr form) (car (split-string text)))))))))))
+  (setq command-line-args-left nil))"""
+"""Prints the first word of each definition's docstring; also that of a value with several words."""
+
+
+def test_docstrings_begin_with_an_imperative() -> None:
+    """No docstring begins with a verb that checkdoc knows to be in the wrong voice ("Returns")."""
+    done = emacs("--eval", _FIRST_WORDS, *map(str, SOURCES))
+    verbs, *firsts = done.stdout.splitlines()
+    wrong = set(verbs.split())
+    assert "returns" in wrong and len(firsts) > 15 * len(SOURCES)
+    assert [first for first in firsts if first.split()[-1].lower() in wrong] == []
+
+
 def test_checkdoc_has_nothing_to_say() -> None:
-    # Its guess at verbs takes every plural for one.
+    # With this flag checkdoc takes nouns in the plural for verbs, anywhere in the first line.
     off = "(progn (require 'checkdoc) (setq checkdoc-verb-check-experimental-flag nil))"
     files = [f'(checkdoc-file "{source}")' for source in SOURCES]
     done = emacs("--eval", off, *(word for form in files for word in ("--eval", form)))
