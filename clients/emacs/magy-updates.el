@@ -238,7 +238,7 @@ Without any, a reply begins anew and its streamed text is void."
                                        (concat tail (magy-session--text content))))))
 
 (defvar-local magy-session--admitted nil
-  "The prompts that were admitted, while the client does not know yet what they say.")
+  "The prompts that were admitted, but whose words are not known yet.")
 
 (defun magy-session--queue (project update seq)
   "Note which prompts of PROJECT wait, were admitted or dropped.
