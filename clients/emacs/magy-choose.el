@@ -70,6 +70,7 @@ GROUP and ANNOTATE are as in `magy-choose'."
       (if (not (eq action 'metadata))
           (complete-with-action action entries string predicate)
         `(metadata
+          (category . magy-choice)
           (display-sort-function . identity)
           (cycle-sort-function . identity)
           ,@(and group
@@ -85,6 +86,9 @@ GROUP and ANNOTATE are as in `magy-choose'."
                                                    ""
                                                  (concat "  " (propertize remark
                                                                           'face 'shadow)))))))))))))
+
+;; What one remembers of a title is seldom its beginning.
+(add-to-list 'completion-category-defaults '(magy-choice (styles substring)))
 
 (provide 'magy-choose)
 ;;; magy-choose.el ends here

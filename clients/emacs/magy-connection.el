@@ -194,6 +194,10 @@ If it ends before, FAILURE is called, if there is one."
                    ;; It may be gone already.
                    (ignore-errors (jsonrpc-notify connection 'exit nil)))))
       (setf (magy-connection-expected-end connection) t)
+      (when (called-interactively-p 'any)
+        (setf (magy-connection-then connection)
+              (apply-partially #'magy--message "Magy's server for %s was shut down"
+                               (magy-project-name project))))
       (if (or (magy-hung-p project) (not (eq 'run (process-status process))))
           (delete-process process)
         (jsonrpc-async-request connection 'shutdown nil :timeout nil

@@ -33,6 +33,15 @@
                             0))))
               (hash-table-values magy--projects)))
 
+(defun magy-modeline--leave-p ()
+  "Return non-nil if Emacs may be left: nothing is at work, or the person wants it."
+  (let ((busy (magy-modeline--busy)))
+    (or (null busy) (not confirm-kill-processes)
+        (yes-or-no-p (format "Magy works in %s; stop what runs there, and leave Emacs? "
+                             (mapconcat #'magy-project-name busy ", "))))))
+
+(add-hook 'kill-emacs-query-functions #'magy-modeline--leave-p)
+
 (defun magy-modeline--hung ()
   "Return a project whose server hangs, or nil."
   (cl-find-if #'magy-hung-p (hash-table-values magy--projects)))
@@ -184,7 +193,8 @@
 (add-hook 'magy-question-functions #'magy-modeline--notify)
 
 (defun magy-modeline-unload-function ()
-  "Take the indicator out of the mode line."
+  "Take the indicator out of the mode line, and the question out of leaving Emacs."
+  (remove-hook 'kill-emacs-query-functions #'magy-modeline--leave-p)
   (when (listp global-mode-string)
     (setq global-mode-string (delq 'magy-modeline--construct global-mode-string)))
   nil)

@@ -32,8 +32,9 @@
 (defcustom magy-transcript-style 'markdown
   "What the text of a transcript is.
 In Markdown, as models write it, the markup is hidden.  In Org, who
-speaks is a heading, and tools, thinking and agents are blocks.  It takes
-effect in transcripts that are made from then on."
+speaks is a heading, and tools, thinking and agents are blocks.  A
+transcript that is shown already takes it over with the next session, or
+when you type g in it."
   :type '(choice (const :tag "Markdown" markdown) (const :tag "Org" org))
   :group 'magy
   :package-version '(magy . "0.1"))

@@ -21,8 +21,7 @@
 
 (defun magy-org-transcript-begin ()
   "Have the current transcript, in which nothing is drawn yet, be Org."
-  (setq magy-transcript--style 'org
-        mode-name "Magy Org")
+  (setq mode-name "Magy Org")
   (setq-local outline-regexp "\\*+ "))
 
 ;;;; Folding

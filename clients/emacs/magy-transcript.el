@@ -56,7 +56,7 @@
   "What the transcript shows: the project's session, or a view of another.")
 
 (defvar-local magy-transcript--style 'markdown
-  "The value of `magy-transcript-style' that the transcript was made with.")
+  "The value of `magy-transcript-style' that the transcript is drawn with.")
 
 (defvar-local magy-transcript--items nil
   "Hash table: id -> `magy-item'.")
@@ -169,13 +169,21 @@ What makes it read-only stays behind, and so do ornaments."
     (setq magy-transcript--project project
           magy-transcript--view view
           default-directory (magy-project-root project))
-    (when (eq magy-transcript-style 'org)
-      (require 'magy-org-transcript)
-      (magy-org-transcript-begin))
+    (magy-transcript--take-style)
     (add-hook 'kill-buffer-hook #'magy-transcript--killed nil t)
     ;; In another mode it is a text like any other, and the next transcript a new one.
     (add-hook 'change-major-mode-hook #'magy-transcript--killed nil t))
   (setf (magy-project-buffer view) buffer))
+
+(defun magy-transcript--take-style ()
+  "Have the transcript, of which nothing is drawn, follow the option of its style."
+  (unless (eq magy-transcript--style magy-transcript-style)
+    (setq magy-transcript--style magy-transcript-style)
+    (cond ((eq magy-transcript-style 'org)
+           (require 'magy-org-transcript)
+           (magy-org-transcript-begin))
+          (t (setq mode-name "Magy")
+             (kill-local-variable 'outline-regexp)))))
 
 (defun magy-transcript--killed ()
   "Forget what was shown, so that the next command attaches afresh."
@@ -199,7 +207,8 @@ What makes it read-only stays behind, and so do ornaments."
     (clrhash magy-transcript--items)
     (setq magy-transcript--dirty nil
           magy-transcript--turns 0
-          magy-transcript--answered nil)))
+          magy-transcript--answered nil)
+    (magy-transcript--take-style)))
 
 (defun magy-transcript-end ()
   "Return the position behind the last item."

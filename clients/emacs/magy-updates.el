@@ -15,6 +15,7 @@
 (require 'magy-header)
 (require 'magy-questions)
 (require 'magy-render)
+(require 'magy-restored)
 (require 'magy-stream)
 
 (defconst magy-session--slice 0.04
@@ -152,8 +153,12 @@ Kinds that are not known are ignored."
       ("plan_update"
        (magy-transcript-merge (magy-session--ensure 'plan (magy-session--plan-id) seq)
                               :entries (magy--get update :plan :entries)))
+      ("_magy_restored"
+       (magy-restored-show
+        (magy-session--ensure 'notice (magy-restored-id (plist-get update :restoreId)) seq)
+        update seq))
+      ((and "notice" (guard (equal "Restored" (plist-get update :title)))) nil) ; said just now
       ("notice" (magy-session--notice update seq))
-      ("_magy_restored" (magy-session--restored update seq))
       ("_magy_mail" (magy-session--mail update seq))
       ("_magy_queue" (magy-session--queue project update seq))
       ("_magy_interaction" (magy-session--interaction project update))
@@ -305,21 +310,6 @@ UPDATE, entry SEQ, says so."
                             (cl-remove-if (lambda (prompt) (member (car prompt) order))
                                           waiting))))
     (setf (magy-project-waiting project) waiting)))
-
-(defun magy-session--restored (update seq)
-  "Mark what UPDATE, entry SEQ, takes out of the conversation, or back into it."
-  (when (magy--true (plist-get update :conversation))
-    (let ((undoes (plist-get update :undoes)) (turn (plist-get update :turnId)))
-      (magy-transcript-map-back
-       (lambda (item)
-         (let ((mark (plist-get (magy-item-data item) :undone)))
-           (unless (or (null (magy-item-seq item)) (> (magy-item-seq item) seq))
-             (cond ((and undoes (equal mark undoes))
-                    (setf (plist-get (magy-item-data item) :undone) nil)
-                    (magy-transcript-touch item))
-                   ((and (not undoes) (not mark))
-                    (magy-transcript-merge item :undone (plist-get update :restoreId)))))
-           (and (not undoes) (equal turn (magy-item-id item)))))))))
 
 (defconst magy-session--ends
   '(("refusal" . "The model refused")

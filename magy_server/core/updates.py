@@ -314,10 +314,8 @@ def _restored(event: Restored) -> Iterable[Update]:
     both = [f"{len(changes)} file{'' if len(changes) == 1 else 's'}"] if event.files else []
     both += ["the conversation"] if event.conversation else []
     left = f"; {len(event.conflicts)} left alone" if event.conflicts else ""
-    what = f"{' and '.join(both)} to where turn {event.turn} began{left}"
-    if event.undoes:
-        what = f"an undo (or redo) was reverted: {' and '.join(both)}{left}"
-    yield notice("info", "Restored", what)
+    when = "an undo or redo" if event.undoes else "an earlier prompt"
+    yield notice("info", "Restored", f"{' and '.join(both)}, as before {when}{left}")
 
 
 def _message(kind: str, id: str, texts: list[str]) -> Update:

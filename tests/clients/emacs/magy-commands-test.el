@@ -144,6 +144,13 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
         (magy-select-agent)
         (magy-test-until asked)))))
 
+(ert-deftest magy-titles-are-completed-by-any-part-of-them ()
+  (let ((found (completion-all-completions
+                "parser" (magy-choose--table '(("Mend the parser" . 1) ("Greet" . 2)) nil nil)
+                nil 6)))
+    (setcdr (last found) nil)
+    (should (equal '("Mend the parser") (mapcar #'substring-no-properties found)))))
+
 (ert-deftest magy-bypass-is-an-option-and-a-command ()
   :tags '(E047 E062)
   (magy-test-with
@@ -310,6 +317,35 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
       (magy-prompt "go")
       (magy-test-see "? Run pytest  (asked by explore, a child of build)")
       (magy-test-see "because of build: bash is ask"))))
+
+(ert-deftest magy-emacs-is-not-left-unasked-while-an-agent-works ()
+  (magy-test-with
+      (magy-test-scenario
+       'magy/session/prompt
+       (vector (vector '(:result (:messageId "$messageId" :outcome "started"))
+                       (magy-test-event 1 :sessionUpdate "state_update" :state "running"))))
+    (let ((confirm-kill-processes t) asked)
+      (cl-letf (((symbol-function 'yes-or-no-p)
+                 (lambda (prompt) (setq asked prompt) nil)))
+        (cl-flet ((may-leave () (run-hook-with-args-until-failure 'kill-emacs-query-functions)))
+          (should (may-leave))
+          (magy-prompt "go")
+          (magy-test-until (equal "running" (magy-project-state (magy-test-project))))
+          (should-not (may-leave))
+          (should (string-prefix-p (format "Magy works in %s; "
+                                           (magy-project-name (magy-test-project)))
+                                   asked))
+          (setq confirm-kill-processes nil)
+          (should (may-leave)))))))
+
+(ert-deftest magy-stopping-a-server-is-said ()
+  (magy-test-with (magy-test-scenario)
+    (magy-session-ensure (magy-test-project) #'ignore)
+    (magy-test-until (eq t (magy-project-attached (magy-test-project))))
+    (funcall-interactively #'magy-stop (magy-test-project))
+    (magy-test-until (when-let ((log (get-buffer magy-log-buffer)))
+                       (with-current-buffer log
+                         (string-search "was shut down" (buffer-string)))))))
 
 (ert-deftest magy-mode-line-says-what-runs-and-how-to-stop-it ()
   (magy-test-with

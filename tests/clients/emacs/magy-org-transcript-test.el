@@ -155,6 +155,23 @@
    (should (equal "#+begin_think\nFirst\n,* second\n,#+third\n#+end_think\n\n"
                   (magy-test-visible)))))
 
+(ert-deftest magy-style-of-a-transcript-that-is-shown-can-be-changed ()
+  (let ((page (magy-test-page "$sessionId" '(:sessionUpdate "agent_message" :messageId "a"
+                                             :content [(:type "text" :text "**Done**.")]))))
+    (magy-test-attached
+        (magy-test-scenario 'magy/session/resume (vector (vector (list :result page))))
+      (magy-test-see "Done")
+      (goto-char (point-max))
+      (magy-test-type "a draft")
+      (dolist (step '((org "Magy Org" "* [ASSISTANT]\n*Done*.\n\n")
+                      (markdown "Magy" "ASSISTANT\n**Done**.\n\n")))
+        (let ((magy-transcript-style (car step)))
+          (goto-char (point-min))
+          (magy-test-press "g")
+          (magy-test-until (equal (nth 2 step) (magy-test-text)))
+          (should (equal (nth 1 step) mode-name))
+          (should (equal "a draft" (magy-input-text))))))))
+
 (ert-deftest magy-older-turns-and-restored-ones-are-org ()
   (magy-test-in-org
    (magy-test-turn 2)
@@ -171,12 +188,15 @@
                     (magy-test-text)))
      (magy-test-tell 9 :sessionUpdate "_magy_restored" :restoreId "r" :turnId "m2"
                      :conversation t)
-     (should (string-suffix-p "* [USER] :undone:\nprompt 2\n\n* [ASSISTANT]\nanswer 2\n\n"
+     (should (string-suffix-p (concat "* [USER] :undone:\nprompt 2\n\n* [ASSISTANT]\nanswer 2\n\n"
+                                      "# Undone: the conversation, back to before “prompt 2”\n\n")
                               (magy-test-text)))
      (search-backward "answer 2")
      (should (memq 'shadow (ensure-list (get-text-property (point) 'face))))
-     (magy-test-tell 10 :sessionUpdate "_magy_restored" :undoes "r" :turnId "m2" :conversation t)
-     (should (string-suffix-p now (magy-test-text)))
+     (magy-test-tell 10 :sessionUpdate "_magy_restored" :restoreId "s" :undoes "r" :turnId "m2"
+                     :conversation t)
+     (should (string-search (concat now "# Undone") (magy-test-text)))
+     (should (string-suffix-p "\n\n# Redone: the conversation\n\n" (magy-test-text)))
      (should-not (get-text-property (point) 'face)))))
 
 (ert-deftest magy-agents-are-org-blocks-of-their-lives ()

@@ -193,14 +193,25 @@
     (dotimes (n 3)
       (magy-test-turn (1+ n)))
     (magy-test-tell 20 :sessionUpdate "_magy_restored" :restoreId "r1" :turnId "m2"
-                    :undoes nil :files t :conversation t)
+                    :undoes nil :files t :conversation t
+                    :changes [(:operation "modify" :path "/a.py")] :conflicts ["/b.py"])
+    ;; The same in words for those that do not know the update.
+    (magy-test-tell 20 :sessionUpdate "notice" :severity "info" :title "Restored"
+                    :description "1 file and the conversation, as before an earlier prompt")
     (should (equal (concat "USER ❯ prompt 1\n\nASSISTANT\nanswer 1\n\n"
                            "USER ❯ prompt 2  (taken back)\n\nASSISTANT\nanswer 2\n\n"
-                           "USER ❯ prompt 3  (taken back)\n\nASSISTANT\nanswer 3\n\n")
+                           "USER ❯ prompt 3  (taken back)\n\nASSISTANT\nanswer 3\n\n"
+                           "— Undone: 1 file and the conversation, back to before “prompt 2”; "
+                           "1 file left alone\n\n")
                    (magy-test-text)))
     (magy-test-tell 21 :sessionUpdate "_magy_restored" :restoreId "r2" :turnId "m2"
-                    :undoes "r1" :files t :conversation t)
-    (should-not (string-match-p "taken back" (magy-test-text)))))
+                    :undoes "r1" :files t :conversation t :changes [] :conflicts [])
+    (should-not (string-match-p "taken back" (magy-test-text)))
+    (should (string-suffix-p "alone\n\n— Redone: the conversation\n\n" (magy-test-text)))
+    (magy-test-tell 22 :sessionUpdate "_magy_restored" :restoreId "r3" :turnId "m2"
+                    :undoes "r2" :files t :conversation :json-false :changes [] :conflicts [])
+    (should (string-suffix-p "— Undone: 0 files, back to before “prompt 2”\n\n"
+                             (magy-test-text)))))
 
 (ert-deftest magy-labels-are-options ()
   :tags '(E030 E031 E032)
