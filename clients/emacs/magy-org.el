@@ -121,8 +121,8 @@ STATE is what a line is within: nil, (code FENCE LANGUAGE) or (quoted)."
 
 ;;;; Items
 
-(defun magy-org--result (data)
-  "Return diffs and output of the tool call DATA as plain text."
+(defun magy-org--parts (parts)
+  "Return PARTS of what a tool call shows as plain text."
   (string-trim-right
    (mapconcat (lambda (part)
                 (pcase (plist-get part :type)
@@ -131,7 +131,18 @@ STATE is what a line is within: nil, (code FENCE LANGUAGE) or (quoted)."
                                       (magy-transcript--block (plist-get part :content)))
                                      "\n"))
                   (_ "")))
-              (plist-get data :content) "")))
+              parts "")))
+
+(defun magy-org--texts (data)
+  "Return as texts what the tool call DATA runs, and what came of it.
+What is not known, or not there, is left out."
+  (remove "" (list (magy-org--parts (magy-transcript-code data))
+                   (string-trim-right (concat (magy-org--parts (plist-get data :content))
+                                              (plist-get data :tail))))))
+
+(defun magy-org--result (data)
+  "Return all of the tool call DATA as plain text."
+  (string-join (magy-org--texts data) "\n\n"))
 
 (defun magy-org--answer (data)
   "Return how the question DATA was answered, as words."
@@ -184,7 +195,7 @@ Tags of its heading say what DATA knows of its way into the conversation."
              (and duration (>= duration 1) (format " :seconds %.1f" duration))
              (and (plist-get decision :rule)
                   (format " :%s %s" (plist-get decision :action) (plist-get decision :rule))))
-     (string-trim-right (concat (magy-org--result data) (plist-get data :tail))))))
+     (magy-org--result data))))
 
 (defun magy-org--spent (usage cost)
   "Return arguments of a block that say what USAGE and COST come to."
@@ -273,10 +284,11 @@ Tags of its heading say what DATA knows of its way into the conversation."
                       (magy-org-text item)))
       ('thought (concat "> " (string-replace "\n" "\n> "
                                              (string-trim (magy-stream-thought item)))))
-      ('tool (let ((result (magy-org--result data)))
-               (concat (format "**%s %s** (%s)" magy-tool-call-prompt (plist-get data :title)
-                               (or (plist-get data :ended) (plist-get data :status)))
-                       (if (equal result "") "" (concat "\n\n" (magy-org-fence result))))))
+      ('tool (string-join (cons (format "**%s %s** (%s)" magy-tool-call-prompt
+                                        (plist-get data :title)
+                                        (or (plist-get data :ended) (plist-get data :status)))
+                                (mapcar #'magy-org-fence (magy-org--texts data)))
+                          "\n\n"))
       ('mail (format "**%s** (%s)\n\n%s" (magy-child-draw--sender data)
                      (or (magy--get data :report :status) "message")
                      (substring-no-properties (magy-child-draw--text data))))

@@ -203,11 +203,18 @@ If the transcript does not show it, a buffer of its own does."
                             start)))))
   window)
 
-(defun magy-permission--view-done (window)
-  "All of a question was read in WINDOW: it goes if it shows nothing else."
-  (when (and (window-live-p window)
-             (equal "*magy question*" (buffer-name (window-buffer window))))
-    (quit-window nil window)))
+(defun magy-permission--view-done (question window)
+  "All of QUESTION was read in WINDOW, if any: leave it.
+A transcript folds it as usual and goes on at its end; what shows
+nothing else goes away."
+  (when (window-live-p window)
+    (if (equal "*magy question*" (buffer-name (window-buffer window)))
+        (quit-window nil window)
+      (with-current-buffer (window-buffer window)
+        (let ((items (delq nil (list (magy-transcript-item (plist-get question :interactionId))
+                                     (magy-permission--call question)))))
+          (magy-transcript--set-folded items 'default)
+          (magy-transcript-follow (current-buffer) items))))))
 
 (defun magy-permission--view-text (project question)
   "Show all of QUESTION of PROJECT in a buffer of its own; return the window."

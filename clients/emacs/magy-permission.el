@@ -50,6 +50,8 @@
               "    "
               (mapconcat (lambda (choice) (magy-permission--button question choice))
                          (magy-permission--choices question) "  ")
+              ;; These keys answer here, and are letters in the input.
+              (propertize (substitute-command-keys "  or \\[magy-answer]") 'face 'shadow)
               "\n"))))
 
 (defun magy-permission--button (question choice)
@@ -233,7 +235,7 @@ If the server has gone, its questions are with the session, which goes on."
       (when (eq char ?v)
         (setq viewed (magy-permission--view project question))))
     (message nil)                       ; what was asked is not open any more
-    (magy-permission--view-done viewed)
+    (magy-permission--view-done question viewed)
     (pcase-let ((`(,_ ,_ ,outcome ,scope) (assq char choices)))
       (magy-permission--give project question outcome scope))))
 

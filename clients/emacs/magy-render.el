@@ -167,10 +167,18 @@ DEFAULT is as in `magy-transcript--folded-p'."
          (concat (magy-transcript--indent (magy-transcript--block block)) "\n"))))
     (_ "")))
 
+(defun magy-transcript-code (data)
+  "Return what the tool call DATA runs, as parts, unless its content says so still."
+  (let ((code (plist-get data :code)))
+    (unless (equal code (append (plist-get data :content) nil))
+      code)))
+
 (defun magy-transcript--tool-body (data)
-  "Return the diff and output in the tool call DATA."
-  (let ((tail (plist-get data :tail)))
-    (concat (mapconcat #'magy-transcript--tool-part (plist-get data :content) "")
+  "Return in the tool call DATA all that runs, the diff and output."
+  (let ((tail (plist-get data :tail)) (code (magy-transcript-code data)))
+    (concat (mapconcat #'magy-transcript--tool-part code "")
+            (and code "\n")
+            (mapconcat #'magy-transcript--tool-part (plist-get data :content) "")
             (and tail (magy-transcript--indent tail 'shadow)))))
 
 (defun magy-transcript--diff-face (line)

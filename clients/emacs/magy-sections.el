@@ -113,16 +113,29 @@ The latter from any other buffer of the project."
             (forward-line 1))
           (+ first count))))))
 
+(defun magy-transcript--path-here (data)
+  "Return the path that point is at of those of the tool call DATA.
+A file tool is about the first one, wherever in it point is; a command is
+about none, and may delete what it names."
+  (let* ((paths (seq-map (lambda (location) (plist-get location :path))
+                         (plist-get data :locations)))
+         (named (thing-at-point 'filename t))
+         (path (and named (directory-file-name (expand-file-name named)))))
+    (cond ((car (member path paths)))
+          ((null paths) (user-error "No file here"))
+          ((plist-get data :code) (user-error "No file here: go to the name of one"))
+          (t (car paths)))))
+
 (cl-defgeneric magy-transcript-visit-item (_kind item)
   "Visit what ITEM, which is of KIND, is about: by default a file."
-  (let ((locations (plist-get (magy-item-data item) :locations))
+  (let ((path (magy-transcript--path-here (magy-item-data item)))
         (line (magy-transcript--line-here item)))
-    (if (seq-empty-p locations)
-        (user-error "No file here")
-      (find-file-other-window (plist-get (elt locations 0) :path))
-      (when line
-        (goto-char (point-min))
-        (forward-line (1- line))))))
+    (unless (file-exists-p path)
+      (user-error "There is no %s now" (abbreviate-file-name path)))
+    (find-file-other-window path)
+    (when line
+      (goto-char (point-min))
+      (forward-line (1- line)))))
 
 (defun magy-transcript-visit ()
   "Visit what is at point: the file of a tool call, the session of an agent."

@@ -232,6 +232,7 @@ They are given the project, the content blocks, and why.")
 DELIVERY is auto, queue or interrupt.  It is kept until the server has
 accepted it: if the server dies before, it goes to the next one."
   (magy-media-note blocks)
+  (magy-transcript-follow (magy-project-buffer project))
   (let ((prompt (list (list :messageId (magy--new-id "prompt")
                             :prompt (vconcat blocks) :delivery delivery))))
     (setf (magy-project-unsent project) (append (magy-project-unsent project) (list prompt)))

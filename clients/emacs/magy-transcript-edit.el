@@ -78,6 +78,18 @@ narrowed the buffer to.  The buffer counts as modified only by a person."
           (restore-buffer-modified-p nil))
         (force-mode-line-update)))))
 
+(defun magy-transcript-follow (buffer &optional items)
+  "Have the windows of BUFFER, a transcript, show its end from now on.
+With ITEMS, only those whose point is in one of them."
+  (when (and magy-auto-scroll (buffer-live-p buffer))
+    (with-current-buffer buffer
+      (unless items
+        (goto-char (point-max)))
+      (dolist (window (get-buffer-window-list nil nil t))
+        (when (or (null items)
+                  (memq (get-text-property (window-point window) 'magy-item) items))
+          (set-window-point window (point-max)))))))
+
 (defconst magy-transcript--share 16000
   "How many characters of answers get their looks at once; more are felt.")
 

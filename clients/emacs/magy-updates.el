@@ -228,12 +228,19 @@ Without any, a reply begins anew and its streamed text is void."
                            :title (plist-get update :title) :status status
                            :name (plist-get update :name) :input (plist-get update :rawInput)
                            :content (plist-get update :content)
+                           :code (and (plist-get meta :decision)
+                                      (magy-session--code (plist-get update :content)))
                            :locations (plist-get update :locations)
                            :decision (plist-get meta :decision)
                            :ended (plist-get meta :status)
                            :duration (plist-get meta :duration))
     (when (member status '("completed" "failed" "cancelled"))
       (setf (plist-get (magy-item-data item) :tail) nil))))
+
+(defun magy-session--code (content)
+  "Return of CONTENT, that of a call which is judged, all that would run.
+What comes of the call takes its place; a diff then says what did happen."
+  (seq-filter (lambda (part) (equal "content" (plist-get part :type))) content))
 
 (defun magy-session--output (id content)
   "Add CONTENT to the end of the output of the running tool call ID."

@@ -87,7 +87,9 @@ end"
         '(:sessionUpdate "agent_message" :messageId "1"
           :content [(:type "text" :text "I **look**.")])
         '(:sessionUpdate "tool_call_update" :toolCallId "1.0" :name "bash" :title "Run ls"
-          :status "completed"
+          :status "pending" :content [(:type "content" :content (:type "text" :text "ls\n-la"))]
+          :_meta (:magy (:decision (:action "allow"))))
+        '(:sessionUpdate "tool_call_update" :toolCallId "1.0" :status "completed"
           :content [(:type "content" :content (:type "text" :text "a.py\n#+end_tool"))]
           :_meta (:magy (:status "completed")))
         '(:sessionUpdate "tool_call_update" :toolCallId "1.1" :name "spawn_agent"
@@ -113,6 +115,9 @@ Hm.
 I *look*.
 
 #+begin_tool Run ls :status completed
+ls
+-la
+
 a.py
 ,#+end_tool
 #+end_tool
@@ -178,6 +183,11 @@ Mend it.
 I **look**.
 
 **tool Run ls** (completed)
+
+```
+ls
+-la
+```
 
 ```
 a.py

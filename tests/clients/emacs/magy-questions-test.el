@@ -99,6 +99,18 @@ ANSWERS are typed, a character after the other; the last may be quit."
       (call-interactively (key-binding "v")))
     (should-not (magy-test-received "magy/interaction/respond"))))
 
+(ert-deftest magy-question-that-was-viewed-leaves-the-transcript-at-its-end ()
+  (magy-test-with (magy-test-asking-for (magy-test-asked "Run it" magy-test-two)
+                                        (magy-test-call magy-test-two))
+    (magy-prompt "go")
+    (magy-test-see "? Run it")
+    ;; In the input its keys are letters.
+    (magy-test-see "  or M-x magy-answer\n")
+    (magy-test-prompted-for _asked '(?v ?y)
+      (with-current-buffer (magy-transcript-buffer (magy-test-project))
+        (should (= (point-max) (window-point (get-buffer-window))))
+        (should (eq 'default (magy-item-folded (magy-transcript-item "1.0"))))))))
+
 (ert-deftest magy-question-does-not-say-again-what-stands-above-it ()
   "To view it unfolds that."
   (magy-test-with (magy-test-asking-for (magy-test-asked "Run it" magy-test-two)

@@ -69,6 +69,55 @@
                             (string-remove-prefix (concat folded "\n\n")
                                                   (magy-test-visible))))))))
 
+(ert-deftest magy-command-stays-when-its-output-is-there ()
+  :tags '(G022)
+  (magy-test-attached (magy-test-scenario)
+    (cl-flet ((tell (seq text &rest more)
+                (apply #'magy-test-tell seq
+                       (append more
+                               (list :sessionUpdate "tool_call_update" :toolCallId "1.0"
+                                     :name "bash" :title "Run it"
+                                     :content (vector (list :type "content"
+                                                            :content (list :type "text"
+                                                                           :text text))))))))
+      (tell nil "ls\nrm it" :status "pending" :_meta '(:magy (:decision (:action "ask"))))
+      (should (equal "tool · Run it\nls\nrm it\n\n" (magy-test-text)))
+      (tell 2 "out" :status "failed")
+      (should (equal "tool ✗ Run it\nls\nrm it\n\nout\n\n" (magy-test-text))))))
+
+;;;; Visiting
+
+(ert-deftest magy-visiting-takes-what-is-at-point-and-is-there ()
+  (magy-test-attached (magy-test-scenario)
+    (let ((paths (mapcar (lambda (name) (magy-test-file name "text\n")) '("a.py" "b.py"))))
+      (cl-flet ((tell (id decision)
+                  (magy-test-tell nil :sessionUpdate "tool_call_update" :toolCallId id
+                                  :title "Run it" :status "pending"
+                                  :locations (vconcat (mapcar (lambda (path) (list :path path))
+                                                              paths))
+                                  :content [(:type "content"
+                                             :content (:type "text" :text "rm -f b.py a.py\n"))]
+                                  :_meta (list :magy (list :decision decision))))
+                (visited ()
+                  (save-window-excursion
+                    (save-current-buffer
+                      (magy-transcript-visit)
+                      (file-name-nondirectory buffer-file-name)))))
+        ;; What a command names is visited only there: it may be about to go.
+        (tell "1.0" '(:action "ask"))
+        (goto-char (point-min))
+        (should-error (visited) :type 'user-error)
+        (search-forward "a.p")
+        (should (equal "a.py" (visited)))
+        (search-backward "b.p")
+        (should (equal "b.py" (visited)))
+        (delete-file (cadr paths))
+        (should (string-match-p "There is no .*b\\.py now"
+                                (cadr (should-error (visited) :type 'user-error))))
+        (tell "2.0" nil)
+        (goto-char (magy-item-start (magy-transcript-item "2.0")))
+        (should (equal "a.py" (visited)))))))
+
 ;;;; Readers
 
 (ert-deftest magy-reader-is-left-alone ()
@@ -88,6 +137,13 @@
         (should (= start (window-start))))
       (goto-char (point-max))
       (magy-test-say nil "s" "more\n")
+      (should (= (point-max) (window-point)))
+      ;; Who asks something wants to see what comes.
+      (goto-char (point-min))
+      (let ((magy-auto-scroll nil))
+        (magy-prompt "again")
+        (should (= (point-min) (window-point))))
+      (magy-prompt "again")
       (should (= (point-max) (window-point)))
       ;; Another window that shows the end stays there if it is not to scroll.
       (let ((magy-auto-scroll nil) (other (split-window)))
