@@ -19,7 +19,7 @@ MARK = re.compile(r"^@pytest\.mark\.req\((.*)\)$", re.MULTILINE)
 def test_ci_runs_every_test_and_78_show_what_the_architecture_guarantees() -> None:
     steps = (TOP / ".ci" / "run").read_text("utf-8").splitlines()
     assert "export CI=true" in steps, "with it, a test that is left out has failed"
-    assert "if ! make test; then" in steps
+    assert "if ! make test; then" in steps and ".ci/pythons" in steps
     told = subprocess.run(
         ["make", "-n", "-o", "setup", "test"], cwd=TOP, capture_output=True, text=True, check=True,
         env={k: v for k, v in os.environ.items() if not k.startswith("M")},  # those of another make
