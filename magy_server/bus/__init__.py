@@ -1,1 +1,1 @@
-"""How the processes of one person reach each other."""
+"""The processes of one person reach each other through this package."""

@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 MAX_FRAME = 16 * 2**20
 """Bytes. Room for the text of any buffer an editor is pleasant to use with."""
 MAX_WAITING = 4 * 2**20
-"""Bytes that may wait for a peer to read; whoever is further behind misses messages."""
+"""Bytes that may wait for a peer to read. A peer that is further behind misses messages."""
 
 
 class Hub(Protocol):
@@ -45,13 +45,13 @@ class Hub(Protocol):
     def opened(self, link: Link) -> None: ...
 
     def joined(self, link: Link) -> None:
-        """It is known who is at the other end."""
+        """The link calls this when it knows who is at the other end."""
         ...
 
     def left(self, link: Link) -> None: ...
 
     def wants(self, link: Link, more: Iterable[str], less: Iterable[str]) -> None:
-        """What the peer subscribes to has changed."""
+        """The link calls this when the peer's subscriptions have changed."""
         ...
 
     def deliver(self, topic: str, message: Mapping[str, Any]) -> None: ...
@@ -60,7 +60,7 @@ class Hub(Protocol):
 
 
 def pack(*frame: Any) -> bytes:
-    """Raises TypeError for what is not JSON."""
+    """Returns a frame with this value. Raises TypeError for what is not JSON."""
     body = orjson.dumps(frame)
     return len(body).to_bytes(4, "big") + body
 
@@ -70,8 +70,8 @@ def gone(peer: str) -> MagyError:
 
 
 class Link(asyncio.Protocol):
-    """`peer` is the id of the process at the other end: known to who connects, told by the other's
-    hello to who is connected to."""
+    """One connection. `peer` is the id of the process at the other end: the process that connects
+    knows it, the other one learns it from the hello."""
 
     def __init__(self, hub: Hub, peer: str = "") -> None:
         self.peer = peer
@@ -93,14 +93,14 @@ class Link(asyncio.Protocol):
             self._transport.write(frame)
 
     def announce(self, frame: bytes) -> None:
-        """Sends a change of the subscriptions; a peer that is behind is told all of them later."""
+        """Sends a change of the subscriptions. A peer that is behind gets all of them later."""
         if self._behind:
             self._stale = True
         else:
             self._transport.write(frame)
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Raises MagyError."""
+        """Asks the peer, and returns its answer. Raises MagyError."""
         if self._behind:
             raise MagyError(
                 f"The process {self.peer} does not read its messages; it may be suspended. Resume "
@@ -130,7 +130,8 @@ class Link(asyncio.Protocol):
             self._transport.write(frame)
 
     def abort(self) -> None:
-        """What the kernel has taken still reaches the peer; what waits here does not."""
+        """Closes the connection at once. The peer still gets what the kernel has taken, but not
+        what waits here."""
         self._transport.abort()
 
     # --- asyncio.Protocol -----------------------------------------------------------------------
@@ -177,7 +178,7 @@ class Link(asyncio.Protocol):
     # --- receiving ------------------------------------------------------------------------------
 
     def _frames(self) -> Iterator[Any]:
-        """The whole frames received so far. Raises ValueError."""
+        """Returns the whole frames received so far. Raises ValueError."""
         received, start = self._received, 0
         try:
             while len(received) - start >= 4 and not self._transport.is_closing():
@@ -193,7 +194,7 @@ class Link(asyncio.Protocol):
             del received[:start]
 
     def _handle(self, frame: Any) -> None:
-        """Raises ValueError for what is no frame."""
+        """Does what a frame says. Raises ValueError for what is no frame."""
         match frame:
             case ["hello", str(id), list(topics)] if not self._greeted:
                 self._greet(id, topics)

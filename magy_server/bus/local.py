@@ -1,4 +1,4 @@
-"""The bus between the processes of one user on one machine: a mesh of private local sockets."""
+"""This bus connects the processes of one user on one machine by a mesh of private local sockets."""
 
 from __future__ import annotations
 
@@ -77,15 +77,16 @@ class LocalBus:
     # --- publish and subscribe ------------------------------------------------------------------
 
     def publish(self, topic: str, message: Mapping[str, Any]) -> None:
-        """To all who subscribe, here and elsewhere. The receivers here run before this returns and
-        get `message` itself, so they must not change it. Raises TypeError for what is not JSON,
-        when it has to travel."""
+        """Sends a message to all who subscribe, in this process and in others. The receivers in
+        this process run before this returns and get `message` itself, so they must not change it.
+        Raises TypeError if the message has to travel and is not JSON."""
         self.deliver(topic, message)
         if topic in self._wanted:
             self._send(topic, message)
 
     def subscribe(self, topic: str, receive: Receiver) -> Callable[[], None]:
-        """Ending a subscription while a message is being delivered does not stop that one."""
+        """Subscribes, and returns a function that ends the subscription. A message whose delivery
+        has begun still arrives after that."""
         first = topic not in self._receivers
         # A new tuple, so that a delivery under way goes on with the one it began with.
         self._receivers[topic] = (*self._receivers.get(topic, ()), receive)
@@ -126,7 +127,7 @@ class LocalBus:
 
     @property
     def peers(self) -> int:
-        """How many other processes are connected."""
+        """Returns how many other processes are connected."""
         return len(self._peers)
 
     def peer_ids(self) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ class LocalBus:
 
     def serve(self, method: str, handler: Handler) -> None:
         """Answers the `request`s of other processes. The handler gets the params and returns JSON;
-        who asked gets the message of what it raises."""
+        if it raises an error, the process that asked gets the error's message."""
         self._handlers[method] = handler
 
     async def request(
@@ -186,7 +187,7 @@ class LocalBus:
                 self._wanted.pop(topic, None)
 
     def deliver(self, topic: str, message: Mapping[str, Any]) -> None:
-        """To the receivers of this process."""
+        """Gives a message to the receivers of this process."""
         for receive in self._receivers.get(topic, ()):
             try:
                 receive(message)

@@ -21,13 +21,14 @@ _LONGEST = 103
 
 
 def new_id() -> str:
-    """The name of this process in the mesh: its pid, for people, and what makes it unique."""
+    """Returns a name for this process in the mesh: its pid, for people, and letters that make it
+    unique."""
     return f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def prepare(directory: str) -> str:
-    """Makes the directory, for its owner only, and gives a path to it that is short enough for
-    socket addresses. Raises InvalidConfig when it is someone else's; OSError."""
+    """Makes the directory, for its owner only, and returns a path to it that is short enough for
+    socket addresses. Raises InvalidConfig when the directory is someone else's, and OSError."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
     found = os.stat(directory)
     if found.st_uid != os.geteuid():
@@ -42,9 +43,9 @@ def prepare(directory: str) -> str:
 
 
 def _short(directory: str) -> str:
-    """A link to the directory. Its place does not follow TMPDIR: processes that were started in
-    different environments have to come to the same one. Should the link be lost, the sockets are
-    not, since they live in the directory itself."""
+    """Returns a link to the directory. The place of the link does not follow TMPDIR: processes that
+    were started in different environments have to come to the same one. If somebody removes the
+    link, the sockets remain, since they live in the directory itself."""
     name = hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
     link = f"/tmp/magy-{os.geteuid()}-{name}"
     with suppress(FileExistsError):
@@ -64,7 +65,8 @@ def address(place: str, id: str) -> str:
 
 
 def enter(place: str, id: str) -> tuple[socket.socket, list[str]]:
-    """A listening socket of this process, and the ids of all who were there before. Raises OSError.
+    """Returns a listening socket of this process, and the ids of all processes that were there
+    before. Raises OSError.
 
     The lock makes entering one step: of two processes exactly one sees the other and connects, and
     a socket that somebody sees does listen, unless its process is gone. Waiting for the lock
@@ -88,8 +90,8 @@ def enter(place: str, id: str) -> tuple[socket.socket, list[str]]:
 
 
 def user_behind(connection: socket.socket) -> int | None:
-    """The user id of the process at the other end, as the kernel noted it when the connection was
-    made; None: the kernel does not say."""
+    """Returns the user id of the process at the other end, as the kernel noted it when the
+    connection was made; None when the kernel does not say."""
     try:
         if sys.platform == "linux":
             size = struct.calcsize("3i")
@@ -102,7 +104,7 @@ def user_behind(connection: socket.socket) -> int | None:
 
 
 def _getpeereid(descriptor: int) -> int | None:
-    """As macOS and the BSDs have it."""
+    """Reads that user id on macOS and the BSDs."""
     user, group = ctypes.c_uint32(), ctypes.c_uint32()
     library = ctypes.CDLL(None, use_errno=True)
     failed = library.getpeereid(descriptor, ctypes.byref(user), ctypes.byref(group))
@@ -110,6 +112,6 @@ def _getpeereid(descriptor: int) -> int | None:
 
 
 def remove(place: str, id: str) -> None:
-    """The socket file of a process that left or died."""
+    """Removes the socket file of a process that left or died."""
     with suppress(FileNotFoundError):
         os.unlink(address(place, id))

@@ -1,4 +1,4 @@
-"""Anthropic Messages through the official SDK."""
+"""This provider speaks Anthropic Messages through the official SDK."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from magy_server.llm.wire import Stop, StreamError, own_id
 Block = dict[str, Any]
 
 LEAST_THINKING = 1024
-"""The API refuses a smaller thinking budget."""
+"""The API refuses a budget for thinking with fewer tokens."""
 USUAL_LIMIT = 32_000
-"""Tokens of a reply that is not limited: the API insists on a limit."""
+"""Tokens of a reply for which nobody set a limit; the API insists on a limit."""
 MOST_PICTURES, PICTURES_LEAVE = 20, 10
 """With more pictures in a request the API refuses those over 2,000 pixels, which others of the
 session may be. So many older ones at a time are only named."""
@@ -86,8 +86,8 @@ def _mark(system: list[Block], tools: list[Block], messages: list[Block]) -> Non
 
 
 def _messages(messages: Sequence[Message]) -> list[Block]:
-    """One message for each run of messages of one role. Within a user message tool results come
-    first, as the API demands. What would be empty is left out."""
+    """Returns one message for each run of messages of one role. Within a user message the tool
+    results come first, as the API demands; empty messages are left out."""
     ids = wire.wire_ids(messages, _ID, own_id)
     rendered = ((m.role, _whole(_blocks(m.parts, ids))) for m in messages)
     result: list[Block] = []
@@ -100,8 +100,8 @@ def _messages(messages: Sequence[Message]) -> list[Block]:
 
 
 def _whole(blocks: Iterable[Block]) -> list[Block]:
-    """Without thinking at the end: the API refuses what nothing was said after (the reply was cut
-    short), and would refuse every later request with it."""
+    """Returns the content without thinking at its end. When a reply was cut short there, the API
+    would refuse it in every later request."""
     result = list(blocks)
     while result and result[-1]["type"] in _THOUGHTS:
         result.pop()
@@ -141,7 +141,8 @@ def _image(picture: Picture) -> Block:
 
 
 def _thinking(part: Thinking) -> Iterator[Block]:
-    """Unchanged, or not at all: without the provider's proof the API refuses it."""
+    """Returns the thinking as it came, or nothing: the API refuses thinking without the provider's
+    proof."""
     if part.data:
         yield {"type": "redacted_thinking", "data": part.data}
     elif part.signature:
@@ -205,7 +206,8 @@ class Answer(wire.Answer):
         return [part for part in parts if part is not None]
 
     def stop(self) -> Stop:
-        """Some compatible servers say `end_turn` although the reply calls tools."""
+        """Returns why the reply stopped. Some compatible servers say `end_turn` although the reply
+        calls tools."""
         stop = _STOPS.get(self._stop or "", "end_turn")
         if stop in ("end_turn", "tool_use"):
             return "tool_use" if self._calls else "end_turn"
@@ -298,7 +300,8 @@ class Answer(wire.Answer):
         raise StreamError(dict(event["error"]))
 
     def _count(self, usage: Mapping[str, Any] | None) -> None:
-        """Counts are cumulative: a later one replaces an earlier one."""
+        """Takes over the counts of an event. They are cumulative: a later one replaces an earlier
+        one."""
         for name, count in (usage or {}).items():
             if isinstance(count, int):
                 self._usage[name] = count

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from magy_server.core.ports import ModelFacts, Price
 
 AS_OF = "2026-11-21"
-"""When the table was last compared with the providers' documentation."""
+"""The day when somebody last compared the table with the providers' documentation."""
 
 
 def _claude(
@@ -67,7 +67,7 @@ TABLE: Mapping[str, Mapping[str, ModelFacts]] = {
         "deepseek-v4-pro": ModelFacts(window=1_000_000, max_tokens=384_000),
     },
 }
-"""By provider, and its own name for the model."""
+"""The models by provider, and by the provider's own name for each."""
 
 DEFAULTS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",
@@ -75,8 +75,8 @@ DEFAULTS: Mapping[str, str] = {
     "deepseek": "deepseek-flash",
     "mistral": "mistral-large-latest",
 }
-"""With which of a provider's models a person who names none begins, as of AS_OF. Providers that
-are not here have no model of which that can be said."""
+"""The model of each provider with which a person begins who names none, as of AS_OF. A provider
+that is not here has no obvious one."""
 
 _DATED = re.compile(r"(?P<name>.+)-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)")
 """Both providers name a fixed state of a model by its date (`claude-opus-4-5-20251101`,
@@ -84,8 +84,8 @@ _DATED = re.compile(r"(?P<name>.+)-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)")
 
 
 def facts(provider: str, model: str) -> ModelFacts:
-    """By the model's exact name, else by its name without a date. What is not known is 0 or
-    None."""
+    """Returns what the table has under the model's exact name, else under its name without a date.
+    What is unknown is 0 or None."""
     known = TABLE.get(provider, {})
     dated = _DATED.fullmatch(model)
     return known.get(model) or (known.get(dated["name"]) if dated else None) or ModelFacts()

@@ -24,19 +24,20 @@ _STOPS: Mapping[str, Stop] = {
     "content_filter": "refusal",
     "SAFETY": "refusal",
 }
-"""`finish_reason`; with all others a reply that calls tools stops for them, and else is over."""
+"""What `finish_reason` means. With any other reason, a reply that calls tools stops for the tools,
+and another reply is over."""
 
 _FAILED: Mapping[str, Mapping[str, str]] = {
     "error": {"message": "", "code": "error"},
     "insufficient_system_resource": {"message": "", "code": "server_is_overloaded"},
 }
-"""Reasons to finish that mean that the reply is not whole."""
+"""These reasons to finish mean that the reply is not whole."""
 
 EXTRA = "extra_content"
 """`Thinking.signature` of what a server put beside a call and wants back with it, in `data`."""
 
 THINKING = ("reasoning_content", "reasoning", "thinking")
-"""Fields that thinking comes in. `Thinking.signature` keeps which."""
+"""A server sends thinking in one of these fields. `Thinking.signature` keeps which one."""
 
 
 @dataclass(slots=True)
@@ -58,10 +59,11 @@ class _Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     sent: int = 0
-    """So many pieces were given as deltas."""
+    """How many pieces of it were given as deltas."""
     done: bool = False
     again: bool = False
-    """It was whole, and was begun again: if arguments follow, as another call."""
+    """The server began the call again after it was whole. If arguments follow, they are another
+    call's."""
     extra: Any = None
 
     @property
@@ -70,7 +72,8 @@ class _Call:
 
     @property
     def whole(self) -> bool:
-        """The arguments are a complete object. (Looked at often, so parsed only if it can be.)"""
+        """Returns whether the arguments are a complete object. Callers ask often, so it parses them
+        only if they can be complete."""
         last = self.pieces[-1] if self.pieces else ""
         return last.rstrip().endswith("}") and arguments_in(self.text) is not None
 
@@ -92,10 +95,10 @@ class Answer(wire.Answer):
         self._refused = False
         self._usage: Mapping[str, Any] | None = None
         self._began = False
-        """There was a chunk of the reply itself."""
+        """A chunk of the reply itself has come."""
         self._counted = False
-        """The last chunk was one of its own that says what the reply cost. Some servers say it
-        first, and of some the last is the only sign that the reply is over."""
+        """The last chunk only said what the reply cost. Some servers send such a chunk first, and
+        for others it is the only sign that the reply is over."""
 
     def read(self, event: Any) -> Sequence[Delta | Reading]:
         chunk = event[0] if isinstance(event, list) and event else event
@@ -161,7 +164,8 @@ class Answer(wire.Answer):
     # --- a chunk --------------------------------------------------------------------------------
 
     def _count(self, chunk: Mapping[str, Any], choices: Sequence[Any]) -> None:
-        """Usage comes in a chunk of its own, in the last one, in a choice, or cumulative in all."""
+        """Takes over the usage. It comes in a chunk of its own, in the last one, in a choice, or
+        cumulative in all of them."""
         if choices:
             self._began, self._counted = True, False
         places = [*choices[:1], chunk.get("x_groq") or {}, chunk]
@@ -250,8 +254,8 @@ class Answer(wire.Answer):
         yield from self._more(call, began=bool(name))
 
     def _same(self, index: Any, id: str) -> _Call | None:
-        """The call that a piece may belong to: the last with its index or, without one, with its
-        id; without both, the last."""
+        """Returns the call that a piece may belong to: the last with its index or, without an
+        index, with its id; without both, the last call."""
         calls = self._calls
         if index is not None:
             calls = [call for call in calls if call.index == index]
@@ -269,7 +273,8 @@ class Answer(wire.Answer):
         return call.whole or (bool(call.name) and name != call.name)
 
     def _more(self, call: _Call, *, began: bool) -> Iterator[Delta]:
-        """What was not given yet; nothing before the name is known, or after the end was said."""
+        """Returns the arguments that were not given yet; nothing before the name is known, or after
+        the end was said."""
         if not call.name or call.done:
             return
         text = "".join(call.pieces[call.sent :])
@@ -284,7 +289,7 @@ class Answer(wire.Answer):
             yield Delta("call", rest, call.number, call.name, done=True)
 
     def _flush(self) -> Iterator[Delta]:
-        """All that was held back, and the ends of the calls."""
+        """Returns all that was held back, and the ends of the calls."""
         yield from self._tell(*self._thoughts.finish())
         for call in self._calls:
             yield from self._close(call)

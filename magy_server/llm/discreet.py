@@ -1,4 +1,5 @@
-"""A provider whose answers hold no key, whatever it repeats of what it was sent."""
+"""This provider removes keys from another provider's answers, which may repeat what they were
+sent."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _Place = tuple[str, int]
 
 
 class Discreet:
-    """`Provider`. Each text of a reply goes through a sieve of its own, since a key may come in
-    pieces; the whole reply and errors are looked through once more."""
+    """A `Provider` around another one. Each text of a reply goes through a sieve of its own, since
+    a key may come in pieces; then the whole reply and errors go through another."""
 
     def __init__(self, provider: Provider, secrets: Secrets) -> None:
         self._provider = provider

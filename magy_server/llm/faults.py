@@ -1,5 +1,5 @@
-"""What a failed model request means, in Magy's words: HTTP status, error name or exception ->
-`ProviderError`. Shared by the adapters; knows no SDK."""
+"""These functions say in Magy's words what a failed model request means: they turn an HTTP status,
+an error name or an exception into a `ProviderError`. All adapters share them; they know no SDK."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _TELLING = frozenset(
 """Names that say more than the HTTP status they come with."""
 
 _REFUSED = re.compile(r"(.*_policy.*|(invalid|empty|unsupported)?_?image_.*|invalid_base64_image)")
-"""Names of errors that come again with the same request."""
+"""With these names the provider refuses the same request again."""
 
 _ADVICE: Mapping[ProviderFault, str] = {
     "no_key": "set the provider's API key",
@@ -105,10 +105,11 @@ _TOO_LONG = (
 )
 _BAD_KEY = re.compile(r"api key\b.*\b(not valid|invalid|expired)|invalid api key", re.IGNORECASE)
 _CANNOT = re.compile(r"\bimages?\b.*\bnot support|not support.*\bimages?\b", re.IGNORECASE)
-"""Some servers call it a failure of theirs when a model cannot see."""
+"""Some servers report a failure of their own when a model cannot see."""
 _GARBLED = "the model garbled a tool call: try again, or use another model"
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
-"""OpenSSL's reasons when the other side does not speak TLS at all: it will not the next time."""
+"""OpenSSL gives these reasons when the other side does not speak TLS at all. It will not the next
+time."""
 _LONGEST_QUOTE = 500
 
 
@@ -121,7 +122,8 @@ def failure(
     retryable: bool | None = None,
     retry_after: float | None = None,
 ) -> ProviderError:
-    """The error, as one sentence: which model and endpoint (`target`), what, and what to do."""
+    """Returns the error as one sentence: which model and endpoint (`target`) it concerns, what went
+    wrong, and what to do."""
     return ProviderError(
         f"{target}: {what}. What to do: {advice or _ADVICE[fault]}.",
         fault=fault,
@@ -131,7 +133,8 @@ def failure(
 
 
 def target(model: str, base_url: str) -> str:
-    """How messages name the other side. Only the host: a base URL may hold a password."""
+    """Returns how messages name the other side. They name only the host: a base URL may hold a
+    password."""
     parts = urlsplit(base_url)
     port = f":{parts.port}" if parts.port else ""
     return f"{model} at {parts.scheme}://{parts.hostname or ''}{port}"
@@ -149,9 +152,9 @@ class Words:
 
 
 def words(error: Any, depth: int = 4) -> Words:
-    """Out of an error body in any of the shapes that are around: text, `{"message", "type", ...}`,
-    the same below `error`, lists of those, lists of `{"loc", "msg"}` below `detail`. Nested no
-    deeper than `depth`."""
+    """Reads an error body in any of the usual shapes: text, `{"message", "type", ...}`, the same
+    below `error`, lists of those, lists of `{"loc", "msg"}` below `detail`. It looks no deeper than
+    `depth`."""
     match error:
         case _ if depth == 0:
             return Words("")
@@ -178,8 +181,8 @@ def words(error: Any, depth: int = 4) -> Words:
 def status_failure(
     target: str, status: int, headers: Mapping[str, str], body: Any
 ) -> ProviderError:
-    """For an HTTP answer that is not a success. `body` is its JSON, or text. The header
-    `x-should-retry` overrules the table."""
+    """Returns the error for an HTTP answer that is not a success. `body` is its JSON, or text. The
+    header `x-should-retry` overrules the table."""
     said = words(body)
     fault = next((_NAMES[n] for n in said.names if n in _TELLING), _of_status(status))
     if fault == "refused" and is_too_long(said.text):
@@ -200,8 +203,8 @@ def status_failure(
 
 
 def redirect_failure(target: str, status: int, url: str, location: str) -> ProviderError:
-    """For an HTTP answer that sends elsewhere: to `location` (perhaps relative to `url`, that of
-    the request). Nothing is sent there, for nobody chose it."""
+    """Returns the error for an HTTP answer that redirects to `location` (perhaps relative to `url`,
+    that of the request). Magy sends nothing there, for nobody chose that place."""
     try:
         parts = urlsplit(urljoin(url, location))
     except ValueError:
@@ -218,7 +221,7 @@ def redirect_failure(target: str, status: int, url: str, location: str) -> Provi
 
 
 def stream_failure(target: str, error: Any) -> ProviderError:
-    """For an error object in the middle of a stream, or in place of one."""
+    """Returns the error for an error object in the middle of a stream, or in place of one."""
     said = words(error)
     known = (_NAMES[name] for name in said.names if name in _NAMES)
     fault = next(known, _of_status(said.status))
@@ -240,7 +243,8 @@ def is_too_long(words: str) -> bool:
 
 
 def quoted(words: str) -> str:
-    """A provider's words for the middle of a sentence; a web page is not worth quoting."""
+    """Returns a provider's words for the middle of a sentence; "" for a web page, which is not
+    worth quoting."""
     line = " ".join(words.split())
     if not line or line.startswith("<"):
         return ""
@@ -248,7 +252,8 @@ def quoted(words: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from `retry-after-ms` or `retry-after` (seconds or a date, RFC 9110 §10.2.3)."""
+    """Returns how many seconds to wait, from `retry-after-ms` or `retry-after` (seconds or a date,
+    RFC 9110 §10.2.3)."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -271,8 +276,8 @@ def _number(value: str) -> float | None:
 
 
 def connection_failure(target: str, error: BaseException) -> ProviderError:
-    """For a connection that could not be made, or broke. The root of the exception chain says why:
-    SDK and HTTP library wrap it in general words."""
+    """Returns the error for a connection that could not be made, or broke. The root of the
+    exception chain says why: SDK and HTTP library wrap it in general words."""
     chain = [error]
     while (inner := chain[-1].__cause__ or chain[-1].__context__) and inner not in chain:
         chain.append(inner)

@@ -26,8 +26,8 @@ class _OpenAIProvider(SdkProvider):
     models_path = "/models"
 
     def _place(self, base_url: str) -> str:
-        """One that is only a host and port gets the path `/v1`, where nearly all servers have this
-        API; one that ends with a slash is taken as it is."""
+        """Returns the base URL with the path `/v1`, where nearly all servers have this API, if the
+        given one is only a host and port. One that ends with a slash stays as it is."""
         return base_url if urlsplit(base_url).path else f"{base_url}/v1"
 
     def _sdk(self) -> Any:

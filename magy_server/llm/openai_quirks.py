@@ -33,7 +33,7 @@ _OPTIONAL = (
     "include",
     "store",
 )
-"""What a request can do without, where the server does not take it."""
+"""A request can do without these where the server does not take them."""
 _REASONS = re.compile(r"(?:.*/)?(o\d|gpt-([5-9]|\d\d)|codex)(?!.*-chat).*")
 _MISTRAL = re.compile(r"(.*/)?(mistral|ministral|magistral|codestral|devstral|pixtral).*")
 _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
@@ -53,13 +53,13 @@ class Quirks:
 
     refused: frozenset[str] = frozenset()
     official: bool = False
-    """OpenAI's own API (Azure's copy included)."""
+    """The server is OpenAI's own API, or Azure's copy of it."""
     mistral: bool = False
     """Ids of calls have nine letters and digits, and no user message follows a tool's result."""
     gemini: bool = False
-    """Calls carry a signature."""
+    """The server wants a signature with each call."""
     wants_thinking: bool = False
-    """A call must come back with the thinking before it (Chat Completions)."""
+    """The server wants each call back with the thinking before it (Chat Completions)."""
     pictures_apart: bool = False
     """A tool's result has no room for pictures (Responses)."""
     blind: bool = False
@@ -82,7 +82,7 @@ class Quirks:
 
 
 def known(base_url: str, model: str) -> Quirks:
-    """What is known before the first request."""
+    """Returns what is known of a model on a server before the first request."""
     host = urlsplit(base_url).hostname or ""
     name = model.lower()
     return Quirks(
@@ -95,13 +95,13 @@ def known(base_url: str, model: str) -> Quirks:
 
 
 def reasons(model: str) -> bool:
-    """Whether this is one of OpenAI's reasoning models: they take no temperature, and their
+    """Returns whether this is one of OpenAI's reasoning models: they take no temperature, and their
     reasoning comes encrypted."""
     return _REASONS.fullmatch(model.lower()) is not None
 
 
 def effort(request: ModelRequest) -> str | None:
-    """For a budget of thinking tokens; None: it is left to the provider."""
+    """Returns the effort for a budget of thinking tokens; None leaves it to the provider."""
     tokens = request.thinking_tokens
     if tokens <= 0:
         return None
@@ -117,7 +117,7 @@ def limit(request: ModelRequest) -> int:
 
 
 def pruned(body: dict[str, Any], quirks: Quirks) -> dict[str, Any]:
-    """The body without what the server does not take."""
+    """Returns the body without what the server does not take."""
     for path in quirks.refused:
         outer, _, inner = path.partition(".")
         if not inner:
@@ -155,7 +155,8 @@ def _shown_by_tools(sent: Mapping[str, Any]) -> bool:
 
 
 def _limits(sent: Mapping[str, Any], said: Words) -> frozenset[str]:
-    """A limit that is too high for the model is left to it; one by a wrong name gets the other."""
+    """Changes the limit of the reply after a refusal. Where the limit is too high for the model,
+    the request leaves it out; where its name is wrong, it takes the other name."""
     named = next((name for name in LIMITS if name in sent and _names(said, name)), None)
     if named is None:
         return frozenset()

@@ -72,7 +72,8 @@ def _input(messages: Sequence[Message], quirks: Quirks) -> list[Item]:
 
 
 def _spoken(parts: Sequence[Any], ids: Mapping[str, str]) -> Iterator[Item]:
-    """Reasoning goes only before what followed it; alone, the API refuses it."""
+    """Returns the reply as input items. Reasoning goes only before what followed it; the API
+    refuses it alone."""
     waiting: list[Item] = []
     for part in parts:
         match part:
@@ -105,7 +106,7 @@ def _reasoning(part: Thinking) -> Item:
 
 
 def _told(parts: Sequence[Any], ids: Mapping[str, str], quirks: Quirks) -> Iterator[Item]:
-    """Tool results first, then one message with the rest."""
+    """Returns the tool results first, then one message with the rest."""
     said: list[Item] = []
     apart: list[Item] = []
     for part in parts:
@@ -203,7 +204,8 @@ class Answer(wire.Answer):
         )
 
     def _parts(self, opened: _Open) -> Iterator[Part]:
-        """The parts of an item, as the provider finished it, or as far as it had streamed."""
+        """Returns the parts of an item, as the provider finished it, or as far as it had
+        streamed."""
         item = opened.item
         match item["type"]:
             case "message":
@@ -232,7 +234,7 @@ class Answer(wire.Answer):
             yield Delta("call", "", opened.call, item["name"])
 
     def _find(self, event: Mapping[str, Any]) -> _Open:
-        """The item that an event is about. Raises KeyError."""
+        """Returns the item that an event is about. Raises KeyError."""
         found = (self._named[name] for name in _names(event) if name in self._named)
         opened = next(found, None)
         if opened is None:
@@ -240,7 +242,7 @@ class Answer(wire.Answer):
         return opened
 
     def _on_item_done(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        """The item as it is to be kept. What was not streamed of it follows now."""
+        """Keeps the finished item, and returns what was not streamed of it."""
         item = event["item"]
         if not any(name in self._named for name in _names(event)):
             yield from self._on_item(event)
@@ -312,7 +314,7 @@ class Answer(wire.Answer):
     def _append(
         self, opened: _Open, kind: Literal["text", "thinking"], part: tuple[str, int], text: str
     ) -> Iterator[Delta]:
-        """Parts of thinking are paragraphs."""
+        """Adds text to a part; parts of thinking are paragraphs."""
         if not isinstance(text, str):
             raise TypeError(f"{kind} is {type(text).__name__}")
         if not text:
@@ -345,7 +347,7 @@ class Answer(wire.Answer):
 
 _ARGUMENTS = ("arguments", 0)
 _BEFORE = ("response.created", "response.queued", "response.in_progress")
-"""They come at once, before anything is read."""
+"""The server sends these at once, before it reads anything."""
 
 
 def _names(event: Mapping[str, Any]) -> list[Any]:

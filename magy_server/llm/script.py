@@ -1,4 +1,5 @@
-"""The script format: what a scripted model says. Text -> Script, and which reply is next.
+"""The script format: it says what a scripted model answers. These functions turn text into a
+Script, and choose the next reply.
 
 The format is described for authors in docs/reference/script-format.md. Pure.
 """
@@ -125,18 +126,19 @@ def _note(text: str) -> Reply:
 
 
 def said_in(message: Message) -> str:
-    """What the person said in it: notes to the model are not prompts."""
+    """Returns what the person said in a message. Notes to the model are not prompts."""
     parts = (part.text for part in message.parts if isinstance(part, Text))
     return "\n".join(text for text in parts if not _NOTE.match(text))
 
 
 def _is_prompt(message: Message) -> bool:
-    """Texts beside tool results were put in while the model was at work."""
+    """Returns whether a message is a prompt. Texts beside tool results are not: they came while the
+    model was at work."""
     return not any(isinstance(part, ToolOutput) for part in message.parts)
 
 
 def last_output(messages: Sequence[Message]) -> str:
-    """The text of the last tool result, for `{{last}}`; "" when there is none."""
+    """Returns the text of the last tool result, for `{{last}}`, or "" when there is none."""
     outputs = (p for m in messages for p in m.parts if isinstance(p, ToolOutput))
     return next((output.text for output in reversed(list(outputs))), "")
 
@@ -229,7 +231,7 @@ class _Parser:
         self._say("thinking", value)
 
     def _say(self, kind: Literal["text", "thinking"], value: str) -> None:
-        """Neighbours of one kind are one part of the reply, on lines of their own."""
+        """Adds text to the reply. Neighbours of one kind are one part, on lines of their own."""
         said = [step for step in self._reply().steps if isinstance(step, Say | Use)]
         if said and isinstance(said[-1], Say) and said[-1].kind == kind:
             value = "\n" + value

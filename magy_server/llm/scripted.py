@@ -1,5 +1,5 @@
-"""A model that says what a script tells it to: for the demo, for tests, and for trying Magy without
-a key. The format: docs/reference/script-format.md."""
+"""This model says what a script tells it to: for the demo, for tests, and for trying Magy without a
+key. docs/reference/script-format.md describes the format."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class ScriptedProvider:
         return cls(Path(path))
 
     def warm(self) -> None:
-        """There is nothing slow to import."""
+        """Does nothing: there is nothing slow to import."""
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is nothing to close."""
 
     async def models(self) -> list[str]:
-        """A script answers whatever model is asked for."""
+        """Returns one name; a script answers whatever model is asked for."""
         return ["script"]
 
     async def window(self, model: str) -> int:
-        """Nothing limits a script."""
+        """Returns 0: nothing limits a script."""
         return 0
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Replied, None]:
@@ -112,7 +112,8 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def usage(reply: Reply, request: ModelRequest, parts: list[Part]) -> Usage:
-    """What the script says; what it does not say is estimated from the length of the texts."""
+    """Returns what the script says of usage, and estimates the rest from the length of the
+    texts."""
     counts = {
         "input": sum(map(len, request.system)) + sum(map(_length, request.messages)),
         "output": sum(map(_size, parts)),
@@ -128,7 +129,7 @@ async def _paced(text: str, speed: float) -> AsyncIterator[str]:
 
 
 def _add(parts: list[Part], step: Say, text: str) -> None:
-    """Neighbours of one kind are one part."""
+    """Adds a part; neighbours of one kind are one part."""
     match step.kind, parts[-1] if parts else None:
         case "text", Text(text=before):
             parts[-1] = Text(text=before + text)
@@ -150,7 +151,8 @@ def _length(message: Message) -> int:
 
 
 def _size(part: Part | Picture | ToolOutput) -> int:
-    """Characters; a picture counts as 6,000, which is what it costs elsewhere."""
+    """Returns the number of characters; a picture counts as 6,000, which is about what other models
+    charge."""
     match part:
         case Call():
             return len(json.dumps(part.arguments))

@@ -79,19 +79,19 @@ class SdkProvider(ABC):
         self._first_byte = first_byte
         self._stall = stall
         self._learned: dict[str, Any] = {}
-        """What refusals taught, by model, as long as the process lives."""
+        """What refusals taught, by model. The process keeps it as long as it lives."""
         self._shared: Any = None
         self._making = threading.Lock()
 
     # --- an adapter -----------------------------------------------------------------------------
 
     def _place(self, base_url: str) -> str:
-        """What a person means by a base URL of their own."""
+        """Returns the base URL that a person means by one of their own."""
         return base_url
 
     @abstractmethod
     def _sdk(self) -> Any:
-        """Imports the SDK."""
+        """Imports the SDK, and returns it."""
 
     def _make_client(self) -> Any:
         sdk = self._sdk()
@@ -113,7 +113,7 @@ class SdkProvider(ABC):
     @property
     @abstractmethod
     def _official(self) -> bool:
-        """Whether the base URL is the vendor's own API."""
+        """Returns whether the base URL is the vendor's own API."""
 
     def _keep_private(self, client: Any) -> None:
         """Takes from the client what the SDK found in the environment (headers that people set for
@@ -204,7 +204,7 @@ class SdkProvider(ABC):
         return 0
 
     async def _got(self, client: Any, url: str) -> Any:
-        """The JSON at an address; None for whatever else comes."""
+        """Returns the JSON at an address; None for whatever else comes."""
         from httpx2 import HTTPError, Response
 
         sdk = self._sdk()
@@ -257,7 +257,8 @@ class SdkProvider(ABC):
     # --- a request ------------------------------------------------------------------------------
 
     async def _client(self) -> Any:
-        """Raises ProviderError when no request can be made with this key."""
+        """Returns the SDK's client. Raises ProviderError when no request can be made with this
+        key."""
         if self._keyless:
             raise ProviderError(self.no_key, fault="no_key")
         if not (self._api_key.isascii() and self._api_key.isprintable()):
@@ -305,7 +306,8 @@ class SdkProvider(ABC):
 
     @contextlib.contextmanager
     def _failures(self, target: str) -> Iterator[None]:
-        """The SDK's exceptions as ProviderErrors; _Refused where another body may be taken."""
+        """Turns the SDK's exceptions into ProviderErrors, or into _Refused where the provider may
+        take another body."""
         sdk = self._sdk()
         try:
             yield
@@ -376,7 +378,7 @@ class SdkProvider(ABC):
 
 
 class _Refused(ProviderError):
-    """The request was refused in this form, perhaps. `body`: what the provider answered."""
+    """The provider refused the request, perhaps because of its form. `body`: what it answered."""
 
     def __init__(self, failure: ProviderError, body: Any, status: int) -> None:
         super().__init__(

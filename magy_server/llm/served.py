@@ -23,7 +23,7 @@ _NAMES = ("id", "name", "model", "key")
 
 
 def is_near(base_url: str) -> bool:
-    """The server runs on this machine."""
+    """Returns whether the server runs on this machine."""
     try:
         host = urlsplit(base_url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -17,10 +17,10 @@ EARLIER = "(a picture shown earlier)"
 BESIDE_ERROR = "(with a picture, which cannot stand beside an error)"
 
 STATUSES = (400, 404, 422, 500)
-"""With these HTTP statuses servers say that a model cannot see."""
+"""Servers answer with these HTTP statuses when a model cannot see."""
 
 _LONGEST = 2000
-"""Characters of a refusal that are looked at."""
+"""The most characters of a refusal that Magy looks at."""
 _KINDS = frozenset({"image", "image_url", "input_image"})
 """What a picture is called in the bodies of the three wires."""
 
@@ -54,7 +54,8 @@ def is_blind(sent: Mapping[str, Any], error: Any) -> bool:
 
 
 def shows(content: Any) -> bool:
-    """Whether there is a picture in these messages, items or blocks, which may hold others."""
+    """Returns whether there is a picture in these messages, items or blocks, which may hold
+    others."""
     if not isinstance(content, list):
         return False
     return any(
@@ -64,13 +65,13 @@ def shows(content: Any) -> bool:
 
 
 def unseen(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages without pictures."""
+    """Returns the messages without their pictures."""
     return _named(messages, _count(messages), UNSEEN)
 
 
 def newest(messages: Sequence[Message], most: int, step: int) -> Sequence[Message]:
-    """The messages with their `most` newest pictures at the most. Older ones leave `step` at a
-    time: each time changes what the provider has cached, in between it stays a prefix."""
+    """Returns the messages with at most their `most` newest pictures. Older ones leave `step` at a
+    time: each time changes what the provider has cached, and in between it stays a prefix."""
     over = max(0, _count(messages) - most)
     return _named(messages, -(-over // step) * step, EARLIER)
 
@@ -86,7 +87,7 @@ def _count(messages: Sequence[Message]) -> int:
 
 
 def _named(messages: Sequence[Message], count: int, name: str) -> Sequence[Message]:
-    """With `name` in place of the `count` oldest pictures."""
+    """Returns the messages with `name` in place of the `count` oldest pictures."""
     if not count:
         return messages
     result: list[Message] = []

@@ -40,7 +40,7 @@ class Events:
             self._line.append(rest)
 
     def finish(self) -> Iterator[bytes]:
-        """The last event, if no blank line closed it: some servers leave it out."""
+        """Returns the last event, if no blank line closed it: some servers leave that line out."""
         line = b"".join(self._line)
         self._line.clear()
         if line:

@@ -42,7 +42,7 @@ _FENCE = re.compile(
     r"```(?:json[c5]?|tool_?calls?|tool_code|tool|xml|python)?[ \t]*(?=\s|[{\[<]|$)"
 )
 _WRAPPING = re.compile(rf"{_TAG}|{_FENCE.pattern}|[\s;,]+|[\[\]]")
-"""What may stand around calls without being other text."""
+"""These may stand around calls without being other text."""
 _TAGGED = re.compile(rf"(?:{_TAG})\s*[{{\[<]")
 _FENCES = ("```json", "```tool_call", "```tool_calls", "```tool_code", "```tool", "```xml", "```")
 
@@ -61,7 +61,7 @@ _BEHIND = ("(", "{", "[ARGS]")
 _DECODER = json.JSONDecoder(strict=False)
 
 _HEAD = 300
-"""Characters that are looked at to see whether a text can be a call."""
+"""The most characters that Magy looks at to see whether a text can be a call."""
 _LONGEST_HEAD = 2_000
 """Characters, blanks included, after which a text is shown that is still not known to be a call."""
 _TRIES = 200
@@ -79,7 +79,7 @@ class Tools:
         self.broken = re.compile(
             rf'\{{\s*"(?:{keys})"\s*:\s*"(?:{names})"\s*(?:\}}|,\s*"(?:{values})")'
         )
-        """How a call begins of which nothing may come, since the rest is wrong."""
+        """How a call begins that cannot become one, since the rest is wrong."""
 
     def __bool__(self) -> bool:
         return bool(self._schemas)
@@ -88,7 +88,8 @@ class Tools:
         return iter(self._schemas)
 
     def named(self, name: Any) -> str | None:
-        """The offered tool that a model means: some put a namespace before the name."""
+        """Returns the offered tool that a model means: some models put a namespace before the
+        name."""
         if not isinstance(name, str):
             return None
         return next((n for n in (name, name.rpartition(".")[2]) if n in self._schemas), None)
@@ -98,12 +99,12 @@ class Tools:
         return found
 
     def takes(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the arguments are such as the tool has, and none that it needs is missing."""
+        """Returns whether the tool takes these arguments, and none that it needs is missing."""
         needed = self._schemas[name].get("required") or ()
         return arguments.keys() <= self.properties(name).keys() and set(needed) <= arguments.keys()
 
     def typed(self, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Arguments from texts: what is not to be a text is read as JSON."""
+        """Returns arguments from texts: it reads as JSON what is not to be a text."""
         return {key: self._value(name, key, text) for key, text in texts.items()}
 
     def _value(self, name: str, key: str, text: str) -> Any:
@@ -116,7 +117,7 @@ class Tools:
 
 
 def arguments_in(text: str) -> dict[str, Any] | None:
-    """The JSON object in `text`; empty text is an empty one. None when it is something else."""
+    """Returns the JSON object in `text`; {} for empty text, None for anything else."""
     if not text.strip():
         return {}
     try:
@@ -139,7 +140,7 @@ class Holding:
         self._holds = False
 
     def feed(self, text: str) -> str:
-        """What may be shown now."""
+        """Takes more text, and returns what may be shown now."""
         if self._decided and not self._holds:
             return text
         self._pieces.append(text)
@@ -150,14 +151,14 @@ class Holding:
         return self.release() if self._decided and not self._holds else ""
 
     def release(self) -> str:
-        """What was held back; from now on nothing is."""
+        """Returns what was held back. From now on it holds nothing back."""
         text = "".join(self._pieces)
         self._pieces.clear()
         self._decided, self._holds = True, False
         return text
 
     def _promising(self, begun: str) -> bool | None:
-        """Whether the text may be a call; None: too short to tell."""
+        """Returns whether the text may be a call; None while it is too short to tell."""
         if tag := _TAGS.match(begun):
             return not tag[0].startswith("</")
         if _may_become_tag(begun) or any(f.startswith(begun) for f in _FENCES):
@@ -173,7 +174,7 @@ class Holding:
         return self._is_json(begun) if code is False else code
 
     def _is_code(self, begun: str) -> bool | None:
-        """Whether it begins with a tool's name and what opens its arguments."""
+        """Returns whether the text begins with a tool's name and what opens its arguments."""
         word = begun.lstrip("[ ")
         for name in self._tools:
             for code in (f"{before}{name}{mark}" for before in _BEFORE for mark in _BEHIND):
@@ -207,7 +208,7 @@ _MARK = re.compile(r"<[|｜][^|｜<>\n]{0,40}[|｜]?|<\w{1,10}:\w{0,15}")
 
 
 def _may_become_tag(begun: str) -> bool:
-    """Whether this may be the beginning of a tag."""
+    """Returns whether this may be the beginning of a tag."""
     return any(o.startswith(begun) for o in _OPENERS) or _MARK.fullmatch(begun) is not None
 
 
@@ -222,9 +223,9 @@ class _Found:
     calls: list[Made] = field(default_factory=list)
     others: int = 0
     broken: bool = False
-    """One that names an offered tool cannot be made."""
+    """The text has a call of an offered tool that cannot be made."""
     last: int = 0
-    """Where the last of them ends."""
+    """The position where the last of them ends."""
     rest: list[str] = field(default_factory=list)
 
     @property
@@ -233,7 +234,7 @@ class _Found:
 
 
 def calls_in(text: str, tools: Tools) -> list[Made]:
-    """The calls that the text is; none when it is anything else."""
+    """Returns the calls that make up the text; none when it is anything else."""
     if not tools or not text.strip():
         return []
     if code := _code(text, tools):
@@ -283,7 +284,7 @@ def _scan(text: str, tools: Tools) -> _Found:
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
-    """The JSON object that begins there, and where it ends; None when there is none."""
+    """Returns the JSON object that begins there, and where it ends; None when there is none."""
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -291,7 +292,7 @@ def _decoded(text: str, at: int) -> tuple[Any, int]:
 
 
 def _named_before(before: str, tools: Tools) -> str | None:
-    """The tool whose arguments follow: `[TOOL_CALLS]read_file[ARGS]{...}` and the like."""
+    """Returns the tool whose arguments follow: `[TOOL_CALLS]read_file[ARGS]{...}` and the like."""
     name = " ".join(_WRAPPING.sub(" ", before[-_HEAD:]).split())
     name = name.rpartition("to=")[2].removesuffix(" json").removeprefix("function ")
     return tools.named(re.sub(r":\d+$", "", name)) if name else None
@@ -335,7 +336,7 @@ def _call(fields: Mapping[str, Any], tools: Tools) -> list[Made] | None:
 
 
 def _keyed(fields: Mapping[str, Any], tools: Tools) -> list[Made] | None:
-    """`{"read_file": {"path": "a.py"}}`"""
+    """Reads calls such as `{"read_file": {"path": "a.py"}}`."""
     if len(fields) != 1:
         return None
     [(key, arguments)] = fields.items()
@@ -346,7 +347,7 @@ def _keyed(fields: Mapping[str, Any], tools: Tools) -> list[Made] | None:
 
 
 def _xml(text: str, start: re.Match[str], tools: Tools) -> tuple[list[Made] | None, int]:
-    """`<function=NAME>` and `<invoke name="NAME">`, with JSON or `<parameter>`s inside."""
+    """Reads `<function=NAME>` and `<invoke name="NAME">`, with JSON or `<parameter>`s inside."""
     close = _XML_END.search(text, start.end())
     inner = text[start.end() : close.start() if close else len(text)]
     end = close.end() if close else len(text)
@@ -366,7 +367,7 @@ def _xml(text: str, start: re.Match[str], tools: Tools) -> tuple[list[Made] | No
 
 
 def _code(text: str, tools: Tools) -> list[Made]:
-    """Calls written as Python: alone, in a list, in `print()`."""
+    """Reads calls written as Python: alone, in a list, in `print()`."""
     code = _TAGS.sub("", _FENCE.sub("", text)).strip().removesuffix("```").strip()
     if len(code) > _LONGEST_CODE or not code.endswith((")", "]")):
         return []

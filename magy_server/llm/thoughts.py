@@ -17,7 +17,7 @@ class Thoughts:
         self._thought = False
 
     def feed(self, text: str) -> tuple[str, str]:
-        """(thinking, text) that is sure by now."""
+        """Takes more text, and returns (thinking, text) that is sure by now."""
         self._pending += text
         thinking = ""
         if self._state == "start":
@@ -43,11 +43,11 @@ class Thoughts:
         return thinking, rest
 
     def finish(self) -> tuple[str, str]:
-        """The same for what was not sure."""
+        """Returns (thinking, text) of what was not sure until the end."""
         rest, self._pending = self._pending, ""
         return (rest, "") if self._state == "inside" else ("", rest)
 
 
 def _overlap(text: str, mark: str) -> int:
-    """How many characters at the end of the text may be the beginning of the mark."""
+    """Returns how many characters at the end of the text may be the beginning of the mark."""
     return next((n for n in range(len(mark) - 1, 0, -1) if text.endswith(mark[:n])), 0)

@@ -58,7 +58,7 @@ class Answer(ABC):
         self.heard = False
         """An event of the answer has come."""
         self.complete = False
-        """Nothing more is to come."""
+        """Nothing more will come."""
         self.ended = False
         """The stream ended with the mark `[DONE]`; only Chat Completions has it."""
         self._tools = Tools(request.tools)
@@ -66,7 +66,7 @@ class Answer(ABC):
         self._shown = False
         """Text was given as deltas."""
         self._written: list[Made] = []
-        """The calls that the text is."""
+        """The calls that the model wrote as text."""
         self._finished = False
 
     # --- a wire ---------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class Answer(ABC):
     def read(self, event: Any) -> Iterable[Delta | Reading]: ...
 
     def rest(self) -> Iterable[Delta]:
-        """What `read` held back, once `closing`."""
+        """Returns what `read` held back, once `closing`."""
         return ()
 
     @property
@@ -99,7 +99,7 @@ class Answer(ABC):
         return list(self._showable(self.read(event)))
 
     def finish(self) -> Sequence[Delta | Reading]:
-        """What was held back, once `closing`. To be called before `replied`."""
+        """Returns what was held back, once `closing`. The caller calls it before `replied`."""
         if self._finished:
             return ()
         self._finished = True
@@ -131,7 +131,7 @@ class Answer(ABC):
         )
 
     def _usage_or_unknown(self) -> Usage:
-        """A server that says nothing, or says zero, has not said what the reply took."""
+        """Returns the usage, or "unknown" where the server said nothing or zero."""
         usage = self.usage()
         return usage if usage.total else Usage(unreported=1)
 
@@ -154,7 +154,7 @@ class Answer(ABC):
             yield Delta("text", text)
 
     def call(self, number: int, name: str, text: str, provider_id: str = "") -> Call:
-        """The `number`-th call (from 0) of the reply, from the text of its arguments."""
+        """Returns the `number`-th call (from 0) of the reply, from the text of its arguments."""
         arguments = arguments_in(text)
         return Call(
             id=f"{self.request.id}.{number}",
@@ -170,7 +170,7 @@ def _text(parts: Iterable[Part]) -> str:
 
 
 def dumps(value: Any) -> str:
-    """What an event of an answer held, as JSON again."""
+    """Returns as JSON again what an event of an answer held."""
     return orjson.dumps(all_whole(value)).decode()
 
 
@@ -179,7 +179,7 @@ def _json(arguments: Mapping[str, Any]) -> str:
 
 
 def count(counts: Mapping[str, Any] | None, *path: str) -> int:
-    """The number under `path`; 0 when it is missing or no number."""
+    """Returns the number under `path`; 0 when it is missing or no number."""
     value: Any = counts
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -196,7 +196,7 @@ def arguments_of(call: Call) -> dict[str, Any]:
 
 
 def arguments_text(call: Call) -> str:
-    """The same as JSON, always in the same words."""
+    """Returns the same as JSON, always in the same words."""
     return json.dumps(arguments_of(call), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -217,7 +217,7 @@ def wire_ids(
 
 
 def own_id(call: str) -> str:
-    """An id for the wire, made of ours."""
+    """Returns an id for the wire, made of ours."""
     return "call_" + re.sub(r"[^a-zA-Z0-9_-]", "_", call)
 
 
@@ -235,7 +235,7 @@ def data_url(picture: Picture) -> str:
 
 
 def output_text(output: ToolOutput) -> str:
-    """A tool's result where it must not be empty."""
+    """Returns a tool's result for a wire where it must not be empty."""
     if output.text.strip():
         return output.text
     return "(failed without output)" if output.error else "(no output)"

@@ -1,1 +1,2 @@
-"""Where logs live: `SqliteStore` on disk, `MemoryStore` for tests and throw-away sessions."""
+"""Logs live here: `SqliteStore` keeps them on disk, `MemoryStore` keeps them for tests and
+throw-away sessions."""

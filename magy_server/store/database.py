@@ -1,4 +1,4 @@
-"""A SQLite connection on its own thread, whose failures are sentences."""
+"""A SQLite connection runs on a thread of its own; its failures come as sentences."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Database:
             raise explain(error, path) from error
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs `work` on the connection's thread: one hop there and back, however many statements.
-        Raises StoreError, and what `work` raises of its own."""
+        """Runs `work` on the connection's thread: one hop there and back, however many statements
+        it has. Raises StoreError, and whatever `work` itself raises."""
         # aiosqlite's public methods hop once per statement; a grouped append would pay for ten.
         connection: Any = self._connection
         try:
@@ -56,10 +56,10 @@ class Database:
 
 
 def create_file(path: str) -> bool:
-    """An empty file that only its owner may read, unless there is one; whether there was none.
-    SQLite gives its side files the same mode. An existing file is not opened here: closing it again
-    would drop the locks that this process holds on it through SQLite (POSIX fcntl locks). Raises
-    OSError."""
+    """Makes an empty file that only its owner may read, unless there is one, and returns whether it
+    made it. SQLite gives its side files the same mode. This function does not open an existing
+    file: closing it again would drop the locks that this process holds on it through SQLite (POSIX
+    fcntl locks). Raises OSError."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         return True
@@ -73,7 +73,7 @@ def create_file(path: str) -> bool:
 
 
 def create_directory(path: str) -> None:
-    """A directory that only its owner may enter. Raises OSError."""
+    """Makes a directory that only its owner may enter. Raises OSError."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     narrow(path)
 
@@ -107,7 +107,7 @@ _ADVICE = {
 
 
 def explain(error: sqlite3.Error, path: str) -> StoreError:
-    """What failed, where, and what to do about it."""
+    """Returns a sentence that says what failed, where, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF  # the upper bits are SQLite's details
     if primary in _DAMAGED:
@@ -121,7 +121,7 @@ def explain(error: sqlite3.Error, path: str) -> StoreError:
 
 
 def unavailable(error: OSError, path: str) -> StoreUnavailable:
-    """The same for a failing system call."""
+    """Returns the same kind of sentence for a failing system call."""
     return StoreUnavailable(
         f"{error.filename or path} cannot be used: {error.strerror or error}. Check that the disk "
         f"has space and that {os.path.dirname(path)} is yours and writable."

@@ -1,4 +1,5 @@
-"""Stored lines back into entries, and sentences for those that cannot be read."""
+"""These functions turn stored lines back into entries, and say in a sentence why a line cannot be
+read."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ from magy_server.core.errors import StoreCorrupt, StoreError, StoreNewer
 from magy_server.core.events import Entry
 
 _NEWER = frozenset({"union_tag_invalid", "extra_forbidden", "literal_error"})
-"""An event kind, field or word that this Magy does not know: well-formed, so not damage."""
+"""An error of one of these types means an event kind, field or word that this Magy does not know.
+Such a line is well-formed, so it is not damaged."""
 
 
 def entry_of(stream: str, seq: int, at: float, body: bytes) -> Entry:
-    """Raises StoreCorrupt or StoreNewer; either concerns this stream alone."""
+    """Returns the entry that a stored line holds. Raises StoreCorrupt or StoreNewer; either
+    concerns this stream alone."""
     try:
         return Entry(stream=stream, seq=seq, at=at, event=decode(body))
     except ValidationError as error:
@@ -23,7 +26,7 @@ def entry_of(stream: str, seq: int, at: float, body: bytes) -> Entry:
 
 
 def check_gaps(entries: list[Entry]) -> list[Entry]:
-    """Entries that were read as neighbours must be neighbours. Raises StoreCorrupt."""
+    """Returns these entries if no number is missing between two neighbours. Raises StoreCorrupt."""
     for last, entry in pairwise(entries):
         if entry.seq != last.seq + 1:
             raise StoreCorrupt(

@@ -15,7 +15,8 @@ Identity = tuple[int, int]
 
 
 class DatabaseFile:
-    """`path`, and its `-wal` and `-shm` files; and `-used`, which notes that sessions were kept."""
+    """The file at `path` with its `-wal` and `-shm` files, and a `-used` file which notes that the
+    database has sessions."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -25,8 +26,8 @@ class DatabaseFile:
         self._marked = False
 
     def begin(self, new: bool) -> None:
-        """Before it is opened. A `new` file is one that was not there. Raises OSError, and
-        StoreCorrupt for one that was emptied."""
+        """Looks at the file before SQLite opens it. `new`: the caller has just made it. Raises
+        OSError, and StoreCorrupt if somebody has emptied the file."""
         if new:
             with suppress(FileNotFoundError):
                 os.unlink(self._mark)
@@ -38,14 +39,15 @@ class DatabaseFile:
             )
 
     def written(self) -> None:
-        """Sessions are kept in it from now on. A note that cannot be made is made later."""
+        """Notes that the file has sessions from now on. If the note cannot be made now, a later
+        call makes it."""
         if not self._marked:
             with suppress(OSError):
                 os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
                 self._marked = True
 
     def check(self) -> None:
-        """Raises StoreUnavailable when it is not what was opened."""
+        """Raises StoreUnavailable when the file at the path is not the one that was opened."""
         for name in (self.path, f"{self.path}-wal", f"{self.path}-shm"):
             try:
                 found = os.stat(name)

@@ -20,13 +20,13 @@ _STANDING = "root, head, created, updated, summary"
 
 
 def has_streams(db: sqlite3.Connection) -> bool:
-    """Whether anything is kept. Raises sqlite3.Error."""
+    """Returns whether the store has any stream. Raises sqlite3.Error."""
     return bool(db.execute("SELECT EXISTS (SELECT 1 FROM streams)").fetchone()[0])
 
 
 def commit(db: sqlite3.Connection, drafts: Sequence[Draft], now: float) -> list[Outcome]:
-    """Appends of many callers in one transaction. One that cannot be placed fails alone; when the
-    transaction fails, none of them happened. Raises sqlite3.Error."""
+    """Writes the appends of many callers in one transaction. An append that cannot be placed fails
+    alone; when the transaction fails, none of them happened. Raises sqlite3.Error."""
     view = _View(db)
     with writing(db):
         outcomes = [_take(view, draft, now) for draft in drafts]
@@ -44,7 +44,7 @@ def _take(view: _View, draft: Draft, now: float) -> Outcome:
 
 
 class _View:
-    """The database with the appends accepted so far in this transaction laid over it."""
+    """The database as it will be with the appends accepted so far in this transaction."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -85,7 +85,8 @@ class _View:
             db.executemany("INSERT OR IGNORE INTO refs VALUES (?, ?)", refs)
 
     def _write_standings(self) -> None:
-        """Rows whose root stays are updated in place, which leaves the index alone."""
+        """Writes the standings. It updates rows whose root stays in place, which leaves the index
+        alone."""
         changed: list[tuple[int, float, bytes, str]] = []
         placed: list[tuple[str, str | None, int, float, float, bytes]] = []
         for stream, now in self._standings.items():
@@ -155,13 +156,15 @@ def info(db: sqlite3.Connection, stream: str) -> StreamInfo | None:
 
 
 class Names(NamedTuple):
-    """Those that begin with `prefix`; with `flat`, and have no `/` after it."""
+    """The streams whose names begin with `prefix`; with `flat`, only those that have no `/` after
+    it."""
 
     prefix: str
     flat: bool
 
     def conditions(self) -> tuple[list[str], list[object]]:
-        """As a range, so that what lies outside of it is not even looked at."""
+        """Returns the conditions as a range, so that SQLite does not even look at rows outside of
+        it."""
         conditions, values = ["stream >= ?"], list[object]([self.prefix])
         if end := _after(self.prefix):
             conditions.append("stream < ?")
@@ -173,8 +176,8 @@ class Names(NamedTuple):
 
 
 def _after(prefix: str) -> str:
-    """The least text that is greater than all that begin with `prefix`; "": there is none. SQLite
-    compares UTF-8 byte by byte, which is by code point."""
+    """Returns the least text that is greater than all that begin with `prefix`, or "" if there is
+    none. SQLite compares UTF-8 byte by byte, which is the order of code points."""
     kept = prefix.rstrip("\U0010ffff")
     last = ord(kept[-1]) + 1 if kept else 0
     return kept and kept[:-1] + chr(0xE000 if last == 0xD800 else last)
@@ -206,7 +209,7 @@ def _group(
     after: Position | None,
     limit: int,
 ) -> Iterator[StreamInfo]:
-    """One of the two groups of `Position`, in order."""
+    """Returns one of the two groups of `Position`, in order."""
     conditions, values = names.conditions()
     number, first_root = group
     if first_root is not None:
@@ -269,6 +272,6 @@ def delete(db: sqlite3.Connection, stream: str) -> bool:
 
 
 def data_version(db: sqlite3.Connection) -> int:
-    """Changes when another connection has committed, and only then."""
+    """Returns a number that changes when another connection has committed, and only then."""
     (version,) = db.execute("PRAGMA data_version").fetchone()
     return int(version)

@@ -1,4 +1,4 @@
-"""The store in memory: nothing outlives the process, all else is as on disk."""
+"""This store lives in memory: nothing outlives the process, and all else is as on disk."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class MemoryStore:
             del self._held[lease.root]
 
     async def changed(self) -> bool:
-        """Never: no other process can see this store."""
+        """Returns False: no other process can see this store."""
         self._check_open()
         return False
 

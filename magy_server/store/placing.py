@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a store knows of a stream besides its entries. `summary` is JSON."""
+    """What a store knows of a stream besides its entries; `summary` is JSON."""
 
     root: str | None
     head: int
@@ -56,7 +56,7 @@ class View(Protocol):
     def standing(self, stream: str) -> Standing | None: ...
 
     def epoch(self, root: str) -> int:
-        """The current epoch of the root's lease, 0 when it was never held."""
+        """Returns the current epoch of the root's lease, or 0 when nobody ever held it."""
         ...
 
     def holds(self, hash: Hash) -> bool: ...
@@ -91,7 +91,8 @@ class Placement:
 
 
 def draft(batches: Sequence[Batch], lease: Lease | None) -> Draft:
-    """Raises TypeError for a summary that is not JSON, ValueError for text that is not Unicode."""
+    """Encodes the events of an append. Raises TypeError for a summary that is not JSON, ValueError
+    for text that is not Unicode."""
     return Draft(tuple(_draft(batch) for batch in batches), lease)
 
 
@@ -156,7 +157,7 @@ def _check_lease(lease: Lease | None, view: View) -> None:
 
 
 def lost(lease: Lease, epoch: int | None = None) -> Conflict:
-    """The error of who appends under a lease that is no longer held."""
+    """Returns the error for a caller that appends under a lease which it no longer holds."""
     now = "released" if epoch is None else f"at epoch {epoch}"
     return Conflict(
         f"The lease of {lease.root} was taken at epoch {lease.epoch} and is now {now}: "
@@ -194,7 +195,7 @@ class Position(NamedTuple):
 
 
 def position(cursor: str | None) -> Position | None:
-    """Raises InvalidRequest."""
+    """Returns the position that a cursor stands for. Raises InvalidRequest."""
     if cursor is None:
         return None
     try:

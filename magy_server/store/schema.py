@@ -1,4 +1,4 @@
-"""The database file: its tables, how an older one is brought up to date, how one is opened."""
+"""The database file: its tables, how Magy brings an older file up to date, and how it opens one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager
 from magy_server.core.errors import StoreCorrupt, StoreNewer
 
 APPLICATION_ID = 0x4D616779
-"""`Magy` in ASCII, in the header of the file: nobody else's database is ever migrated."""
+"""The header of the file has this number, `Magy` in ASCII. Magy never migrates another program's
+database."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -41,8 +42,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 @contextmanager
 def writing(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that takes the write lock at once, so that what it reads is what it changes.
-    Whatever goes wrong, a failing COMMIT included, leaves the file as it was."""
+    """Opens a transaction that takes the write lock at once, so that what it reads is what it
+    changes. Whatever goes wrong, a failing COMMIT included, the file stays as it was."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -53,8 +54,9 @@ def writing(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
-    """A connection to an existing file, empty or ours, brought up to date. `busy_timeout` is in
-    seconds. Raises sqlite3.Error, StoreCorrupt (someone else's file), StoreNewer."""
+    """Opens an existing file, empty or ours, brings it up to date, and returns the connection.
+    `busy_timeout` is in seconds. Raises sqlite3.Error, StoreCorrupt (someone else's file),
+    StoreNewer."""
     with ExitStack() as undo:
         # It moves to its own thread once it is open.
         db = sqlite3.connect(
@@ -78,8 +80,8 @@ def _configure(db: sqlite3.Connection, busy_timeout: float) -> None:
 
 
 def _use_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
-    """The first process to open a new file switches it; SQLite does not wait for the lock that
-    this takes when two are the first, so the waiting is done here."""
+    """Switches the file to a write-ahead log. The first process to open a new file does so; SQLite
+    does not wait for the lock that this takes when two are the first, so this function waits."""
     deadline = time.monotonic() + busy_timeout
     while True:
         try:
@@ -95,7 +97,7 @@ def _use_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
 def migrate(
     db: sqlite3.Connection, path: str, steps: tuple[tuple[str, ...], ...] = MIGRATIONS
 ) -> None:
-    """Brings the file to the version of `steps`, all of it or nothing."""
+    """Brings the file to the version of `steps`; either all steps happen or none."""
     if _version(db, path, len(steps)) == len(steps):
         return
     with writing(db):

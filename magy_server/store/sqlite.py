@@ -192,7 +192,7 @@ class SqliteStore:
         return version != self._version
 
     async def close(self) -> None:
-        """Ends after the appends that wait, frees the leases, and closes the file."""
+        """Writes the appends that wait, frees the leases, and closes the file."""
         if self._closed:
             return
         self._closed = True
@@ -217,7 +217,8 @@ class SqliteStore:
             raise StoreUnavailable(f"The store {self.path} is closed; open it again.")
 
     async def _write(self) -> None:
-        """The one writer: takes whatever waits, commits it as one transaction, and again."""
+        """Writes as the only writer: it takes whatever waits, commits it as one transaction, and
+        begins again."""
         group: list[_Waiting] = []
         try:
             while self._waiting or not self._closed:
