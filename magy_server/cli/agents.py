@@ -1,4 +1,5 @@
-"""`magy agents`: children of sessions, from a terminal. What only looks needs the store alone."""
+"""`magy agents` works with the children of sessions, from a terminal. A command that only looks
+needs the store alone."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ Begun = tuple[str, str, int]
 
 
 def agents(options: Options, app: Composition) -> int:
-    """The exit code. Raises MagyError."""
+    """Runs the command, and returns the exit code. Raises MagyError."""
     verbs: dict[str, Callable[[Options, Composition], Awaitable[int]]] = {
         "list": listed, "spawn": spawn, "send": send, "wait": wait, "close": close,
     }  # fmt: skip
@@ -84,7 +85,7 @@ async def listed(options: Options, app: Composition) -> int:
 
 
 async def _roots(store: Store, root: str | None) -> list[StreamInfo]:
-    """The sessions that have children, of a project or of all, the newest first."""
+    """Returns the sessions that have children, of a project or of all, the newest first."""
     found: dict[str, None] = {}
     cursor: str | None = None
     while True:
@@ -99,7 +100,7 @@ async def _roots(store: Store, root: str | None) -> list[StreamInfo]:
 
 
 async def _tree(store: Store, id: str, *, closed: bool) -> list[ChildInfo]:
-    """Each after its parent."""
+    """Returns the agents of a tree, each after its parent."""
     rows = [one for info in await kin.below(store, id) if (one := row(info))]
     infos = (
         one.info([o for o in rows if family.is_below(o.session, one.session)], queued=False)
@@ -159,7 +160,7 @@ async def send(options: Options, app: Composition) -> int:
 
 
 def _payload(options: Options) -> Payload | None:
-    """None: it is text. Raises InvalidRequest."""
+    """Returns what the options give; None when the message is text. Raises InvalidRequest."""
     given = [what for what in (options.message, options.data, options.signal) if what is not None]
     if len(given) != 1:
         raise InvalidRequest("Give exactly one of: a message, --data, --signal.")
@@ -223,7 +224,8 @@ async def wait(options: Options, app: Composition) -> int:
 
 
 def _waiter(ids: Sequence[str]) -> str:
-    """One session: its children; several: those, of one parent. Raises InvalidRequest."""
+    """Returns who waits. For one session: that session waits for its children; for several, all of
+    one parent: that parent waits. Raises InvalidRequest."""
     if len(ids) == 1 and family.parent(ids[0]) is None:
         return ids[0]
     parents = {family.parent(id) for id in ids}

@@ -1,4 +1,4 @@
-"""The children of the session that is shown: how they are, and what they ask."""
+"""The children of the session that is shown: this module says how they are, and what they ask."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Asked:
 
 
 class Below:
-    """`wake` is called when there may be news. Nothing is looked up before something has changed,
-    wherever the tree runs."""
+    """Keeps track of the children. It calls `wake` when there may be news, and looks nothing up
+    before something has changed, wherever the tree runs."""
 
     def __init__(self, engine: Engine, session: str, wake: Callable[[], None]) -> None:
         self.children: Sequence[ChildInfo] = ()
-        """Those that were seen at work."""
+        """The children that were at work at some time."""
         self._engine = engine
         self._session = session
         self._wake = wake
@@ -55,11 +55,11 @@ class Below:
 
     @property
     def awaited(self) -> bool:
-        """Whether one is at work whose result makes the session go on."""
+        """Returns whether a child is at work whose result makes the session go on."""
         return any(family.is_call(child.session.rpartition("/")[2]) for child in self.working)
 
     async def news(self) -> Sequence[ChildInfo]:
-        """Those that are otherwise than they were at the last call."""
+        """Returns the children whose state is another than at the last call."""
         children = self._engine.world.children
         if not self._changed or children is None:
             return ()
@@ -76,7 +76,7 @@ class Below:
         return moved
 
     async def questions(self) -> Mapping[str, Asked]:
-        """The open ones, by their id."""
+        """Returns the open questions by their ids."""
         if not any(child.questions for child in self.children):
             self._questions.clear()
             return {}
@@ -98,7 +98,7 @@ class Below:
     async def _asked(
         self, session: str, question: Mapping[str, Any], named: Mapping[str, StreamInfo]
     ) -> Asked:
-        """With what the log knows of the call."""
+        """Returns the question with what the log knows of its call."""
         title = f"{who(session, named)} asks: {question['title']}"
         about = {**question, "title": title, "sessionId": session}
         call = Call(question["toolCallId"])
@@ -119,7 +119,8 @@ class Below:
 
 
 def who(id: str, named: Mapping[str, StreamInfo]) -> str:
-    """A child and its parent: "explore (look around), child of build (fix it)"."""
+    """Returns the names of a child and its parent: "explore (look around), child of build (fix
+    it)"."""
     above = (id, *family.ancestors(id)[:1])
     names = [_name(named[one]) for one in above if one in named]
     return ", child of ".join(names)
@@ -138,7 +139,8 @@ def label(child: ChildInfo) -> str:
 
 
 def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
-    """How a child is now. `top`: the depth of the session that is shown."""
+    """Returns a line that says how a child is now. `top`: the depth of the session that is
+    shown."""
     ended = child.status not in LIVE
     mark = {
         "queued": marks.pending, "running": marks.current, "waiting": marks.asked,
@@ -154,5 +156,5 @@ def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
 
 
 def live(children: Sequence[ChildInfo]) -> str:
-    """Those at work, on one line."""
+    """Returns one line with the children at work."""
     return ", ".join(f"{label(child)} {child.status}" for child in children)

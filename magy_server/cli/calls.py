@@ -1,4 +1,4 @@
-"""One tool call as lines: what it was asked, what came of it."""
+"""This module shows one tool call as lines: what it was asked, and what came of it."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class Call:
     patch: str = ""
     text: str = ""
     status: str = ""
-    """How it ended, in the words of the log; "" while it goes on."""
+    """How it ended, in the log's words; "" while it goes on."""
     duration: float = 0.0
     asked: bool = False
-    """What it would do was shown with a question."""
+    """A question has shown what it would do."""
     folded: bool = False
-    """Not all of that was shown there."""
+    """The question has not shown all of that."""
     last: str = ""
-    """The newest line of its output that has something on it."""
+    """The newest line of its output that is not blank."""
     lines: int = 0
     _rest: str = field(default="", repr=False)
 
@@ -82,7 +82,7 @@ class Call:
                 self.text = block["content"]["text"]
 
     def stream(self, text: str) -> None:
-        """More of its output."""
+        """Adds more of its output."""
         *whole, self._rest = (self._rest + harmless(text)).split("\n")
         self._rest = self._rest[-4096:]
         self.lines += len(whole)
@@ -99,14 +99,14 @@ class Call:
 
     @property
     def command(self) -> str:
-        """The whole command of a shell call."""
+        """Returns the whole command of a shell call."""
         given = self.raw.get("command") if isinstance(self.raw, dict) else None
         return visible(given) if isinstance(given, str) else ""
 
 
 def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False) -> list[Span]:
-    """A finished call: one line, and below it its diff, the end of its output or why it failed.
-    `whole`: nothing is left out."""
+    """Returns a finished call: one line, and below it its diff, the end of its output or why it
+    failed. `whole`: it leaves nothing out."""
     body = harmless(call.text)
     said: list[str] = []
     good = call.status == "completed"
@@ -146,14 +146,14 @@ def _line(
 
 
 def counts(patch: str) -> str:
-    """Lines added and removed."""
+    """Returns how many lines were added and removed."""
     lines = [line for line in patch.split("\n") if not line.startswith(("+++", "---"))]
     added = sum(line.startswith("+") for line in lines)
     return f"+{added} -{sum(line.startswith('-') for line in lines)}"
 
 
 def diff(patch: str, marks: Marks, limit: int | None = DIFF) -> list[Span]:
-    """A unified diff, coloured. `limit` lines at most."""
+    """Returns a unified diff in colours, with at most `limit` lines."""
     lines = _coloured(patch)
     spans = lines[:limit]
     if left := len(lines) - len(spans):
@@ -162,7 +162,7 @@ def diff(patch: str, marks: Marks, limit: int | None = DIFF) -> list[Span]:
 
 
 def _coloured(patch: str) -> list[Span]:
-    """A span for each line."""
+    """Returns a span for each line."""
     spans: list[Span] = []
     for line in harmless(patch).rstrip("\n").split("\n"):
         head = line.startswith(("+++", "---"))
@@ -205,8 +205,8 @@ def question(
     width: int | None = None,
     height: int | None = None,
 ) -> list[Span]:
-    """What is asked, what it would do, and why it is asked: no more than a screen of so many
-    columns and rows shows at once."""
+    """Returns the question: what is asked, what the call would do, and why Magy asks. It has no
+    more lines than a screen of so many columns and rows shows at once."""
     title = visible(asked["title"])
     head: list[Span] = [(f"{marks.asked} {title}\n", "question")]
     covers = _covers(asked)
@@ -236,7 +236,8 @@ def _covers(asked: Mapping[str, Any]) -> list[Span]:
 
 
 def _ahead(call: Call, title: str, marks: Marks, width: int | None) -> list[Span]:
-    """What it would do, as far as the title does not say it: a span for each line."""
+    """Returns a span for each line of what the call would do, as far as the title does not say
+    it."""
     if call.patch:
         return _coloured(call.patch)
     text = (visible(call.text) or call.command).strip("\n")
@@ -251,7 +252,7 @@ def _untold(text: str, title: str) -> bool:
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
-    """Each character of it, in rows."""
+    """Returns rows that hold each character of the text."""
     if width is None:
         return text.split("\n")
     wrapper = textwrap.TextWrapper(
@@ -262,7 +263,7 @@ def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
 
 
 def _fitting(lines: list[Span], around: list[Span], width: int | None, height: int | None) -> int:
-    """How many leave room for the question around them."""
+    """Returns how many lines leave room for the question around them."""
     if height is None:
         return DIFF
     columns = max(1, width or 80)
@@ -281,7 +282,7 @@ def _rows(line: str, columns: int) -> int:
 def unfolded(
     asked: Mapping[str, Any], call: Call, marks: Marks, width: int | None = None
 ) -> list[Span]:
-    """All that a question is about, and below it what is asked."""
+    """Returns all that a question is about, and below it the question."""
     title = visible(asked["title"])
     return [*_covers(asked), *_ahead(call, title, marks, width), _again(title, call, marks)]
 

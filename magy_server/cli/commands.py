@@ -1,4 +1,5 @@
-"""Runs a command of the terminal; whatever goes wrong becomes a sentence and an exit code."""
+"""This module runs a command of the terminal. Whatever goes wrong becomes a sentence and an exit
+code."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def perform(
     chosen: argparse.Namespace,
     composition: Callable[[], Composition],
 ) -> int:
-    """The exit code, as `parser.EXIT_CODES` says."""
+    """Runs the command, and returns the exit code, as `parser.EXIT_CODES` describes it."""
     from magy_server.cli import ending
     from magy_server.cli.run import complain
     from magy_server.cli.terminal import OutputError
@@ -86,8 +87,8 @@ def _perform(
 
 
 def log_to_terminal() -> None:
-    """One line for each record on standard error. Where it happened (the traceback) is for who
-    mends Magy: with MAGY_DEBUG=1."""
+    """Writes one line for each record to standard error. With MAGY_DEBUG=1 it adds the traceback,
+    for whoever mends Magy."""
     import logging
 
     class Line(logging.Formatter):
@@ -104,6 +105,7 @@ def log_to_terminal() -> None:
 
 
 def _drop_output() -> None:
-    """Python would say something about the broken pipe when it flushes on leaving."""
+    """Drops what is left of the output. Python would complain about the broken pipe when it flushes
+    at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,5 @@
-"""`magy completion`: what a shell needs to complete the command line, made from the parser."""
+"""`magy completion` prints what a shell needs to complete the command line. It makes that from the
+parser."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ from typing import Any
 SESSIONS = (
     "{ magy sessions list --ids --all; magy agents list --ids --everywhere --all; } 2>/dev/null"
 )
-"""What a shell runs for the ids of sessions and children; they are not known beforehand."""
+"""A shell runs this for the ids of sessions and children, which nobody knows beforehand."""
 DIRECTORIES = {"root", "cwd"}
 FILES = {"output", "file"}
 IDS = {"session", "resume", "fork"}
 
 
 def completion(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script for `bash`, `zsh` or `fish`."""
+    """Returns the script for `bash`, `zsh` or `fish`."""
     import shtab
 
     kinds: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What the commands need of the composition root, which lies above them."""
+"""The commands need this much of the composition root, which lies above them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Compose(Protocol):
     def __call__(
         self, roots: Sequence[str], options: Mapping[str, Any]
     ) -> AbstractAsyncContextManager[tuple[Engine, Trust]]:
-        """The engine for these roots, running. Raises MagyError."""
+        """Returns the engine for these roots, running. Raises MagyError."""
         ...
 
 

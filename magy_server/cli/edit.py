@@ -1,4 +1,4 @@
-"""`magy edit`: the edit engine for the shell."""
+"""`magy edit` is the edit engine for the shell."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WOULD = {"create": "create", "delete": "remove", "rename": "rename", "update": "
 
 
 def edit(options: argparse.Namespace) -> int:
-    """The exit code. Raises MagyError for a wrong command line, and for an output that cannot be
-    written, as long as no file was."""
+    """Runs the command, and returns the exit code. Raises MagyError for a wrong command line, and
+    for an output that cannot be written, as long as no file was written."""
     output = standard_output()
     root = os.path.realpath(os.getcwd())
     files = [_given(root, name) for name in options.files]
@@ -74,7 +74,7 @@ def edit(options: argparse.Namespace) -> int:
 
 
 def _given(root: str, name: str) -> Place:
-    """A file named on the command line, wherever it is. Raises InvalidRequest."""
+    """Returns a file that the command line names, wherever it is. Raises InvalidRequest."""
     if name == "-":
         raise InvalidRequest(
             "- does not name a file to change (write ./- for a file of that name). Without "
@@ -93,7 +93,7 @@ def _given(root: str, name: str) -> Place:
 
 
 def _place(root: str, files: Sequence[Place], edits: Sequence[FileEdit], path: str) -> Place:
-    """Raises ToolError for a file that may not be touched."""
+    """Returns the place of a path. Raises ToolError for a file that it may not touch."""
     if not files or any(one.to == path for one in edits):
         return _below(root, path)
     found = canonical(root, path)
@@ -106,8 +106,8 @@ def _place(root: str, files: Sequence[Place], edits: Sequence[FileEdit], path: s
 
 
 def _chosen(root: str, files: Sequence[Place], edit: FileEdit) -> FileEdit:
-    """Of the two files that diff(1) has compared, as patch(1) chooses: the one on the command line,
-    else the first that is there."""
+    """Returns which of the two files that diff(1) has compared is meant. It chooses as patch(1)
+    does: the one on the command line, else the first that exists."""
     if not edit.other:
         return edit
     named = {file.path for file in files}
@@ -120,7 +120,8 @@ def _chosen(root: str, files: Sequence[Place], edit: FileEdit) -> FileEdit:
 
 
 def _below(root: str, path: str) -> Place:
-    """Raises ToolError for a file elsewhere, links followed."""
+    """Returns the path below the directory. Raises ToolError for a file elsewhere, links
+    followed."""
     found = canonical(root, path)
     if below(root, found) is None:
         leads = "" if found == os.path.join(root, path) else f" (that is {found})"
@@ -132,7 +133,8 @@ def _below(root: str, path: str) -> Place:
 
 
 def _parsed(data: bytes, format: str | None, names: Sequence[str]) -> tuple[str, list[FileEdit]]:
-    """The format, and the edits. Raises EditError, and ToolError when it is no text."""
+    """Returns the format, and the edits. Raises EditError, and ToolError when the input is not
+    text."""
     if len(data) > TEXT_LIMIT:
         raise ToolError(f"The edit has more than {TEXT_LIMIT:,} bytes; apply it in parts.")
     text, _ = decode(data, "The edit")
@@ -144,7 +146,7 @@ def _parsed(data: bytes, format: str | None, names: Sequence[str]) -> tuple[str,
 
 
 def _hint(data: bytes, options: argparse.Namespace) -> str:
-    """What on the command line would let an edit be understood that is not."""
+    """Returns which option on the command line would make an edit understood that is not."""
     if not options.files:
         with suppress(EditError):
             _parsed(data, options.format, ["file"])
@@ -187,7 +189,7 @@ def _seen(name: str) -> str:
 
 
 def _written(output: Output, options: argparse.Namespace, files: Sequence[File]) -> int:
-    """What was done is no failure, even if nobody can be told."""
+    """Prints what was done. It is no failure if nobody can be told."""
     try:
         return _report(output, options, files, [])
     except OutputError as error:
@@ -225,7 +227,7 @@ def _report(
 
 
 def as_json(file: File) -> dict[str, Any]:
-    """One file of `magy edit --json`."""
+    """Returns one file of `magy edit --json`."""
     added, removed = _counts(file)
     return {
         "path": file.moved_from.place.name if file.moved_from else file.place.name,

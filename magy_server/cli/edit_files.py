@@ -40,7 +40,7 @@ class Fault:
 
 
 class Refused(Exception):
-    """An edit that cannot be done, for one reason or several."""
+    """An edit that cannot be made, for one reason or several."""
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class File:
     before: str | None = None
     after: str | None = None
     readable: bool = True
-    """Text; what is not can only be removed or renamed."""
+    """Returns the text. A file that is not text can only be removed or renamed."""
     moved_from: File | None = None
     moved_to: File | None = None
     placed: list[Placed] = field(default_factory=list)
@@ -82,13 +82,13 @@ class File:
 
     @property
     def content(self) -> bytes:
-        """What it will hold. Raises ToolError when its encoding cannot hold that."""
+        """Returns what the file will hold. Raises ToolError when its encoding cannot hold that."""
         if self.after == self.before and not self.moved_to:
             return self.data
         return encode(self.after or "", self.encoding, self.place.name)
 
     def diff(self) -> str:
-        """As git would show it, whole."""
+        """Returns the whole diff, as git would show it."""
         origin = self.moved_from or self
         before = None if self.moved_to else origin.before
         name, old = self.place.name, origin.place.name
@@ -131,7 +131,8 @@ class Tree:
         return [file for file in self._files.values() if file.concerned]
 
     def apply(self, edit: FileEdit) -> None:
-        """Raises Refused; the file is then as if there had been no such edit."""
+        """Makes an edit in memory. Raises Refused; the file is then as if nobody had asked for the
+        edit."""
         try:
             file = self._file(edit.path)
             match edit.op:
@@ -216,7 +217,8 @@ class Tree:
         file.placed += resolved.placed
 
     def _check_real(self, path: str, file: File) -> None:
-        """A link cannot stand for a file that is removed or renamed."""
+        """Raises ToolError for a link: it cannot stand for a file that an edit removes or
+        renames."""
         if file.after is None:
             raise _unknown(file)
         if file.place.path in self._links or os.path.islink(path):
@@ -243,7 +245,8 @@ class Tree:
 
 
 def load(place: Place) -> File:
-    """Raises ToolError: a directory, not a file, too large, not readable."""
+    """Returns the file. Raises ToolError when it is a directory, is not a file, is too large, or
+    cannot be read."""
     was, data = versions.look(place.root, place.path)
     if was.hash is None:
         return File(place, was, data, 0)
@@ -257,7 +260,8 @@ def load(place: Place) -> File:
 
 
 def _text(file: File) -> str:
-    """What the edits before have left. Raises Refused, and ToolError for what is no text."""
+    """Returns the text that the edits before have left. Raises Refused, and ToolError for what is
+    not text."""
     if not file.readable:
         decode(file.data, file.place.name)
     if file.after is None:
@@ -270,8 +274,8 @@ def _only_adds(hunks: Sequence[Hunk]) -> bool:
 
 
 def _begin(file: File, content: str) -> None:
-    """It is not there, or was removed by an edit before: then it is written anew, and keeps its
-    line ends."""
+    """Begins a file that is not there, or that an edit before has removed: Magy writes it anew,
+    with its old line ends."""
     if not file.readable:
         file.readable, file.before = True, None
     old = "" if file.moved_to else file.before or ""
@@ -299,8 +303,8 @@ Undo = Callable[[], None]
 
 
 def write(files: Sequence[File]) -> None:
-    """All of it, or nothing: what was done is taken back when something goes wrong. Raises
-    ToolError, which says what could not be taken back."""
+    """Writes all files or none: when something goes wrong, it takes back what it has done. Raises
+    ToolError, which names what it could not take back."""
     for file in files:
         disk.check_writable((file.moved_from or file).place)
     done: list[tuple[str, Undo]] = []
@@ -322,7 +326,7 @@ def _order(file: File) -> int:
 
 
 def _take_back(done: Sequence[tuple[str, Undo]]) -> list[str]:
-    """The names of the files where that failed."""
+    """Takes the steps back, and returns the names of the files where that failed."""
     left = []
     for name, undo in reversed(done):
         try:
@@ -333,7 +337,7 @@ def _take_back(done: Sequence[tuple[str, Undo]]) -> list[str]:
 
 
 def _steps(file: File) -> Iterator[Undo]:
-    """Does one thing after the other; each gives what takes it back."""
+    """Does one thing after the other, and gives for each what takes it back."""
     place, data = file.place, file.content
     there = NOTHING if file.moved_to else file.was
     if origin := file.moved_from:
@@ -359,7 +363,7 @@ def _restore(file: File) -> None:
 
 
 def _rename(old: Place, new: Place) -> None:
-    """The file itself moves, with its mode and owner. Raises ToolError."""
+    """Renames the file itself, with its mode and owner. Raises ToolError."""
     with directory(old) as (old_fd, old_name), directory(new, create=True) as (new_fd, new_name):
         with suppress(FileNotFoundError):
             os.stat(new_name, dir_fd=new_fd, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""How a turn ended, from its entries: the sums, the last line, the exit code."""
+"""This module tells from a turn's entries how it ended: the sums, the last line, the exit code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LIMITS = (
 
 @dataclass(slots=True)
 class Totals:
-    """What some entries amount to."""
+    """The sums of some entries."""
 
     stop: Stop | None = None
     message: str = ""
@@ -89,7 +89,7 @@ def _change(changes: dict[str, FileChange], new: FileChange) -> None:
 
 
 def exit_code(stop: Stop | None, *, unasked: bool) -> int:
-    """`unasked`: a question was refused because nobody could be asked."""
+    """Returns the exit code. `unasked`: Magy refused a question because it could ask nobody."""
     if stop == "cancelled":
         return CANCELLED
     if stop in LIMITS:
@@ -102,7 +102,7 @@ def exit_code(stop: Stop | None, *, unasked: bool) -> int:
 
 
 def cost_of(found: Totals | Spent) -> str:
-    """In words; what is not known of it is said, too."""
+    """Returns the cost in words, with how much of it is not known."""
     if not found.requests:
         return ""
     if found.unpriced == found.requests:
@@ -116,7 +116,8 @@ def cost_of(found: Totals | Spent) -> str:
 
 
 def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = None) -> list[Span]:
-    """How to go on stands on a line of its own when it does not fit: it is there to be copied."""
+    """Returns the last line. The words on how to go on stand on a line of their own when they do
+    not fit: people copy them."""
     said = [STOPS.get(found.stop or "", "left open")]
     if found.requests:
         said.append(counted(found.requests, "request"))
@@ -134,7 +135,7 @@ def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = 
 
 
 def _joined(parts: list[str], marks: Marks, width: int | None) -> str:
-    """On one line, or on as many as it takes; none begins within a part."""
+    """Joins parts into one line, or into several; no line begins within a part."""
     lines = parts[:1]
     for part in parts[1:]:
         longer = f"{lines[-1]} {marks.dot} {part}"
@@ -176,12 +177,12 @@ def waiting(
 
 
 def _below(file: Summary, session_id: str) -> str:
-    """The first of the sessions below this one that changed the file, "" if none did."""
+    """Returns the first of the sessions below this one that changed the file, "" if none did."""
     return next((id for id in file.sessions if family.is_below(id, session_id)), "")
 
 
 def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:
-    """The last line of `magy run --json`."""
+    """Returns the last line of `magy run --json`."""
     return {
         "type": "result",
         "sessionId": session_id,

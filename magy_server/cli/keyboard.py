@@ -1,4 +1,6 @@
-"""Keys and typed lines of the terminal, without waiting for them in the loop.
+"""This module reads keys and typed lines of the terminal without making the loop wait. It changes
+the terminal only while it awaits a key, and puts it back as it was; Ctrl-C and Ctrl-Z keep their
+meaning all the time.
 
 The terminal is changed only while a key is awaited, and put back as it was found; Ctrl-C and Ctrl-Z
 keep their meaning all the time.
@@ -18,16 +20,16 @@ from contextlib import suppress
 from typing import Any
 
 ESCAPE = 0.1
-"""Seconds within which the rest of a sequence follows its first byte."""
+"""The rest of a sequence follows its first byte within so many seconds."""
 _PASTE = b"\x1b[200~"
 _PASTED = re.compile(rb"\x1b\[200~.*?\x1b\[201~", re.DOTALL)
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])", re.DOTALL)
-"""Arrows, function keys, keys with Alt: none of them is the letter it ends in."""
+"""Arrows, function keys and keys with Alt send these; none of them means the letter it ends in."""
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
 
 
 def _keys(data: bytes) -> tuple[bytes, bytes]:
-    """The single keys in it, and a sequence or a paste whose end has not come."""
+    """Returns the single keys in it, and a sequence or a paste whose end has not come."""
     data = _PASTED.sub(b"", data)
     before, paste, pasted = data.partition(_PASTE)
     keys = _SEQUENCE.sub(b"", before)
@@ -45,8 +47,8 @@ class Keyboard:
         self.gone = False
         """The terminal was closed."""
         self.alone = False
-        """The keys of the last read were one: what came with others was pasted, or typed blindly.
-        """
+        """The last read brought a single key. What comes together with others was pasted, or typed
+        blindly."""
         self.wake: Callable[[], None] = lambda: None
         self._descriptor = descriptor
         self._owned = owned
@@ -58,8 +60,8 @@ class Keyboard:
 
     @classmethod
     def open(cls) -> Keyboard | None:
-        """Standard input, or when that is a pipe the terminal of the output; None: there is none,
-        or this process may not read from it."""
+        """Opens standard input or, when that is a pipe, the terminal of the output. Returns None
+        when there is none, or this process may not read from it."""
         if sys.stdin is None or sys.stdout is None or not os.isatty(sys.stdout.fileno()):
             return None
         try:
@@ -81,8 +83,8 @@ class Keyboard:
             os.close(self._descriptor)
 
     def listen(self, mode: str) -> None:
-        """From now on: "key" by key, or a whole "line" that the terminal lets people edit. What
-        was typed before anybody asked for it is forgotten."""
+        """Listens from now on: "key" by key, or for a whole "line" that the terminal lets people
+        edit. It forgets what was typed before anybody asked."""
         if self._mode == mode or self.gone:
             return
         fresh = not self._mode
@@ -94,7 +96,7 @@ class Keyboard:
         self._set(flush=fresh)
 
     def rest(self) -> None:
-        """The terminal as it was found."""
+        """Puts the terminal back as it was found."""
         if self._mode:
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._descriptor)
@@ -103,12 +105,13 @@ class Keyboard:
         self.restore()
 
     def restore(self) -> None:
-        """Only the terminal's mode; may be called at any time."""
+        """Puts back only the terminal's mode. Callers may call it at any time."""
         with suppress(termios.error):
             termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
 
     def _continued(self) -> None:
-        """The process was stopped and goes on: the shell has put back its own mode."""
+        """Sets the mode again when the process was stopped and goes on: the shell has put back its
+        own."""
         self._set(flush=self._mode == "key")
 
     def _set(self, *, flush: bool) -> None:
@@ -136,7 +139,7 @@ class Keyboard:
         self.wake()
 
     def _plain(self, data: bytes) -> bytes:
-        """Without sequences, which may come in pieces."""
+        """Returns the text without sequences, which may come in pieces."""
         now = asyncio.get_running_loop().time()
         if now - self._read_at > ESCAPE and not self._begun.startswith(_PASTE):
             self._begun = b""  # the key Esc
@@ -146,12 +149,12 @@ class Keyboard:
         return keys
 
     def key(self) -> str:
-        """The next key, in lower case; "" when none was pressed."""
+        """Returns the next key, in lower case; "" when nobody pressed one."""
         first, self._typed = self._typed[:1], self._typed[1:]
         return first.decode("latin-1").lower()
 
     def line(self) -> str | None:
-        """The line, when it was ended."""
+        """Returns the line, when somebody has ended it."""
         text, end, rest = self._typed.partition(b"\n")
         if not end:
             return None

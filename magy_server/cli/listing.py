@@ -1,4 +1,5 @@
-"""The list of sessions: grouped by project, this one's first, the newest first in each."""
+"""The list of sessions has groups by project, this project first, and in each the newest session
+first."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Listed:
 async def read(
     store: Store, root: str, *, only: bool, cursor: str | None, limit: int, whole: bool
 ) -> Listed:
-    """Raises InvalidRequest for a cursor that is none."""
+    """Reads a page of the list. Raises InvalidRequest for what is not a cursor."""
     items: list[StreamInfo] = []
     while True:
         page = await store.streams(

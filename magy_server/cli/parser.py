@@ -110,7 +110,7 @@ def _root(parser: argparse.ArgumentParser) -> None:
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
-    """How a turn is shown."""
+    """Adds the options on how a turn is shown."""
     parser.add_argument("--thinking", action="store_true", help="show the model's thinking")
     form = parser.add_mutually_exclusive_group()
     _json(form, "print JSON lines: each session update, then the result")
@@ -292,7 +292,7 @@ def _listing_agents(parser: argparse.ArgumentParser) -> None:
 
 
 def _context(text: str) -> int:
-    """So many turns, -1 all."""
+    """Returns a number of turns, -1 for all."""
     if text in ("none", "all"):
         return -1 if text == "all" else 0
     if not (text.isdigit() and 1 <= int(text) <= 1000):

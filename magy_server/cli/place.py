@@ -1,4 +1,4 @@
-"""Where a command works, and which session is meant."""
+"""This module says where a command works, and which session it means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.ports import Store, StreamInfo
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-"""Crockford's base 32: sorts as it counts, and no letter looks like a digit."""
+"""Crockford's base 32 sorts as it counts, and none of its letters looks like a digit."""
 _EPOCH = 1_704_067_200
 """The year 2024 begins: six digits of seconds last for 34 years from there."""
 NAMED = 3
@@ -19,7 +19,7 @@ NAMED = 3
 
 
 def directory(path: str) -> str:
-    """Canonical. Raises InvalidRequest."""
+    """Returns the canonical path. Raises InvalidRequest."""
     try:
         real = os.path.realpath(path)
     except ValueError:
@@ -30,8 +30,9 @@ def directory(path: str) -> str:
 
 
 def project(root: str | None, cwd: str | None) -> tuple[str, str]:
-    """(workspace root, working directory), canonical. The root is the top of the git work tree
-    around `cwd` unless it is named; without either it is `cwd` itself. Raises InvalidRequest."""
+    """Returns (workspace root, working directory), canonical. The root is the top of the git work
+    tree around `cwd` unless the caller names it; without either it is `cwd` itself. Raises
+    InvalidRequest."""
     try:
         here = directory(cwd or os.getcwd())
     except FileNotFoundError:
@@ -49,14 +50,14 @@ def project(root: str | None, cwd: str | None) -> tuple[str, str]:
 
 
 def session_id(now: float) -> str:
-    """Ten characters: when it was made, to the second, and chance. Sorts by time."""
+    """Returns ten characters: the second when it was made, and chance. Such ids sort by time."""
     seconds = max(0, int(now) - _EPOCH)
     stamp = "".join(_DIGITS[seconds >> shift & 31] for shift in range(25, -1, -5))
     return stamp + "".join(secrets.choice(_DIGITS) for _ in range(4))
 
 
 async def fresh_id(store: Store) -> str:
-    """One that no session has."""
+    """Returns an id that no session has."""
     while True:
         id = session_id(time.time())
         if not await store.head(f"session/{id}"):
@@ -64,8 +65,8 @@ async def fresh_id(store: Store) -> str:
 
 
 async def resolve(store: Store, given: str) -> StreamInfo:
-    """The session with this id, or the only one whose id begins so, or else whose title does,
-    whatever its capitals. Raises NotFound."""
+    """Returns the session with this id, or the only one whose id begins so, or else whose title
+    does, whatever its capitals. Raises NotFound."""
     given = given.encode("utf-8", "replace").decode()
     if exact := await store.info(f"session/{given}"):
         return exact
@@ -80,7 +81,7 @@ async def resolve(store: Store, given: str) -> StreamInfo:
 
 
 async def _with_ids(store: Store, given: str) -> list[StreamInfo]:
-    """Those whose ids begin so; a few are enough."""
+    """Returns sessions whose ids begin so; a few are enough."""
     found: list[StreamInfo] = []
     cursor: str | None = None
     while given:
@@ -94,7 +95,7 @@ async def _with_ids(store: Store, given: str) -> list[StreamInfo]:
 
 
 async def _with_titles(store: Store, given: str) -> list[StreamInfo]:
-    """Those with this title, or else those whose titles begin so."""
+    """Returns the sessions with this title, or else those whose titles begin so."""
     wanted = given.strip().casefold()
     exact: list[StreamInfo] = []
     found: list[StreamInfo] = []

@@ -1,4 +1,4 @@
-"""The forms of what a terminal is shown of a session: for people, for programs, none."""
+"""A terminal shows a session in one of these forms: for people, for programs, or not at all."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Printer(Protocol):
         ...
 
     async def unfold(self, question: str) -> None:
-        """Shows all of that."""
+        """Shows all that the question is about."""
         ...
 
     async def say(self, spans: Sequence[Span]) -> None:
-        """A line for the person at the terminal; none at all wipes what is passing."""
+        """Shows a line to the person at the terminal; an empty one wipes what is passing."""
         ...
 
     async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:
-        """Children that are otherwise than before, and all that are at work."""
+        """Shows the children whose state is another than before, and all that are at work."""
         ...
 
     async def asked(self, asked: Asked) -> None:
@@ -64,9 +64,9 @@ class Lines:
         self._prompted = ""
         self._next_draft = 0.0
         self._waiting: dict[str, Update | Asked] = {}
-        """Questions that were not shown yet, by their ids."""
+        """The questions that it has not shown yet, by their ids."""
         self._working = ""
-        """The children at work, on one line."""
+        """One line with the children at work."""
 
     async def show(self, updates: Sequence[Update]) -> None:
         await self._update([update for update in updates if self._due(update)])
@@ -92,7 +92,8 @@ class Lines:
         await self._write(spans, self._live(width))
 
     def _live(self, width: int | None) -> str:
-        """What is under way; while children work and the session only waits for them, they."""
+        """Returns what is under way; while the session only waits for children that work, it shows
+        them."""
         return "" if self._view.mid_line else self._working or self._view.live(width)
 
     async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:

@@ -1,4 +1,4 @@
-"""The prompt of `magy run`, and what is piped in beside it."""
+"""This module finds the prompt of `magy run`, and what is piped in beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_INPUT = 1_000_000
 
 
 def prompt_of(given: str) -> list[Content]:
-    """The prompt, and what is piped in. Raises InvalidRequest."""
+    """Returns the prompt, and what is piped in. Raises InvalidRequest."""
     piped = standard_input()
     if given == "-":
         if piped is None:
@@ -29,7 +29,7 @@ def prompt_of(given: str) -> list[Content]:
 
 
 def standard_input() -> str | None:
-    """What is piped in; None: nothing is, or it is empty. Raises InvalidRequest."""
+    """Returns what is piped in; None when nothing is, or it is empty. Raises InvalidRequest."""
     if sys.stdin is None or os.isatty(sys.stdin.fileno()):
         return None
     data = bytearray()

@@ -36,7 +36,8 @@ class Prose:
         self._bold = self._code = False
 
     def feed(self, text: str, width: int | None) -> list[Span]:
-        """`width` None: lines are not wrapped."""
+        """Takes more text, and returns what can be written now. With `width` None it wraps no
+        lines."""
         self._pending += text
         tokens = _TOKEN.findall(self._pending)
         self._pending = ""
@@ -45,7 +46,7 @@ class Prose:
         return [span for token in tokens for span in self._token(token, width)]
 
     def close(self, width: int | None) -> list[Span]:
-        """The end: nothing is fed any more."""
+        """Returns the rest; nobody feeds anything after that."""
         spans = self._token(self._pending, width) if self._pending else []
         return [*spans, (self._blank, "")] if self._blank else spans
 
@@ -106,7 +107,7 @@ class Prose:
             self._hang = indent + len(word) + 1
 
     def _styled(self, word: str) -> list[Span]:
-        """Inline code and bold, unless the line has a style of its own."""
+        """Sets inline code and bold, unless the line has a style of its own."""
         if self._line:
             return [(word, self._line)]
         spans: list[Span] = []

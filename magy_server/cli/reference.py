@@ -1,4 +1,4 @@
-"""The command line as Markdown, from the parser."""
+"""This module writes the command line as Markdown, from the parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from magy_server.cli.parser import EXIT_CODES, sentence
 
 
 def reference(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The page's paragraphs."""
+    """Returns the page's paragraphs."""
     yield (
         "# The command line\n\n`magy` without a command is `magy lsp`. Every command has `--help`. "
         "For a first look:\n[Magy in a terminal](../howto/terminal.md).\n"

@@ -28,9 +28,9 @@ from rich.theme import Theme
 from magy_server.cli.text import Span, shortened, width_of
 
 WIDTH, HEIGHT = 80, 24
-"""Of a screen that does not say them."""
+"""The size of a screen that does not say it."""
 NARROW = 10
-"""Columns that a text has at least."""
+"""A text has at least so many columns."""
 NO_BACKGROUND = "49"
 BULLET = " • "
 QUOTE = "▌ "
@@ -64,7 +64,7 @@ class Rendered:
         return self._whole(width or WIDTH, last=False) if "\n" in text else []
 
     def close(self, width: int | None) -> list[Span]:
-        """The end: nothing is fed any more."""
+        """Returns the rest; nobody feeds anything after that."""
         return self._whole(width or WIDTH, last=True)
 
     @property
@@ -103,7 +103,7 @@ class Rendered:
 
 
 def _ended(lines: Sequence[str], block: Block) -> int:
-    """The line after the last that is not blank."""
+    """Returns the line after the last that is not blank."""
     end = block.end
     while end > block.start and not lines[end - 1].strip():
         end -= 1
@@ -155,7 +155,8 @@ def _lines(segments: Iterable[Segment]) -> list[list[Span]]:
 
 
 def _cropped(line: list[Span], width: int) -> list[Span]:
-    """The beginning: a draft that took more rows than it has lines could not be wiped."""
+    """Returns the beginning of a draft: the terminal could not wipe one that took more rows than it
+    has."""
     spans = []
     for text, style in line:
         spans.append((shortened(text, width, ""), style))
@@ -204,7 +205,7 @@ def _shown(tokens: Sequence[Token]) -> Iterable[Token]:
 
 
 class _Flowing:
-    """Text that is wrapped between words only."""
+    """Text that is wrapped only between words."""
 
     text: Text
 
@@ -222,7 +223,7 @@ class _Heading(_Flowing, rich_markdown.Heading): ...
 
 
 class _Code(rich_markdown.CodeBlock):
-    """As it is: without blanks around it."""
+    """Code as it is, without blanks around it."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -262,7 +263,8 @@ def _behind(
     other: str = "",
     style: Style | None = None,
 ) -> RenderResult:
-    """`inner` with `first` before its first line, and `other` or blanks before the others."""
+    """Returns `inner` with `first` before its first line, and `other` or blanks before the
+    others."""
     width = max(NARROW, options.max_width - cell_len(first))
     lines = Segment.split_lines(console.render(inner, options.update(width=width)))
     for number, line in enumerate(lines):
@@ -276,7 +278,7 @@ def _unwrapped(console: Console, line: Text, options: ConsoleOptions) -> RenderR
 
 
 def _ends(line: str, width: int) -> list[int]:
-    """Where to divide a line so that each part fits, if its words do."""
+    """Returns where to divide a line so that each part fits, if its words do."""
     ends: list[int] = []
     begun = 0
     words = line.split(" ")

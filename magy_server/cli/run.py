@@ -1,4 +1,4 @@
-"""`magy run`: one prompt, shown until its turn is over."""
+"""`magy run` takes one prompt, and shows its turn until that is over."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.cancel: Callable[[], None] | None = None
-        """Set while a turn runs that can be cancelled."""
+        """The loop sets this while a turn runs that can be cancelled."""
         self.restore: Callable[[], None] = lambda: None
-        """Puts the terminal back."""
+        """Calling this puts the terminal back."""
         self.left = 0
-        """The signal that made it leave."""
+        """The signal that made the command leave."""
         self.resting = False
-        """No turn was left open."""
+        """The command left no turn open."""
         self._asked = False
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -132,7 +132,7 @@ class Shown:
 
 
 def complain(sentence: str) -> None:
-    """On standard error, if there is one."""
+    """Writes a sentence to standard error, if there is one."""
     with suppress(OSError, AttributeError, ValueError):
         descriptor = sys.stderr.fileno()
         width = os.get_terminal_size(descriptor).columns if os.isatty(descriptor) else 0
@@ -141,7 +141,8 @@ def complain(sentence: str) -> None:
 
 
 def run(options: argparse.Namespace, app: Composition) -> int:
-    """The exit code. Raises MagyError, and KeyboardInterrupt while standard input is read."""
+    """Runs the command, and returns the exit code. Raises MagyError, and KeyboardInterrupt while it
+    reads standard input."""
     shown = Shown.on(options)
     content = prompt_of(typed(options, app) if options.prompt is None else options.prompt)
     return asyncio.run(_interruptible(options, app, shown, content))
@@ -183,7 +184,7 @@ async def _run(
 async def _spawn(
     engine: Engine, parent: str, agent: str, task: str, attached: Sequence[Content]
 ) -> str:
-    """A child of the session; its id. Raises MagyError."""
+    """Spawns a child of the session, and returns its id. Raises MagyError."""
     if engine.world.children is None:
         raise MagyError("Magy was put together without child agents.", reason="not_started")
     asked = Spawn(
@@ -219,7 +220,7 @@ def _say_ignored(trust: Trust, root: str) -> None:
 
 
 async def _source(options: argparse.Namespace, app: Composition, root: str) -> StreamInfo | None:
-    """The session to go on with or to copy. Raises NotFound."""
+    """Returns the session to go on with or to copy. Raises NotFound."""
     given = options.resume or options.fork
     if not given and not options.newest:
         return None
@@ -243,7 +244,7 @@ async def _session(
     root: str,
     cwd: str,
 ) -> str:
-    """Opens the session, or prepares the one to go on with; its id."""
+    """Opens the session, or prepares the one to go on with, and returns its id."""
     store = engine.world.store
     if info is None:
         id = await place.fresh_id(store)
@@ -263,7 +264,7 @@ async def _session(
 
 
 async def _check_model(engine: Engine, wanted: dict[str, str], root: str) -> None:
-    """Before there is a session. Raises ProviderError that says what to set."""
+    """Checks the model before there is a session. Raises ProviderError that says what to set."""
     model = (await engine.options(wanted, root))["model"]
     models = engine.world.models(root)
     models.named(model or await models.default())
@@ -381,7 +382,7 @@ def _under_way(state: State) -> Iterator[int]:
 
 
 def _groups(state: State) -> Iterator[tuple[str, int]]:
-    """(call, process group) of every command that runs."""
+    """Returns (call, process group) of every command that runs."""
     yield from state.background.items()
     for call in state.turn.open_calls if state.turn else ():
         if call.started and call.started.group is not None:
@@ -389,7 +390,7 @@ def _groups(state: State) -> Iterator[tuple[str, int]]:
 
 
 async def settled(session: Session, reached: Callable[[State], bool]) -> None:
-    """Waits until the state is such."""
+    """Waits until the session is in such a state."""
     moved = asyncio.Event()
     unwatch = session.watch(moved.set)
     try:

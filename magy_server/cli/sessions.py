@@ -1,4 +1,5 @@
-"""`magy sessions`: what only reads needs the store alone; what acts, the engine."""
+"""`magy sessions`: a command that only reads needs the store alone; one that acts needs the
+engine."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ Options = argparse.Namespace
 
 
 def sessions(options: Options, app: Composition) -> int:
-    """The exit code. Raises MagyError."""
+    """Runs the command, and returns the exit code. Raises MagyError."""
     verbs: dict[str, Callable[[Options, Composition], Awaitable[int]]] = {
         "list": listed, "show": show, "resume": resume, "fork": fork, "export": export,
         "delete": delete, "compact": compact, "summary": summary, "title": title,
@@ -65,7 +66,7 @@ async def reading(app: Composition) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def acting(app: Composition, given: str) -> AsyncIterator[tuple[Engine, StreamInfo]]:
-    """The engine for the project of the session that is meant."""
+    """Returns the engine for the project of the session that is meant."""
     async with reading(app) as store:
         info = await place.resolve(store, given)
     async with app.compose([info.root] if info.root else [], ONCE) as (engine, _):
@@ -77,7 +78,7 @@ def id_of(info: StreamInfo) -> str:
 
 
 async def _entries(store: Store, stream: str, after: int = 0) -> AsyncIterator[list[Entry]]:
-    """The log, a page at a time."""
+    """Reads the log, a page at a time."""
     while entries := await store.read(stream, after=after, limit=PAGE):
         yield entries
         after = entries[-1].seq
@@ -262,7 +263,7 @@ async def _print(pieces: AsyncIterator[str], output: Output) -> None:
 
 
 async def _save(pieces: AsyncIterator[str], path: str) -> None:
-    """All of it or nothing, and for nobody else to read. Raises OutputError."""
+    """Writes all of the file or nothing; nobody else can read it. Raises OutputError."""
     folder = os.path.dirname(os.path.abspath(path))
     try:
         descriptor, made = tempfile.mkstemp(prefix=".magy-", dir=folder)
@@ -316,7 +317,7 @@ async def delete(options: Options, app: Composition) -> int:
 
 
 def _sure(question: str) -> bool:
-    """Raises InvalidRequest when nobody can be asked."""
+    """Asks whether the person is sure. Raises InvalidRequest when it can ask nobody."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise InvalidRequest("There is nobody here to confirm this: add --yes.")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

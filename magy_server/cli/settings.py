@@ -35,7 +35,7 @@ _COMMENT = 44
 
 
 def settings(options: argparse.Namespace, app: Composition) -> int:
-    """The exit code. Raises MagyError."""
+    """Runs the command, and returns the exit code. Raises MagyError."""
     return asyncio.run(_settings(options, app))
 
 
@@ -65,7 +65,8 @@ async def _settings(options: argparse.Namespace, app: Composition) -> int:
 
 
 async def _trusted(app: Composition, root: str) -> bool:
-    """Settings are printed even when the database cannot be read."""
+    """Returns whether the project is trusted. Magy prints settings even when it cannot read the
+    database."""
     try:
         store = await app.store()
     except StoreError as error:
@@ -139,8 +140,8 @@ def paths(root: str) -> list[Span]:
 
 
 def flattened(loaded: Loaded) -> dict[str, Any]:
-    """Every value that holds by its dotted key, without the permission tables: those are judged
-    layer by layer, and never merged."""
+    """Returns every value that holds by its dotted key, without the permission tables: Magy judges
+    these layer by layer, and never merges them."""
     found: dict[str, Any] = {}
     settings = loaded.settings.model_copy(update={"spawn": held(loaded.settings.spawn)})
     values = settings.model_dump(mode="json", exclude={"permission"})
@@ -157,7 +158,7 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
 
 
 def asked(loaded: Loaded) -> dict[str, Any]:
-    """What was asked for by dotted key, where something else holds."""
+    """Returns by dotted key what somebody asked for where something else holds."""
     spawn = loaded.settings.spawn
     holds = held(spawn).model_dump(mode="json")
     return {
@@ -168,8 +169,8 @@ def asked(loaded: Loaded) -> dict[str, Any]:
 
 
 def public(key: str, value: Any) -> Any:
-    """Without what people put there although it is secret: a key in the place of its variable's
-    name, credentials in an address."""
+    """Returns the settings without secrets that people put there: a key in the place of its
+    variable's name, credentials in an address."""
     if not isinstance(value, str) or not value:
         return value
     if key.endswith("_env") and not _VARIABLE.match(value) and value not in os.environ:
@@ -211,7 +212,7 @@ def as_json(loaded: Loaded, root: str, trusted: bool) -> dict[str, Any]:
 
 
 def table(loaded: Loaded, root: str, trusted: bool) -> list[Span]:
-    """As TOML, each value with a comment on where it comes from."""
+    """Returns TOML; after each value a comment says where it comes from."""
     said = "trusted" if trusted else "not trusted: its own files can only restrict"
     spans: list[Span] = [(f"# {one_line(root)} ({said})\n", "dim")]
     flat = flattened(loaded)
@@ -259,7 +260,7 @@ def _name(key: str) -> str:
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it, on one line."""
+    """Returns a value as TOML writes it, on one line."""
     match value:
         case bool():
             return "true" if value else "false"

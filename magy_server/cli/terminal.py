@@ -48,7 +48,7 @@ class Output:
         self._thread: threading.Thread | None = None
 
     async def write(self, text: str) -> None:
-        """Returns when it is written. Raises OutputError."""
+        """Writes, and returns when it is written. Raises OutputError."""
         if not text:
             return
         if self._thread is None:
@@ -90,7 +90,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def write_text(output: Output, text: str) -> None:
-    """Without a loop. Raises OutputError."""
+    """Writes text without a loop. Raises OutputError."""
     try:
         write_all(output.descriptor, text.encode(output.encoding, "backslashreplace"))
     except OSError as failure:
@@ -103,7 +103,7 @@ def _output_error(error: OSError) -> OutputError:
 
 
 def standard_output() -> Output:
-    """Raises OutputError when it is closed."""
+    """Returns standard output. Raises OutputError when it is closed."""
     if sys.stdout is None:
         raise OutputError("Standard output is closed; Magy cannot write its output.", quiet=False)
     return Output(sys.stdout.fileno(), sys.stdout.encoding)
@@ -130,7 +130,7 @@ class Screen:
 
     @property
     def width(self) -> int | None:
-        """Columns, as they are now; None when it is no terminal."""
+        """Returns how many columns there are now; None when it is no terminal."""
         if not self.terminal:
             return None
         try:
@@ -140,7 +140,7 @@ class Screen:
 
     @property
     def height(self) -> int | None:
-        """Rows, as they are now; None when it is no terminal."""
+        """Returns how many rows there are now; None when it is no terminal."""
         if not self.terminal:
             return None
         try:
@@ -169,7 +169,7 @@ class Screen:
         return coloured(spans) if self._colours else plain(spans)
 
     async def prompt(self, text: str) -> None:
-        """A question on the line where the answer is typed."""
+        """Asks a question on the line where the answer is typed."""
         if self.passing:
             await self.write([], text)
         else:

@@ -46,7 +46,7 @@ ASCII = Marks("+", "x", "-", "?", "|", "-", ".", ">", "...", "!")
 
 
 def marks(encoding: str | None) -> Marks:
-    """The ones that can be written in `encoding`."""
+    """Returns the marks that `encoding` can write."""
     try:
         "✓✗–│·▸…".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -76,7 +76,7 @@ class Stream:
 
 
 def width_of(text: str) -> int:
-    """Columns that a terminal takes for `text`, which has no controls."""
+    """Returns how many columns a terminal takes for `text`, which has no controls."""
     if text.isascii():
         return len(text)
     return sum(_columns(char) for char in text)
@@ -89,7 +89,7 @@ def _columns(char: str) -> int:
 
 
 def shortened(text: str, columns: int, cut: str = "…") -> str:
-    """The beginning of a line, with a mark when that is not all."""
+    """Returns the beginning of a line, with a mark when that is not all."""
     if width_of(text) <= columns:
         return text
     room = columns - len(cut)
@@ -107,7 +107,7 @@ def plain(spans: Iterable[Span]) -> str:
 
 
 def coloured(spans: Iterable[Span]) -> str:
-    """With ANSI sequences; a style never reaches over a line end."""
+    """Returns the text with ANSI sequences; a style never reaches over a line end."""
     out: list[str] = []
     for text, style in spans:
         code = STYLES.get(style, style)
@@ -125,7 +125,7 @@ def amount(number: int) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """What was used, and that it is not known where the provider did not say it."""
+    """Returns what was used, and says that it is not known where the provider did not say it."""
     if not usage.unreported:
         return f"{amount(usage.total)} tokens"
     if not usage.total:

@@ -28,8 +28,8 @@ MARK = "> "
 
 
 def typed(options: argparse.Namespace, app: Composition) -> str:
-    """A line from the person at the terminal. Raises KeyboardInterrupt, and MagyError for a wrong
-    configuration."""
+    """Returns a line from the person at the terminal. Raises KeyboardInterrupt, and MagyError for a
+    wrong configuration."""
     offers = asyncio.run(_offers(options, app))
     try:
         import readline
@@ -92,7 +92,7 @@ class Offers:
 
 
 class Tab:
-    """What readline calls when somebody presses Tab."""
+    """readline calls this when somebody presses Tab."""
 
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
@@ -119,14 +119,14 @@ class Tab:
 
 
 def _common(lines: Sequence[str]) -> str:
-    """What all begin with."""
+    """Returns what all of them begin with."""
     first, last = min(lines), max(lines)
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     return "".join(one for one, _ in same)
 
 
 def _show(offered: Sequence[Opening]) -> None:
-    """Below the line that is typed, and that line again."""
+    """Shows them below the line that is typed, and that line again."""
     import readline
 
     width = max(len(one.label) for one in offered)

@@ -1,4 +1,5 @@
-"""`magy sessions undo` and `redo`: what a session's turns did to files and said, taken back."""
+"""`magy sessions undo` and `redo` take back, and bring back, what a session's turns did to files
+and said."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ WOULD = {"create": "would be created", "change": "would change", "remove": "woul
 
 
 async def undo(engine: Engine, info: StreamInfo, options: Options) -> int:
-    """The exit code: 1 when files had to be left alone. Raises MagyError."""
+    """Runs the command, and returns the exit code: 1 when it had to leave files alone. Raises
+    MagyError."""
     checkpoints = Checkpoints(engine.runner)
     session = await engine.runner.session(info.stream)
     said = Said(options, session)
@@ -44,7 +46,7 @@ async def undo(engine: Engine, info: StreamInfo, options: Options) -> int:
 
 
 async def redo(engine: Engine, info: StreamInfo, options: Options) -> int:
-    """The newest undo that is not itself undone."""
+    """Returns the newest undo that is not itself undone."""
     checkpoints = Checkpoints(engine.runner)
     session = await engine.runner.session(info.stream)
     said = Said(options, session)
@@ -81,7 +83,7 @@ def _left(files: Sequence[FileChanged]) -> list[FileChanged]:
 
 
 class Said:
-    """What is printed: for people, or as one JSON object."""
+    """Prints for people, or as one JSON object."""
 
     def __init__(self, options: Options, session: Session) -> None:
         self._json = options.json
@@ -157,7 +159,7 @@ class Said:
 
 
 def _before(prompt: Sequence[Content], turn: str) -> str:
-    """The prompt of a turn, as people know it."""
+    """Returns the prompt of a turn, as people know it."""
     words = one_line(first_words(prompt))
     return f'"{words}"' if words else f"turn {turn}"
 

@@ -66,7 +66,7 @@ class View:
     # --- in -------------------------------------------------------------------------------------
 
     def update(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
-        """What to write now. `width` in columns; None: nothing is wrapped or cut."""
+        """Returns what to write now. `width` is in columns; with None it wraps and cuts nothing."""
         match update["sessionUpdate"]:
             case "agent_message_chunk" | "agent_thought_chunk" as kind:
                 text = update["content"]["text"]
@@ -115,7 +115,7 @@ class View:
         return spans
 
     def live(self, width: int | None) -> str:
-        """What is under way, on one line; "" while text streams, which shows for itself."""
+        """Returns on one line what is under way; "" while text streams, which shows for itself."""
         if self.mid_line:
             return ""
         open_calls = [call for call in self._calls.values() if not call.status]
@@ -134,7 +134,7 @@ class View:
 
     @property
     def mid_line(self) -> bool:
-        """Text streams, and has not come to the end of its line."""
+        """Returns whether text streams, and has not come to the end of its line."""
         return self._mid_line or bool(self._prose and self._prose.under_way)
 
     def draft(self, width: int | None, height: int | None) -> list[Span]:
@@ -185,7 +185,7 @@ class View:
         return Rendered()
 
     def _replace(self, update: Mapping[str, Any], thought: bool, width: int | None) -> list[Span]:
-        """The whole message: what of it has not streamed yet."""
+        """Takes the whole message, and returns what of it has not streamed yet."""
         id = update["messageId"]
         parts = [block["text"] for block in update["content"]]
         before = self._streamed.pop(id, "")
@@ -255,7 +255,7 @@ class View:
         return [(filled(said, width, f"{self._marks.notice} "), style)]
 
     def _restored(self, update: Mapping[str, Any]) -> list[Span]:
-        """That somebody went back, or forth again."""
+        """Says that somebody went back, or forth again."""
         undoes = update["undoes"]
         redid = self._redid[update["restoreId"]] = bool(undoes) and not self._redid.get(undoes)
         what = [counted(len(update["changes"]), "file")] if update["files"] else []

@@ -45,7 +45,7 @@ class Watch:
         awaited: str | None,
     ) -> None:
         self.unasked: list[str] = []
-        """The rules whose questions were refused because nobody can be asked."""
+        """The rules whose questions Magy refused because it could ask nobody."""
         self._engine = engine
         self._session = session
         self._id = session.stream.removeprefix("session/")
@@ -66,7 +66,7 @@ class Watch:
         self._cancelling: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:
-        """Returns when the turn is over. Raises MagyError."""
+        """Watches, and returns when the turn is over. Raises MagyError."""
         unwatch = self._session.watch(self._wake.set)
         self._engine.runner.broken = self._break
         if self._keyboard:
@@ -112,7 +112,7 @@ class Watch:
         return updates or self._follower.deltas()
 
     async def _rests(self) -> bool:
-        """Nothing of children makes the session go on, now or later."""
+        """Returns whether nothing of the children makes the session go on, now or later."""
         if not self._below.children:
             return True
         # A result is in its log as soon as the child's turn has ended: read as far.
@@ -176,7 +176,8 @@ class Watch:
 
     @property
     def cancelled(self) -> bool:
-        """Ctrl-C was heard, whether it found the turn or only children at work."""
+        """Returns whether somebody pressed Ctrl-C, whether it found the turn or only children at
+        work."""
         return self._cancelling is not None
 
     def cancel(self) -> None:

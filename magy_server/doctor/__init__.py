@@ -79,15 +79,15 @@ async def examine(
     checks: Sequence[Check] = CHECKS,
     heard: Callable[[Sequence[str]], None] = lambda topics: None,
 ) -> list[Finding]:
-    """What the checks find, in their order; `heard` gets the topics that are still looked at.
-    Never raises, and ends when the last time limit does."""
+    """Returns what the checks find, in their order; `heard` gets the topics that are still under
+    way. It never raises, and ends when the last time limit does."""
     return (await _examine(checks, around, heard))[0]
 
 
 async def _examine(
     checks: Sequence[Check], around: Around, heard: Callable[[Sequence[str]], None]
 ) -> tuple[list[Finding], bool]:
-    """The findings, and whether a check did not end in its time."""
+    """Returns the findings, and whether a check did not end in its time."""
     tasks = {asyncio.create_task(_limited(check, around)): check for check in checks}
     pending = set(tasks)
     try:
@@ -106,7 +106,8 @@ async def _examine(
 
 
 def _without_keys(findings: Sequence[Finding], around: Around) -> list[Finding]:
-    """A program or an endpoint that was asked may have said one."""
+    """Returns the findings without keys: a program or an endpoint may have said one in its
+    answer."""
     secrets = Secrets(
         value
         for name, value in around.environ.items()

@@ -1,4 +1,5 @@
-"""The database: whole, of a version that this Magy knows, and not from the future. Only read."""
+"""This check reads the database, and writes nothing: is it whole, and of a version that this Magy
+knows?"""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     import sqlite3
 
 SECONDS = 20.0
-"""How long the look through all of it may take."""
+"""The seconds that the look through all of the database may take."""
 LARGE_LOG = 256 * 2**20
 _STEPS = 10_000
-"""SQLite runs so many steps of its virtual machine between two looks at the clock."""
+"""SQLite runs this many steps of its virtual machine between two looks at the clock."""
 
 
 async def check(around: Around) -> list[Finding]:
@@ -82,7 +83,8 @@ def _version(db: sqlite3.Connection, path: Path) -> list[Finding]:
 
 
 def _whole(db: sqlite3.Connection, path: Path) -> list[Finding]:
-    """SQLite looks through all of it; for one that is too large to do so now, that is said."""
+    """Has SQLite look through all of the database. If it is too large to do so now, the finding
+    says so."""
     import sqlite3
 
     until = time.monotonic() + SECONDS

@@ -1,4 +1,5 @@
-"""The editors on this machine, and whether this installation has a client for them."""
+"""This check looks for editors on this machine, and whether this installation has a client for
+them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is examined: the project (canonical path), in this environment."""
+    """What the doctor examines: the project (canonical path), in this environment."""
 
     root: str
     environ: Mapping[str, str]
@@ -34,8 +34,8 @@ Run = Callable[[Around], Awaitable[list[Finding]]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`seconds`: how long it may take. A check imports what it needs when it runs, so that a
-    broken installation is found, not met."""
+    """One check; `seconds` is how long it may take. It imports what it needs when it runs, so that
+    it reports a broken installation instead of failing with it."""
 
     topic: str
     run: Run

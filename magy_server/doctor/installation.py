@@ -1,4 +1,4 @@
-"""Python, Magy, the packages it stands on, SQLite."""
+"""These checks look at Python, Magy, the packages it needs, and SQLite."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _packages() -> list[Finding]:
 
 
 def _loads() -> list[Finding]:
-    """Whether all of Magy can be imported. Before the other checks do so side by side: then only
-    the first is told the reason."""
+    """Finds out whether all of Magy can be imported. It runs before the other checks run side by
+    side: Python tells only the first import the reason of a failure."""
     try:
         importlib.import_module("magy_server.app")
     except ImportError as error:
@@ -92,7 +92,8 @@ def _unmet(name: str, bounds: str) -> str:
 
 
 def satisfies(version: str, bounds: str) -> bool:
-    """Whether a version is within bounds such as `>=2.11,<3`, by the numbers of the release."""
+    """Returns whether a version is within bounds such as `>=2.11,<3`, by the numbers of the
+    release."""
     have = _numbers(version)
     return all(_within(have, sign, _numbers(text)) for sign, text in _BOUND.findall(bounds))
 
@@ -155,7 +156,8 @@ def _has_text_search(module: Any) -> bool:
 
 
 def _vectors() -> Finding:
-    """Some builds of Python cannot load extensions; `pysqlite3` then serves in their place."""
+    """Looks whether SQLite can load extensions. Some builds of Python cannot; `pysqlite3` then
+    serves in their place."""
     for name in ("sqlite3", "pysqlite3"):
         if version := _vector_version(name):
             instead = " (this Python's own SQLite cannot load extensions)"
@@ -167,7 +169,8 @@ def _vectors() -> Finding:
 
 
 def _vector_version(name: str) -> str:
-    """The version of sqlite-vec as it answers from inside that SQLite; "" when it cannot."""
+    """Returns the version that sqlite-vec gives from inside that SQLite; "" when it cannot
+    answer."""
     if not all(importlib.util.find_spec(module) for module in (name, "sqlite_vec")):
         return ""
     try:

@@ -1,5 +1,5 @@
-"""What the doctor found as text for an issue: nothing in it that is a secret, or that names the
-person's home."""
+"""This module writes the doctor's findings as text for an issue, without any secret, and without
+the person's home directory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECRET_NAME = re.compile(
 _KEY = re.compile(
     r"(?:sk-(?:ant|proj|or)-|gh[posu]_|github_pat_|glpat-|xox[a-z]-|AKIA|eyJ)[-_A-Za-z0-9.]{8,}"
 )
-"""Keys that are known by how they begin, also in the middle of a word."""
+"""Keys have one of these beginnings, also in the middle of a word."""
 _GONE = "[redacted]"
 _MARKS = {"ok": "ok", "note": "note", "warning": "WARNING", "problem": "PROBLEM"}
 
@@ -45,7 +45,7 @@ class Redaction:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Redaction:
-        """With the values of variables whose names say that they hold a secret."""
+        """Makes one with the values of variables whose names say that they hold a secret."""
         values = {
             value
             for name, value in environ.items()
@@ -56,7 +56,7 @@ class Redaction:
         return cls(environ.get("HOME", "").rstrip("/"), frozenset(values))
 
     def text(self, text: str, most: int | None = None) -> str:
-        """Cut to `most` characters, but never within what has to go."""
+        """Returns the text, cut to `most` characters, but never within a part that has to go."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             text = re.sub(re.escape(secret), _GONE, text, flags=re.IGNORECASE)
         text = known(self.secrets).clean(text)
@@ -70,8 +70,8 @@ class Redaction:
         return text[:most] + "…" if most is not None and (long or len(text) > most) else text
 
     def value(self, value: Any, depth: int = DEPTH) -> Any:
-        """The same of everything inside, bounded. What stands under a name of a secret goes whole,
-        also in lists of names and values."""
+        """Returns the value with everything inside it redacted and bounded. What stands under a
+        secret's name goes whole, also in lists of names and values."""
         match value:
             case str():
                 return self.text(value, TEXT)
@@ -97,7 +97,7 @@ class Redaction:
         return found
 
     def _hidden(self, value: Any) -> Any:
-        """That there is none may be seen."""
+        """Returns what stands for a secret. People may see whether there is one."""
         return value if value is None or type(value) is bool or value in ("", [], {}) else _GONE
 
     def finding(self, one: Finding) -> Finding:
@@ -106,7 +106,7 @@ class Redaction:
 
 @cache
 def known(secrets: frozenset[str]) -> Secrets:
-    """The same texts, also where they are encoded."""
+    """Returns the same texts, with the forms that they have where they are encoded."""
     return Secrets(secrets)
 
 
@@ -117,7 +117,7 @@ def _names_secret(text: str) -> bool:
 def report(
     findings: Sequence[Finding], editor: Mapping[str, Any] | None, redaction: Redaction
 ) -> str:
-    """Markdown. Everything that came from outside stands in a block of code."""
+    """Returns Markdown. Everything that came from outside stands in a block of code."""
     lines = [
         f"{one.topic:13} {_MARKS[one.status]:8} {one_line(redaction.text(one.what))}"
         for one in findings
@@ -136,8 +136,8 @@ def _fenced(text: str, language: str = "") -> str:
 
 
 async def examination(root: str, editor: Mapping[str, Any] | None) -> tuple[Sequence[Finding], str]:
-    """What is wrong with this installation and the project `root` (canonical path), and the report
-    of it: no secret in either."""
+    """Examines this installation and the project `root` (canonical path), and returns the findings
+    and their report, neither with a secret."""
     from magy_server.doctor import examine
 
     environ = dict(os.environ)

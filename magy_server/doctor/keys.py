@@ -1,4 +1,5 @@
-"""Whether commands that agents run can get at Magy's keys: they run as the same user."""
+"""This check tells whether commands that agents run can read Magy's keys: they run as the same
+user."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def _own() -> Finding:
 
 
 def _above(names: Collection[str]) -> list[Finding]:
-    """The program that started Magy was given the keys, too; nothing here can close that."""
+    """Says when the program that started Magy has the keys, too. Magy cannot close that door."""
     import psutil
 
     try:

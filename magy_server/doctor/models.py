@@ -1,4 +1,5 @@
-"""Keys, endpoints, and which model would be used. Never shows a key."""
+"""These checks look at keys, at endpoints, and at which model Magy would use. They never show a
+key."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from magy_server.providers import Providers
 
 _PATIENCE = 6.0
-"""Seconds that an endpoint has for the list of its models."""
+"""The seconds that an endpoint has for the list of its models."""
 
 
 async def check(around: Around) -> list[Finding]:
@@ -35,7 +36,7 @@ async def check(around: Around) -> list[Finding]:
 
 
 async def _first(providers: Providers, origin: str) -> tuple[str, Finding]:
-    """Which model a new session gets ("": none), and who says so."""
+    """Returns which model a new session gets ("": none), and who says so."""
     from magy_server.core.errors import MagyError
 
     try:
@@ -56,8 +57,8 @@ def _keys(providers: Providers) -> list[Finding]:
 async def _look(
     one: ProviderSettings, providers: Providers, model: str, own: bool
 ) -> Finding | None:
-    """What is at an endpoint; None where nothing is, and nothing has to be. Only asked with a key,
-    where the person configured it, or on this machine."""
+    """Returns what is at an endpoint; None where nothing is, and nothing has to be. It asks only
+    with a key, where the person configured the endpoint, or on this machine."""
     from magy_server.core.errors import MagyError
     from magy_server.providers import is_local, listens
 
@@ -124,7 +125,7 @@ def _listed(one: ProviderSettings, names: list[str], model: str) -> Finding:
 
 
 def _parted(error: MagyError) -> tuple[str, str]:
-    """(what is wrong, what to do about it): a provider's error says both in one message."""
+    """Returns (what is wrong, what to do about it): a provider's error says both in one message."""
     for sign in (" What to do: ", ": set ", ": name "):
         what, found, mend = error.message.partition(sign)
         if found:

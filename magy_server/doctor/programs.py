@@ -1,4 +1,4 @@
-"""The programs that Magy runs: git, ripgrep, bubblewrap, bash."""
+"""This check looks for the programs that Magy runs: git, ripgrep, bubblewrap, bash."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from magy_server.core.variables import passes
 from magy_server.doctor.finding import Around, Finding
 
 GIT = (2, 25)
-"""Older ones lack options that are used."""
+"""Older versions lack options that Magy uses."""
 _PATIENCE = 5.0
 _MOST = 64 * 1024
-"""Bytes of a program's output that are kept."""
+"""The most bytes of a program's output that the check keeps."""
 
 
 async def check(around: Around) -> list[Finding]:
@@ -27,8 +27,8 @@ async def check(around: Around) -> list[Finding]:
 
 
 async def outcome(command: Sequence[str], around: Around) -> tuple[int | None, str]:
-    """(exit code, output) of a program and of what it started; None: it could not be started, or
-    did not end in time, and the output says why."""
+    """Runs a program, and returns (exit code, output) of it and of what it started. The code is
+    None when it could not start, or did not end in time; the output then says why."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -62,7 +62,7 @@ def found(name: str, around: Around) -> str | None:
 
 
 def version_in(text: str) -> tuple[int, ...]:
-    """The first number with a dot in it; () when there is none."""
+    """Returns the first number with a dot in it; () when there is none."""
     matched = re.search(r"\d+(?:\.\d+)+", text)
     return tuple(int(part) for part in matched[0].split(".")) if matched else ()
 

@@ -1,4 +1,5 @@
-"""What several checks need to know of the project and its settings. Looks, and changes nothing."""
+"""Several checks learn here about the project and its settings. The functions look, and change
+nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
 
 
 def trusts(root: str) -> str | None:
-    """The hash that the project's files had when a person trusted them; None: nobody does."""
+    """Returns the hash that the project's files had when a person trusted them; None when nobody
+    does."""
     import sqlite3
 
     from magy_server.config import layers
@@ -52,7 +54,7 @@ def trusts(root: str) -> str | None:
 
 
 def trusted(around: Around) -> bool:
-    """A person trusts this project, and with the files that it has now."""
+    """Returns whether a person trusts this project with the files that it has now."""
     from magy_server.core.errors import NotTrusted
     from magy_server.engine.trust import files_hash
 
@@ -64,7 +66,7 @@ def trusted(around: Around) -> bool:
 
 
 def loaded(around: Around) -> layers.Loaded:
-    """The configuration that holds here; where a file is wrong, that of Magy itself."""
+    """Returns the configuration that holds here; where a file is wrong, Magy's own."""
     from magy_server.config import layers
     from magy_server.config.settings import Settings
     from magy_server.core.errors import InvalidConfig

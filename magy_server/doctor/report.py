@@ -1,4 +1,4 @@
-"""The findings as text for people and as JSON for editors."""
+"""This module shows the findings as text for people and as JSON for editors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _WIDEST = 100
 _COLOURS: dict[Status, str] = {"ok": "32", "note": "36", "warning": "33", "problem": "31"}
 _MARKS: dict[Status, str] = {"ok": "✓", "note": "·", "warning": "!", "problem": "✗"}
 _PLAIN: dict[Status, str] = {"ok": "+", "note": "-", "warning": "!", "problem": "x"}
-"""For terminals that cannot write the others."""
+"""These signs are for terminals that cannot write the others."""
 
 
 def as_json_text(findings: Sequence[Finding]) -> str:
-    """One object; its shape is in docs/howto/doctor.md, and only grows."""
+    """Returns one JSON object. docs/howto/doctor.md describes its shape, which only grows."""
     ok = all(finding.status != "problem" for finding in findings)
     report = {"version": __version__, "ok": ok, "findings": [asdict(one) for one in findings]}
     return json.dumps(report, indent=2)
 
 
 def show(findings: Sequence[Finding], out: TextIO) -> None:
-    """For people: by topic, wrapped to the terminal, in colours where it has them."""
+    """Prints the findings for people: by topic, wrapped to the terminal, in colours where it has
+    them."""
     coloured = _coloured(out)
     width = min(_WIDEST, shutil.get_terminal_size((80, 24)).columns)
     marks = _MARKS if _can_write("".join(_MARKS.values()) + "→", out) else _PLAIN
@@ -52,7 +53,7 @@ def show(findings: Sequence[Finding], out: TextIO) -> None:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Paths, options and names are broken nowhere: they are there to be copied."""
+    """Wraps the text, but breaks no path, option or name: people copy these."""
     return textwrap.wrap(one_line(text), width, break_on_hyphens=False, break_long_words=False)
 
 
@@ -81,7 +82,7 @@ def _painted(text: str, code: str, coloured: bool) -> str:
 
 
 class Progress:
-    """One passing line on a terminal with what is looked at; nothing elsewhere."""
+    """On a terminal, one passing line says what the doctor looks at; elsewhere there is nothing."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

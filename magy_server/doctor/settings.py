@@ -1,4 +1,4 @@
-"""Configuration files, trust of the project, agents."""
+"""These checks look at the configuration files, the trust of the project, and the agents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _file(what: str, path: Path) -> Finding:
 
 
 def _together(around: Around) -> list[Finding]:
-    """The layers one over the other, the environment with them."""
+    """Lays the layers one over the other, the environment with them."""
     from magy_server.config import layers
     from magy_server.core.errors import InvalidConfig
 

@@ -1,4 +1,4 @@
-"""The state directory: whether Magy can keep its log there, and who else does."""
+"""These checks look at the state directory: can Magy keep its log there, and who else does?"""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NETWORK = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "davfs", "drvfs", "fuse.sshfs", "gfs2", "glusterfs",
     "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "vboxsf", "webdav",
 })  # fmt: skip
-"""File systems whose locks and shared memory do not reach every process that sees the file."""
+"""On these file systems, locks and shared memory do not reach every process that sees the file."""
 _LEFTOVER = re.compile(r"\.magy-[0-9a-f]{16}\.tmp")
-"""What an edit writes before it takes the file's place (tools/disk.py)."""
+"""An edit writes a file of this name before that takes the edited file's place (tools/disk.py)."""
 _NOT_LOOKED_INTO = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _LOOKED_FOR = 2.0
-"""Seconds that are spent on looking for leftovers."""
+"""The seconds that the doctor spends on looking for leftovers."""
 
 
 async def check(around: Around) -> list[Finding]:
@@ -86,7 +86,7 @@ def _user(uid: int) -> str:
 
 
 def _use(path: Path) -> list[Finding]:
-    """Does what Magy does there: a database with a write-ahead log, and a lock."""
+    """Does there what Magy does: it makes a database with a write-ahead log, and a lock."""
     import sqlite3
 
     try:
@@ -141,7 +141,7 @@ def _disk(path: Path) -> list[Finding]:
 
 
 def _file_system(path: str) -> str:
-    """The type of the file system that holds a path; "" when that cannot be found out."""
+    """Returns the type of the file system that holds a path; "" when it cannot find that out."""
     import psutil
 
     best, kind = "", ""
@@ -153,7 +153,7 @@ def _file_system(path: str) -> str:
 
 
 def _leftovers(root: str) -> list[Finding]:
-    """Files that an edit left when its process was killed in the middle of it."""
+    """Returns the files that an edit left when its process was killed in the middle of it."""
     found = list(_spare_files(root))
     if not found:
         return []
@@ -178,7 +178,7 @@ def _spare_files(root: str) -> Iterator[str]:
 
 
 def _age(path: str) -> float:
-    """Seconds since a file was written; one that is gone is new."""
+    """Returns the seconds since a file was written; 0 for a file that is gone."""
     try:
         return time.time() - os.lstat(path).st_mtime
     except OSError:
@@ -209,8 +209,9 @@ def _processes() -> list[Finding]:
 
 
 def _peers(directory: Path) -> tuple[list[str], int]:
-    """The other processes whose sockets are in the mesh's directory, and how many of them are gone.
-    They are known by their number and the time they started: to connect would disturb them."""
+    """Returns the other processes whose sockets are in the mesh's directory, and how many of them
+    are gone. It knows them by their number and the time they started: to connect would disturb
+    them."""
     import psutil
 
     alive, dead = [], 0

@@ -1,4 +1,4 @@
-"""Encoding, terminal, clock."""
+"""These checks look at the encoding, the terminal and the clock."""
 
 from __future__ import annotations
 
