@@ -53,21 +53,21 @@ class ActionSpec(Value):
 
 
 def filled(text: str, holes: Mapping[str, str]) -> str:
-    """With values for what stands in braces, where there is one."""
+    """Returns the text with a value for each hole in braces that has one."""
     return _HOLE.sub(lambda found: holes.get(found[1], found[0]), text)
 
 
 def parse_actions(text: str, where: str) -> dict[str, ActionSpec | None]:
-    """Those of an `actions.yaml` file; None for one that is taken away (`explain: false`). Raises
-    InvalidConfig."""
+    """Returns the actions of an `actions.yaml` file; None for one that the file takes away
+    (`explain: false`). Raises InvalidConfig."""
     reader = ActionReader(where)
     node = reader.compose(text)
     return {} if node is None else reader.all(node)
 
 
 def skill_actions(name: str, text: str, where: str) -> tuple[ActionSpec, ...]:
-    """Those under `actions:` in the front matter of a SKILL.md, of which nothing else is read:
-    other programs put there what they like. Raises InvalidConfig."""
+    """Returns the actions under `actions:` in the front matter of a SKILL.md. It reads nothing else
+    there: other programs put there what they like. Raises InvalidConfig."""
     reader = ActionReader(where, skill=name)
     node = reader.compose(front_matter(text, where, SKILL_FILE)[0])
     pairs = reader.pairs(node) if node is not None else ()
@@ -83,7 +83,7 @@ class ActionReader(Nodes):
         self._skill = skill
 
     def owned(self, node: Node) -> tuple[ActionSpec, ...]:
-        """Of an agent or skill."""
+        """Returns the actions of an agent or skill."""
         return tuple(spec for spec in self.all(node).values() if spec)
 
     def all(self, node: Node) -> dict[str, ActionSpec | None]:

@@ -1,4 +1,5 @@
-"""Children, reports and what was spent, in the shape that clients and programs get. Pure."""
+"""This module gives children, reports and what was spent the shape that clients and programs get.
+Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from magy_server.core.mail import Report
 from magy_server.core.values import Usage
 
 STOP = {"max_requests": "max_turn_requests"}
-"""Where ACP has another word for our stop reason."""
+"""ACP has another word for these stop reasons of ours."""
 
 
 def stamp(at: float) -> str:
@@ -18,12 +19,14 @@ def stamp(at: float) -> str:
 
 
 def cost(dollars: float, unpriced: int) -> dict[str, Any]:
-    """What a session cost. `unpriced`: requests whose price is not known, so that it cost more."""
+    """Returns what a session cost. `unpriced`: requests whose price is not known, so that it cost
+    more."""
     return {"amount": round(dollars, 6), "currency": "USD", "unpriced": unpriced}
 
 
 def usage(value: Usage) -> dict[str, int]:
-    """`unreportedRequests`: so many requests are not counted; left out when there are none."""
+    """Returns the usage. `unreportedRequests` is the number of requests that are not counted; it is
+    left out when there are none."""
     unknown = {"unreportedRequests": value.unreported} if value.unreported else {}
     return unknown | {
         "totalTokens": value.total,
@@ -35,7 +38,7 @@ def usage(value: Usage) -> dict[str, int]:
 
 
 def child(info: ChildInfo) -> dict[str, Any]:
-    """A child at a glance, as clients and programs get it."""
+    """Returns a child at a glance, as clients and programs get it."""
     return {
         "sessionId": info.session,
         "parentSessionId": info.parent,
@@ -59,7 +62,7 @@ def child(info: ChildInfo) -> dict[str, Any]:
 
 
 def report(value: Report) -> dict[str, Any]:
-    """How a turn ended, and what it took."""
+    """Returns how a turn ended, and what it took."""
     return {
         "turnId": value.turn,
         "status": value.status,

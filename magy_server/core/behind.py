@@ -23,7 +23,7 @@ _LOOK = (
         unzip uptime wc bzip2 xz zstd"""
     )
 )
-"""Their arguments are never commands, or it is known which are."""
+"""The arguments of these programs are never commands, or Magy knows which of them are."""
 _BUILDERS = names(
     """brew apt apt-get dnf yum pacman apk port npm pnpm yarn pip uv poetry conda cargo go gradle
     gradlew mvn make cmake ninja bazel composer gem bundle mix dotnet swift rsync wget curl zip
@@ -33,13 +33,14 @@ _BUILDERS = names(
 )
 """Their subcommands have the names of other programs (`docker rm`); their options may name some."""
 _WORDS = 64
-"""Places in a command that are looked at; a program is told what to run near its beginning."""
+"""The most words of a command that Magy looks at: a program learns near its beginning what to
+run."""
 _LINE = 2_000
-"""Characters of a word that may be a command line."""
+"""The most characters of a word that may be a command line."""
 
 
 def may_run(pattern: str, argv: Sequence[str]) -> bool:
-    """Whether the command `argv` may run one that `pattern` is about."""
+    """Returns whether the command `argv` may run one that `pattern` is about."""
     name = pattern.partition(" ")[0]
     if "*" in name or not argv or program(argv[0]) in _LOOK or is_wrapper(program(argv[0])):
         return False

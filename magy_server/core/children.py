@@ -18,7 +18,7 @@ from magy_server.core.steps import opener
 from magy_server.core.values import Content, Limits
 
 ENDED: Mapping[str, Status] = {"end_turn": "completed", "cancelled": "cancelled"}
-"""How a turn ended, by its stop reason; all others: failed."""
+"""How a turn ended, by its stop reason; with all others it failed."""
 LIVE: tuple[Status, ...] = ("queued", "running", "waiting")
 MAX_QUEUE = 200
 
@@ -46,7 +46,7 @@ CLAMPS: Mapping[str, tuple[int, int]] = {
 
 
 def clamped(asked: SpawnLimits) -> tuple[SpawnLimits, tuple[str, ...]]:
-    """The limits that hold, and a sentence for each that is not as asked."""
+    """Returns the limits that hold, and a sentence for each that differs from what was asked."""
     said = []
     for field in fields(asked):
         low, high = CLAMPS[field.name]
@@ -59,7 +59,7 @@ def clamped(asked: SpawnLimits) -> tuple[SpawnLimits, tuple[str, ...]]:
 
 
 def status(state: State, *, queued: bool = False) -> Status:
-    """`queued`: its turn waits for a free slot."""
+    """Returns how a child is. `queued`: its turn waits for a free slot."""
     if state.questions:
         return "waiting"
     if state.turn is not None:
@@ -142,11 +142,11 @@ class Result:
     report: Report | None = None
     seq: int = 0
     mail: str = ""
-    """Id of the message that has the result, while that waits; "": it was delivered."""
+    """The id of the message that has the result, while that waits; "" when it was delivered."""
 
     @property
     def had(self) -> bool:
-        """The parent was given it before."""
+        """The parent got it before."""
         return self.seq > 0 and not self.mail
 
 
@@ -164,7 +164,7 @@ class Waited:
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """One that is there already, for people and models."""
+    """A child that is there already, for people and models."""
 
     session: str
     name: str
@@ -174,8 +174,9 @@ class Sibling:
 def refusal(
     parent: str, limits: SpawnLimits, siblings: Sequence[Sibling], working: int, queued: int
 ) -> str:
-    """Why `parent` may not spawn another; "": it may. `siblings`: its children that are not closed.
-    `working`, `queued`: children at work in this process, and those of them that wait."""
+    """Returns why `parent` may not spawn another child; "" when it may. `siblings`: its children
+    that are not closed. `working`, `queued`: children at work in this process, and those of them
+    that wait."""
     if family.depth(parent) >= limits.depth:
         return (
             f"You cannot spawn a child: agents may be {limits.depth} levels deep "

@@ -1,4 +1,5 @@
-"""Events as bytes, and what a store must know of an event without understanding it."""
+"""This module turns events into bytes, and tells what a store must know of an event without
+understanding it."""
 
 from __future__ import annotations
 
@@ -32,17 +33,17 @@ EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=Tru
 
 
 def encode(event: Event) -> bytes:
-    """One event as JSON."""
+    """Returns one event as JSON."""
     return event.model_dump_json().encode()
 
 
 def decode(data: bytes | str) -> Event:
-    """Raises pydantic.ValidationError for an unknown kind or field."""
+    """Returns the event. Raises pydantic.ValidationError for an unknown kind or field."""
     return EVENT.validate_json(data)
 
 
 def blobs(event: Event) -> tuple[Hash, ...]:
-    """The blobs an event refers to; they live as long as some event does."""
+    """Returns the blobs that an event refers to; they live as long as some event does."""
     match event:
         case Briefed():
             return (*(s.hash for s in event.sections + event.tools), event.rules)
@@ -70,7 +71,8 @@ def blobs(event: Event) -> tuple[Hash, ...]:
 
 
 def opens_turn(event: Event) -> bool:
-    """Marked in the store, so that the last N turns are found without reading the log."""
+    """Returns whether the event opens a turn. The store marks such entries, and so finds the last N
+    turns without reading the log."""
     return isinstance(event, Admitted) and event.opens
 
 

@@ -18,15 +18,17 @@ TAIL = 20_000
 """Tokens of the newest conversation that are kept as they are, at most; a fifth of the model's
 window if that is less."""
 WORDS = 16_000
-"""Characters of the person's words that are carried over; of a single prompt a quarter."""
+"""The most characters of the person's words that are carried over; of a single prompt, a quarter of
+that."""
 LISTED = 50
 
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
 
 
 def due(state: State) -> bool:
-    """The conversation fills what the briefing allows of the model's window, and it helps to drop
-    the older part: when agent and tools alone fill it, each round would be compacted again."""
+    """Returns whether to compact: the conversation fills what the briefing allows of the model's
+    window, and it helps to drop the older part. When agent and tools alone fill the window, each
+    round would be compacted again."""
     limit = state.briefing.compact_at if state.briefing else 0
     if not limit or state.context < limit:
         return False
@@ -35,13 +37,14 @@ def due(state: State) -> bool:
 
 
 def possible(state: State) -> bool:
-    """There is something that may go."""
+    """Returns whether there is something that may go."""
     return any(isinstance(item, Replied) for item in state.conversation[: _end(state)])
 
 
 def cut(state: State, *, all: bool = False) -> int:
-    """How many items of the conversation go: all that lie before the newest `TAIL`, or with `all`
-    whatever may go. What the model has not answered yet never goes. 0 when no reply would go."""
+    """Returns how many items of the conversation go: all that lie before the newest `TAIL`, or with
+    `all` whatever may go. What the model has not answered yet never goes. It returns 0 when no
+    reply would go."""
     window = state.briefing.window if state.briefing else 0
     room = min(TAIL, window // 5 or TAIL) * 4
     items = state.conversation
@@ -58,8 +61,8 @@ def cut(state: State, *, all: bool = False) -> int:
 
 
 def _end(state: State) -> int:
-    """Where what must stay begins: the latest reply, if the model has not seen the results of its
-    calls, or the prompts that came after it."""
+    """Returns where what must stay begins: at the latest reply, if the model has not seen the
+    results of its calls, or at the prompts that came after it."""
     items = state.conversation
     at = len(items)
     for index in range(at - 1, -1, -1):
@@ -73,7 +76,7 @@ def _end(state: State) -> int:
 
 
 def digest(state: State, dropped: int) -> str:
-    """What the log itself knows of the part that goes, as Markdown for the model."""
+    """Returns what the log itself knows of the part that goes, as Markdown for the model."""
     gone = state.conversation[:dropped]
     told = [*state.told, *(words(item) for item in gone if isinstance(item, Prompted))]
     sections = [
@@ -92,7 +95,7 @@ def digest(state: State, dropped: int) -> str:
 
 
 def replacement(summary: str, known: str) -> str:
-    """The text that stands for the part that went."""
+    """Returns the text that stands for the part that went."""
     parts = ["The earlier part of this conversation was compacted. What follows replaces it."]
     if summary.strip():
         parts.append(f"# Summary\n\n{summary.strip()}")
@@ -104,8 +107,8 @@ def replacement(summary: str, known: str) -> str:
 
 
 def _said(told: Sequence[str]) -> list[str]:
-    """The first prompt says what it is all about, the newest what holds now; what lies between is
-    left out first."""
+    """Returns the person's words. The first prompt says what it is all about, the newest what holds
+    now; what lies between is left out first."""
     texts = [text if len(text) <= WORDS // 4 else f"{text[: WORDS // 4]} [...]" for text in told]
     kept: list[str] = []
     room = WORDS - len(texts[0]) if texts else 0

@@ -123,7 +123,7 @@ class Opened(Value):
     parent: str | None = None
     """Session id. What follows is of children only."""
     call: str = ""
-    """The parent's call that spawned it; "": a person did."""
+    """The parent's call that spawned it; "" when a person did."""
     rules: Hash | None = None
     """The narrowing rules that it was spawned with, a `Ruleset` as JSON."""
     limits: Limits | None = None
@@ -131,7 +131,7 @@ class Opened(Value):
 
 
 class Configured(Value):
-    """A session option was changed by a person."""
+    """A person changed a session option."""
 
     type: Literal["configured"] = "configured"
     option: Literal["agent", "model", "bypass", "title", "review"]
@@ -148,9 +148,9 @@ class Briefed(Value):
     sections: tuple[Section, ...]
     tools: tuple[Section, ...]
     readers: tuple[str, ...]
-    """The tools without effects: their calls run side by side."""
+    """The tools without effects: calls of them run side by side."""
     final: tuple[str, ...] = ()
-    """The tools whose run is the end of the turn."""
+    """The tools that end the turn when they run."""
     rules: Hash
     max_tokens: int
     """Most tokens of one reply; 0 leaves it to the provider."""
@@ -171,7 +171,7 @@ class Prompted(Value):
     content: tuple[Content, ...]
     delivery: Literal["steer", "queue"] = "steer"
     by: str = ""
-    """Which process prompted: its editor is the one the turn uses."""
+    """The process that prompted; the turn uses the editor of that process."""
     run: str = ""
     """A child's task: the run of the parent that it belongs to."""
 
@@ -282,14 +282,14 @@ class Finished(Value):
     for_user: str = ""
     diff: Hash | None = None
     output: Hash | None = None
-    """The whole output, when `for_model` holds only a part."""
+    """The whole output, when `for_model` holds only a part of it."""
     images: tuple[Image, ...] = ()
-    """Pictures that the model is shown besides `for_model`."""
+    """Pictures that the model gets besides `for_model`."""
     changes: tuple[FileChange, ...] = ()
     seen: tuple[Seen, ...] = ()
-    """Which text of which file the model knows from this."""
+    """The texts of files that the model knows from this."""
     background: int | None = None
-    """Process group of a command that goes on in the background."""
+    """The process group of a command that goes on in the background."""
     duration: float = 0.0
     """Seconds."""
 
@@ -340,7 +340,7 @@ class Compacted(Value):
     dropped: int = 0
     summary: Hash | None = None
     written: bool = True
-    """False: the model could not sum up; the text is only what the log knows."""
+    """False: the model could not sum up, and the text is only what the log knows."""
     problem: str = ""
     resting: bool = False
     request: Hash | None = None

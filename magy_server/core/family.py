@@ -12,23 +12,23 @@ _CALL = re.compile(r"\d+\.\d+")
 
 
 def parent(session: str) -> str | None:
-    """None: it is the root of its tree."""
+    """Returns the id of the parent; None for the root of a tree."""
     head, separator, _ = session.rpartition(SEPARATOR)
     return head if separator else None
 
 
 def root(session: str) -> str:
-    """The session at the top of the tree; a tree is run by one process at a time."""
+    """Returns the session at the top of the tree. One process at a time runs a tree."""
     return session.partition(SEPARATOR)[0]
 
 
 def depth(session: str) -> int:
-    """0 for a root."""
+    """Returns the number of sessions above it: 0 for a root."""
     return session.count(SEPARATOR)
 
 
 def ancestors(session: str) -> list[str]:
-    """The parent, its parent, and so on to the root."""
+    """Returns the parent, its parent, and so on to the root."""
     parts = session.split(SEPARATOR)
     return [SEPARATOR.join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
 
@@ -42,11 +42,12 @@ def child(parent: str, key: str) -> str:
 
 
 def asked_at(session: str) -> int:
-    """How far its parent's log went when a model there asked for this child; 0: a person did."""
+    """Returns the seq of the parent's log at which a model there asked for this child; 0 when a
+    person did."""
     key = session.rpartition(SEPARATOR)[2]
     return int(key.partition(".")[0]) if is_call(key) else 0
 
 
 def is_call(key: str) -> bool:
-    """Whether a child of that name was spawned by a call of its parent's model."""
+    """Returns whether a call of the parent's model spawned a child of that name."""
     return _CALL.fullmatch(key) is not None

@@ -68,7 +68,8 @@ def fold(entries: Iterable[Entry], state: State) -> State:
 
 
 def apply(state: State, entry: Entry) -> State:
-    """One entry further. Raises ValueError on a gap: a fold must see every entry, in order."""
+    """Returns the state one entry further. Raises ValueError on a gap: a fold must see every entry,
+    in order."""
     if entry.seq != state.seq + 1:
         raise ValueError(f"{entry.stream}: entry {entry.seq} after {state.seq}")
     changed = _apply(state, entry.event, entry.seq, entry.at)
@@ -150,7 +151,7 @@ def _in_turn(state: State, event: Event, at: float) -> State:
 
 
 def _spent(state: State, event: Replied | Consulted | Compacted) -> State:
-    """What a request took counts for the session, for the run, and for the turn if one is open."""
+    """Counts what a request took for the session, for the run, and for the turn if one is open."""
     priced = bool(event.model)
     own = priced and state.run != INHERITED
     state = replace(state, usage=state.usage + event.usage, requests=state.requests + own)
@@ -178,7 +179,7 @@ def _note(state: State, event: Noted) -> State:
 
 
 def _entitle(state: State, event: Consulted) -> State:
-    """A title that a person gave stays."""
+    """Sets the title, unless a person gave one."""
     if event.agent != "title" or state.options.get("title"):
         return state
     return replace(state, options={**state.options, "title": event.text})

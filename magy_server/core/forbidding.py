@@ -21,20 +21,20 @@ from magy_server.core.shell_programs import program
 
 _WORD = re.compile(r"(?:'[^']*'|\\.|[^\s'\\]|['\\])+", re.DOTALL)
 _CLUSTER = re.compile(r"-[A-Za-z]{1,3}")
-"""Short switches together. Longer ones may be a word of their own (`find -delete`)."""
+"""Short switches that stand together. A longer one may be a word of its own (`find -delete`)."""
 _LETTERS = re.compile(r"-[A-Za-z]+")
 _ASSIGNS = re.compile(r"[A-Za-z_][\w.-]*=")
 _GNU = re.compile(r"g(?=(?:awk|chgrp|chmod|chown|cp|dd|find|install|ln|make|mv|rm|rmdir|sed|shred"
                   r"|split|tar|tee|touch|truncate|xargs)\Z)")  # fmt: skip
-"""As GNU's programs are called where the system has its own."""
+"""GNU's programs have these names where the system has its own."""
 _INSIDE = {"uv": "pip", "yarn": "npm"}
-"""Programs that are another one behind its name: `uv pip uninstall`."""
+"""These programs contain another one behind its name: `uv pip uninstall`."""
 _NPM = ("access", "deprecate", "dist-tag", "install", "link", "login", "logout", "owner", "publish",
         "rebuild", "team", "token", "uninstall", "unpublish", "update", "version")  # fmt: skip
 _NPM_ALIASES = {"i": "install", "add": "install", "rm": "uninstall", "r": "uninstall",
                 "un": "uninstall", "remove": "uninstall", "unlink": "uninstall", "up": "update",
                 "upgrade": "update", "adduser": "login"}  # fmt: skip
-"""npm takes the beginning of a command for the whole."""
+"""npm takes the beginning of one of these commands for the whole."""
 _LONG, _MANY = 256, 64
 """Characters of a globbed word, and such words of a command; with more each counts as `*`."""
 
@@ -76,8 +76,9 @@ class _Spelled:
 
 
 def is_about(pattern: str, argv: Sequence[str], globbed: Collection[int] = ()) -> bool:
-    """`globbed` are the indexes of words that the shell replaces by names of files: one counts as
-    any words that it could become."""
+    """Returns whether the command is one that a pattern is about. `globbed` are the indexes of
+    words that the shell replaces by names of files; each counts as any words that it could
+    become."""
     wanted = _read(pattern)
     return any(
         any(_names(wanted.name, name, spelled.globbed) for name in spelled.names)
@@ -89,8 +90,8 @@ def is_about(pattern: str, argv: Sequence[str], globbed: Collection[int] = ()) -
 
 @lru_cache(maxsize=64)
 def _spellings(argv: tuple[str, ...], globbed: frozenset[int]) -> tuple[_Spelled, ...]:
-    """A program is also known without directory and version, by the subcommand that its name ends
-    in (`git-push`, `docker-compose`), and as a module of Python."""
+    """Returns the names of a program: also without directory and version, by the subcommand that
+    its name ends in (`git-push`, `docker-compose`), and as a module of Python."""
     if not argv:
         return ()
     first, rest = argv[0], list(enumerate(argv))[1:]
@@ -121,13 +122,13 @@ def _spellings(argv: tuple[str, ...], globbed: frozenset[int]) -> tuple[_Spelled
 
 
 def _whole(text: str) -> str:
-    """The command of npm that `text` is short for, if it is for just one."""
+    """Returns the command of npm that `text` is short for, if it is short for just one."""
     long = [one for one in _NPM if len(text) > 2 and one.startswith(text)]
     return _NPM_ALIASES.get(text) or (long[0] if len(long) == 1 else text)
 
 
 def _module(argv: Sequence[str]) -> tuple[str, int] | None:
-    """The name that `python -m` is given, and where its arguments begin."""
+    """Returns the name after `python -m`, and where its arguments begin."""
     for at, word in enumerate(argv[1:], 1):
         if word == "-m" and at + 1 < len(argv):
             return argv[at + 1].partition(".")[0], at + 2
@@ -171,7 +172,8 @@ def _word(text: str, globbed: bool, many: bool = False) -> _Word:
 
 
 def _names(pattern: str, name: str, globbed: bool) -> bool:
-    """Also by the pattern's last component: who denies `/usr/bin/rm` means `rm`."""
+    """Returns whether the pattern names the program, also by its last component: who denies
+    `/usr/bin/rm` means `rm`."""
     names = {pattern, pattern.rpartition("/")[2] or pattern}
     return any(_fits(one, name, globbed) for one in names)
 
@@ -205,7 +207,7 @@ def _in_order(wanted: _Pattern, words: Sequence[_Word], fixed: int | None) -> bo
 
 
 def _ends(words: Sequence[_Word], at: int) -> bool:
-    """Whether only options, values of options and assignments follow."""
+    """Returns whether only options, values of options and assignments follow."""
     after = at > 0 and words[at - 1].option and "=" not in words[at - 1].text
     for word in words[at:]:
         if not (word.option or after or _ASSIGNS.match(word.text)):
@@ -229,8 +231,8 @@ def _has(pattern: str, words: Sequence[_Word]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _overlap(pattern: str, glob: str) -> bool:
-    """Whether a name that the shell may put for `glob` matches `pattern`. A bracket expression
-    counts as any character."""
+    """Returns whether a name that the shell may put for `glob` matches `pattern`. A bracket
+    expression counts as any character."""
     left = list("\0".join(pieces(pattern)))
     right = re.findall(r"\[[!^]?\]?[^\]]*\]|.", glob, re.DOTALL)
     ahead = _closed({0}, left)

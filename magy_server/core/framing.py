@@ -13,13 +13,14 @@ import re
 from magy_server.core.harmless import one_line
 
 MARKS = ("context", "message", "note", "updated", "compacted", "conversation")
-"""Between which parts of a prompt stand."""
+"""The parts of a prompt stand between these marks."""
 TOOL_MARKS = ("web_page", "web_search")
-"""Between which a tool shows what strangers wrote."""
+"""A tool shows what strangers wrote between these marks."""
 
 
 def _marks(names: tuple[str, ...]) -> str:
-    """A mark's `<`, however the mark is cased and spaced, and where the text ends within it."""
+    """Returns a pattern for the `<` of each mark, however the mark is cased and spaced, and also where
+    the text ends within it."""
     blank = r"[\s\u200b-\u200d\u2060\ufeff]*"
     return rf"<(?={blank}/?{blank}(?:{'|'.join(names)})(?:[\s/>]|\Z))"
 
@@ -32,7 +33,7 @@ _SIMPLE = re.compile(r"[^\s\"'`<>()]+")
 
 
 def escaped(text: str) -> str:
-    """Without marks; everything else is as it was."""
+    """Returns the text without marks; everything else is as it was."""
     return _ANY.sub("&lt;", text)
 
 
@@ -43,25 +44,26 @@ def result(text: str) -> str:
 
 
 def unescaped(text: str, shown: str) -> str:
-    """What a model wrote of `shown`, which it saw `escaped`: in the words of the original."""
+    """Returns what a model wrote of `shown` in the words of the original; the model saw it
+    `escaped`."""
     if not _ANY.search(shown) or _WRITTEN.search(shown):
         return text
     return _WRITTEN.sub("<", text)
 
 
 def framed(mark: str, text: str, **about: str) -> str:
-    """`text` between marks, with what is known of it; what is empty is left out."""
+    """Returns `text` between marks, with what is known of it, and leaves out what is empty."""
     fields = "".join(f" {name}={quoted(value)}" for name, value in about.items() if value)
     return f"<{mark}{fields}>\n{escaped(text)}\n</{mark}>"
 
 
 def quoted(value: str) -> str:
-    """On one line and between quotes that it cannot end."""
+    """Returns the text on one line, between quotes that it cannot end."""
     inside = one_line(value).replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
     return f'"{inside}"'
 
 
 def named(name: str) -> str:
-    """The name of a file within a sentence of Magy's: in quotes where it is not plain what belongs
-    to it."""
+    """Returns the name of a file for a sentence of Magy's: in quotes where readers could not tell
+    what belongs to it."""
     return name if _SIMPLE.fullmatch(name) and name == one_line(name) else quoted(name)

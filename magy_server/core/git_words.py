@@ -1,4 +1,4 @@
-"""What the words of a git command are, as git itself reads them. Pure."""
+"""This module reads the words of a git command as git itself does. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _VALUED = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"}
     | {"--super-prefix", "--shallow-file"}
 )
-"""Options before the subcommand whose value is the next word."""
+"""The options before the subcommand whose value is the next word."""
 _SWITCHES = frozenset(
     {"-p", "--paginate", "-P", "--no-pager", "--bare", "--no-replace-objects", "--no-lazy-fetch"}
     | {"--literal-pathspecs", "--no-literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs"}
@@ -17,8 +17,8 @@ _SWITCHES = frozenset(
 
 
 def subcommand(argv: Sequence[str]) -> int | None:
-    """Where in `argv`, whose first word is git, the subcommand stands; None when that is not sure,
-    or there is none."""
+    """Returns the index of the subcommand in `argv`, whose first word is git; None when that is not
+    sure, or there is none."""
     at = 1
     while at < len(argv) and argv[at].startswith("-"):
         word = argv[at]
@@ -44,14 +44,14 @@ USUAL = frozenset(
      "stash", "status", "submodule", "symbolic-ref", "tag", "update-index", "update-ref", "var",
      "verify-commit", "worktree"}
 )  # fmt: skip
-"""Commands of git's own for many years, which no alias can take the place of."""
+"""Commands that git itself has had for many years; no alias can replace them."""
 
 
 _BLANK = " \t\n\r"
 
 
 def split(text: str) -> list[str] | None:
-    """The words of an alias, as git takes it apart: quotes and backslashes as a shell's, and
+    """Returns the words of an alias as git splits it, with the shell's quotes and backslashes and
     nothing else; None when git refuses it."""
     words: list[str] = []
     word: list[str] = []

@@ -1,4 +1,4 @@
-"""Text from anywhere, made harmless for whoever shows it. Pure."""
+"""This module makes text from anywhere harmless for whoever shows it. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _CONTROL = re.compile(
 
 
 def harmless(text: str) -> str:
-    """Without terminal sequences; other controls are shown as `<U+0007>`. Line ends are `\\n`."""
+    """Returns the text without terminal sequences; other controls become `<U+0007>`. Line ends are
+    `\\n`."""
     return _CONTROL.sub(_shown, _SEQUENCE.sub("", text))
 
 
@@ -25,11 +26,11 @@ INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\ufffc"
     "\U00016fe4\U0001d159"
 )
-"""Letters and signs that show as nothing; `str.isprintable` finds all others."""
+"""Letters and signs that nobody sees; `str.isprintable` finds all others."""
 LINE_END = " ⏎ "
-"""Where a line ends in what is shown on one."""
+"""This stands for the end of a line where Magy shows a text on one line."""
 TITLE = 1_000
-"""Characters of a title, of whatever tool."""
+"""The most characters of a title, of whatever tool."""
 LINE = 300
 """Characters that are shown at a glance of a command, of a rule, of what an answer covers."""
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
@@ -72,5 +73,5 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Harmless, and on one line."""
+    """Returns the text harmless, and on one line."""
     return " ".join(harmless(text).split())

@@ -1,4 +1,4 @@
-"""What the turns of a session did to files, and which of it is undone: folded from the log."""
+"""What the turns of a session did to files, and which of it is undone; the log gives both."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ class History:
     undone: set[int] = field(default_factory=set)
     restores: dict[str, Undone] = field(default_factory=dict)
     steps_by: dict[int, str] = field(default_factory=dict)
-    """The newest restore that undid a step, or did it again."""
+    """The newest restore that undid each step, or did it again."""
     talked_by: dict[str, str] = field(default_factory=dict)
-    """The same of turns in the conversation."""
+    """The same for the turns in the conversation."""
     talk: list[str] = field(default_factory=list)
     begun: Restoring | None = None
-    """A restore without its end."""
+    """A restore that has not ended."""
 
     def since(self, turn: str) -> list[str]:
-        """The turns from this one on."""
+        """Returns the turns from this one on."""
         return list(dropwhile(lambda id: id != turn, self.turns))
 
     def in_effect(self, turn: str) -> list[int]:
-        """The steps to take back to be where `turn` began."""
+        """Returns the steps to take back to be where `turn` began."""
         turns = set(self.since(turn))
         return [
             number
@@ -83,7 +83,7 @@ class History:
         ]
 
     def own(self, steps: Iterable[int]) -> list[int]:
-        """Those that this session made."""
+        """Returns the steps that this session made."""
         return [number for number in steps if not self.steps[number].inherited]
 
     def runs(self, steps: Iterable[int]) -> tuple[Run, ...]:
@@ -96,7 +96,8 @@ class History:
         return tuple(tuple(found[id]) for id in sorted(found, key=order.index))
 
     def state_of(self, turn: str, path: str = "") -> Literal["applied", "undone", "partly"]:
-        """Of its files, or of one; of a turn that changed none, of its words."""
+        """Returns the state of a turn's files, or of one file; for a turn that changed none, that
+        of its words."""
         steps = [number for number, step in enumerate(self.steps) if step.turn == turn]
         if path:
             steps = [number for number in steps if self.steps[number].change.path == path]
@@ -107,7 +108,7 @@ class History:
         return "undone" if undone or silent else "applied"
 
     def steps_of(self, restore: Undone) -> list[int]:
-        """What it did that no later restore did something about."""
+        """Returns the steps of a restore that no later restore undid or did again."""
         id = restore.event.id
         return sorted(number for number in restore.steps if self.steps_by[number] == id)
 
@@ -120,7 +121,8 @@ class History:
         return tuple(id for id in self.turns if id in found)
 
     def undone_by(self, turn: str = "") -> list[Undone]:
-        """The restores that undid something (of this turn) which is still undone, newest first."""
+        """Returns the restores that undid something (of this turn) which is still undone, newest
+        first."""
         found = []
         for restore in reversed(self.restores.values()):
             left = self.turns_of(self.steps_of(restore), self.talk_of(restore))
@@ -144,7 +146,7 @@ class _Reader:
         self._began: dict[str, str] = {}
         """The turns of calls."""
         self._copied = 0
-        """The last entry that was copied from another session."""
+        """The seq of the last entry that was copied from another session."""
 
     def read(self, entry: Entry) -> None:
         event: Event = entry.event

@@ -14,14 +14,15 @@ Knowledge = Literal["diagnostics", "definition", "references", "symbols", "eval"
 
 
 class Question(Generic[A]):
-    """What is asked; A is what the answer is."""
+    """A question for the editor; A is the type of its answer."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[A]):
-    """`more`: the editor has more than these. `unclear`: how many it said that make no sense."""
+    """What the editor answered. `more`: it has more than these. `unclear`: how many of its answers
+    make no sense."""
 
     items: tuple[A, ...]
     more: bool = False

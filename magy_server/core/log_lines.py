@@ -1,4 +1,4 @@
-"""A session as lines of its log, with everything that they refer to."""
+"""This module writes a session as the lines of its log, with everything that they refer to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from magy_server.core.events import Entry, Hash
 
 VERSION = 1
-"""Of the JSON lines."""
+"""The version of the JSON lines."""
 
 
 def header(session: str) -> dict[str, Any]:
-    """The first line."""
+    """Returns the first line."""
     return {"type": "session", "version": VERSION, "sessionId": session}
 
 
 def line(entry: Entry, blobs: Mapping[Hash, bytes]) -> dict[str, Any]:
-    """An entry, with the blobs that were in no line before. Bytes that are not UTF-8 are written
-    as {"base64": ...}."""
+    """Returns the line of an entry, with the blobs that were in no line before. It writes bytes
+    that are not UTF-8 as {"base64": ...}."""
     written: dict[str, Any] = {
         "type": "entry", "seq": entry.seq, "at": entry.at,
         "event": entry.event.model_dump(mode="json"),

@@ -1,4 +1,4 @@
-"""When the same calls come again and again (A032)."""
+"""This module notices when the same calls come again and again (A032)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from magy_server.core.events import Call, Evidence, Finished
 HISTORY = 30
 """How many finished calls are kept for loop detection: ten rounds of the longest cycle."""
 MOMENT = 0.5
-"""Seconds. What is over sooner has waited for nothing."""
+"""Seconds. A call that ends sooner has waited for nothing."""
 
 
 def signature(call: Call, finished: Finished) -> str:
-    """Equal for calls that asked the same and got the same."""
+    """Returns a text that is equal for calls that asked the same and got the same."""
     asked = json.dumps([call.name, call.arguments, call.invalid], sort_keys=True)
     text = f"{asked}\0{finished.status}\0{finished.for_model}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def waited(started: Evidence | None, finished: Finished) -> bool:
-    """Whether it was a wait, and took time. Others worked meanwhile: what is asked again after it
-    may well be answered otherwise, so nothing before it counts any more."""
+    """Returns whether the call was a wait, and took time. Others worked meanwhile, so the same
+    question may get another answer after it: nothing before it counts any more."""
     return bool(started and started.deadline) and finished.duration >= MOMENT
 
 
 def repeats(history: tuple[str, ...]) -> int:
-    """How often the newest calls repeat: of one call, or of a cycle of two or three (A032)."""
+    """Returns how often the newest calls repeat: one call, or a cycle of two or three (A032)."""
     best = 1 if history else 0
     for period in (1, 2, 3):
         cycle = history[-period:]

@@ -76,15 +76,16 @@ class Mailed(Value):
     sender: str
     """Session id."""
     agent: str
-    """The sender's."""
+    """The sender's agent."""
     name: str = ""
-    """What the sender's task is called."""
+    """The name of the sender's task."""
     to: str
     """Session id."""
     payload: Payload
     delivery: Literal["steer", "queue"] = "queue"
     wakes: bool = True
-    """It opens a turn by itself when nothing runs; else it comes along with the next prompt."""
+    """The message opens a turn by itself when nothing runs; without this it comes along with the
+    next prompt."""
     run: str = ""
     correlation: str | None = None
     report: Report | None = None
@@ -107,7 +108,7 @@ class Mailed(Value):
 
     @property
     def content(self) -> tuple[Text, ...]:
-        """What the model reads. Raises ValueError for what no model may read."""
+        """Returns what the model reads. Raises ValueError for what no model may read."""
         if not isinstance(self.payload, TextPayload):
             raise ValueError(f"mail {self.id} is {self.payload.kind}: not for a model")
         return (Text(text=self.payload.text),)
@@ -132,8 +133,8 @@ def ulid(at: float, key: str) -> str:
 
 
 def known(ids: Collection[str], id: str) -> bool:
-    """Whether a message with this id was had: the same id, or a ULID of the same key that was made
-    at another time."""
+    """Returns whether a message with this id came before: with the same id, or with a ULID of the
+    same key that was made at another time."""
     return id in ids or bool(_ULID.fullmatch(id) and id[_TIME:] in keys(ids))
 
 
@@ -144,5 +145,5 @@ def keys(ids: Iterable[str]) -> frozenset[str]:
 
 
 def key_of(id: str) -> str:
-    """The part of a ULID that is the same whenever it was made."""
+    """Returns the part of a ULID that is the same whenever it was made."""
     return id[_TIME:]

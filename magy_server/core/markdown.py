@@ -44,18 +44,18 @@ STOPS = {
     "max_time": "stopped: out of time", "loop": "stopped: a loop",
     "stray_call": "stopped: a tool call came as text, and was not run",
 }  # fmt: skip
-"""Why a turn ended, for people."""
+"""Says for people why a turn ended."""
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A code block around any text: its fence is longer than all fences inside."""
+    """Returns a code block around any text: its fence is longer than all fences inside."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.rstrip(chr(10))}\n{fence}"
 
 
 def shown_blobs(event: Event) -> tuple[Hash, ...]:
-    """What the Markdown shows of the blobs."""
+    """Returns the blobs that the Markdown shows."""
     match event:
         case Finished(diff=str(diff)):
             return (diff,)
@@ -74,7 +74,7 @@ class Markdown:
         self._calls: dict[str, Call] = {}
         self._facts: dict[str, Facts] = {}
         self._asked: set[str] = set()
-        """Diffs that were shown with a question."""
+        """The diffs that a question has shown."""
 
     def paragraphs(self, entries: Sequence[Entry], texts: Mapping[Hash, str]) -> Iterator[str]:
         for entry in entries:
@@ -150,7 +150,7 @@ class Markdown:
 
 
 def _restored(event: Restored) -> str:
-    """That a person went back, or forth again."""
+    """Says that a person went back, or forth again."""
     what = "Brought back" if event.undoes else "Taken back"
     named = [escaped(change.path) for change in event.changes]
     named += ["the conversation"] if event.conversation else []
@@ -160,7 +160,7 @@ def _restored(event: Restored) -> str:
 
 
 def _mail(event: Mailed | Closed, at: float) -> Iterator[str]:
-    """What other agents said, and the end of this one."""
+    """Says what other agents wrote, and how this one ended."""
     if isinstance(event, Closed):
         reason = f": {escaped(event.reason)}" if event.reason else ""
         yield f"> **Closed** ({event.mode}){reason}"
@@ -191,11 +191,11 @@ def _when(at: float) -> str:
 
 
 def _code(text: str) -> str:
-    """As a code span, in which nothing needs to be escaped."""
+    """Returns a code span, in which nothing needs to be escaped."""
     inside = one_line(text).replace("`", "'")
     return f"`{inside}`"
 
 
 def escaped(text: str) -> str:
-    """On one line, and taken by Markdown as it stands."""
+    """Returns the text on one line, such that Markdown shows it as it stands."""
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", one_line(text))

@@ -12,7 +12,7 @@ from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 SOURCE = "spawned with"
 ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")
 MOST = 200
-"""Rules."""
+"""The most rules."""
 
 
 def narrowing(table: Mapping[str, str | Mapping[str, str]], of_tools: Collection[str]) -> Ruleset:

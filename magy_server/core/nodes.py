@@ -1,4 +1,5 @@
-"""YAML read node by node, as only the nodes know their lines: for files that people write.
+"""This module reads YAML node by node, for files that people write: only the nodes know their
+lines. Everything wrong is an InvalidConfig that names file and line, with what was probably meant.
 
 Everything wrong is an InvalidConfig that names file and line, with what was probably meant.
 """
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from yaml import Node
 
 DEEPEST = 16
-"""Levels of lists and mappings."""
+"""The most levels of lists and mappings."""
 MOST = 10_000
-"""Keys and values."""
+"""The most keys and values."""
 
 
 def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
-    """Front matter and body. The front matter keeps its first line, so that line numbers hold.
-    `form` says how such a file begins. Raises InvalidConfig."""
+    """Returns front matter and body. The front matter keeps its first line, so that line numbers
+    hold. `form` says how such a file begins. Raises InvalidConfig."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         raise InvalidConfig(f"{where}:1: {form}")
@@ -36,8 +37,8 @@ def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
 
 @cache
 def _bounded() -> type[yaml.SafeLoader]:
-    """Takes no more levels than anybody writes, and no aliases: with these a short text stands for
-    a text without end."""
+    """Raises InvalidConfig for more levels than anybody writes, and for aliases: with these a short
+    text stands for a text without end."""
     import yaml
 
     class Bounded(yaml.SafeLoader):
@@ -85,7 +86,8 @@ class Nodes:
         return node
 
     def pairs(self, node: Node) -> Iterator[tuple[Node, Node]]:
-        """The pairs of a mapping, keys being plain scalars and no key there twice."""
+        """Returns the pairs of a mapping. Raises InvalidConfig where a key is no plain scalar, or comes
+        twice."""
         import yaml
 
         if not isinstance(node, yaml.MappingNode):
@@ -132,7 +134,7 @@ class Nodes:
         return value
 
     def items(self, node: Node) -> Iterator[tuple[str, Node]]:
-        """Of a list, or of one text with commas."""
+        """Returns the items of a list, or of one text with commas."""
         import yaml
 
         if isinstance(node, yaml.SequenceNode):

@@ -69,8 +69,8 @@ def matches_command(pattern: str, text: str) -> bool:
 
 
 def _glob(pieces: Sequence[str], text: str) -> bool:
-    """Whether `text` is the pieces in order with anything between them. No backtracking: text and
-    pattern may be long, and a model chooses the text."""
+    """Returns whether `text` is the pieces in order with anything between them. It never
+    backtracks: text and pattern may be long, and a model chooses the text."""
     first, *rest = pieces
     if not rest:
         return text == first
@@ -88,7 +88,7 @@ def _glob(pieces: Sequence[str], text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def pieces(pattern: str) -> tuple[str, ...]:
-    """What stands literally before, between and behind the stars."""
+    """Returns what stands literally before, between and behind the stars."""
     found = [""]
     for token in re.findall(r"\\[*\\]|.", pattern, re.DOTALL):
         if token == "*":
@@ -99,5 +99,5 @@ def pieces(pattern: str) -> tuple[str, ...]:
 
 
 def literal(text: str) -> str:
-    """The command pattern that matches exactly `text`."""
+    """Returns the command pattern that matches exactly `text`."""
     return re.sub(r"[\\*]", r"\\\g<0>", text)

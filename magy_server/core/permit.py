@@ -25,7 +25,7 @@ from magy_server.core.shell_programs import program
 KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
 """The permission keys with a meaning of their own; a tool may bring another."""
 EDITOR_KEYS = ("editor", "emacs_eval")
-"""Those of the tools that ask the editor: what it knows, and to run code in it."""
+"""The keys of the tools that ask the editor: for what it knows, and to run code in it."""
 _RANK: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _FILES = ("read", "write")
 _WIDER: Mapping[str, str] = {"write": "edit", "git": "bash"}
@@ -71,7 +71,7 @@ def decide(
     grants: Sequence[Grant] = (),
     bypass: bool = False,
 ) -> Decision:
-    """The decision on a call of a tool with permission key `key` and this effect."""
+    """Returns the decision on a call of a tool with permission key `key` and this effect."""
     if facts.problem is not None:
         return Decision(action="deny", rule=facts.problem)
     verdicts = list(_verdicts(facts, key, effect, sources))
@@ -79,14 +79,16 @@ def decide(
 
 
 def strictest(decisions: Sequence[Decision]) -> Decision:
-    """The first of the strictest: deny, then a firm ask, ask, allow. Of none: ask."""
+    """Returns the first of the strictest decisions: deny, then a firm ask, ask, allow. Without any,
+    it is ask."""
     if not decisions:
         return _UNMATCHED
     return max(decisions, key=lambda d: (_RANK[d.action], d.firm and d.action == "ask"))
 
 
 def withholds(sources: Sequence[Ruleset], key: str) -> bool:
-    """Whether no call under `key` can pass, so that the tool need not be offered to the model."""
+    """Returns whether no call under `key` can pass, so that Magy need not offer the tool to the
+    model."""
     return any(_denies_all(source, key) for source in sources)
 
 
@@ -246,13 +248,13 @@ def _covers(grant: Grant, verdict: _Verdict) -> bool:
 
 
 def _chain(source: Ruleset, key: str) -> list[tuple[str, tuple[Rule, ...]]]:
-    """Where the rules for `key` are looked for: what one list does not match falls to the next."""
+    """Returns where the rules for `key` are: what one list does not match falls to the next."""
     names = dict.fromkeys((key, _WIDER.get(key, "*"), "*"))
     return [(name, source.keys[name]) for name in names if name in source.keys]
 
 
 def _says(source: Ruleset, key: str, resource: Resource) -> list[Decision]:
-    """What one source says about one resource: one decision, or none."""
+    """Returns what one source says about one resource: one decision, or none."""
     for name, rules in _chain(source, key):
         matching = [rule for rule in rules if _applies(rule, resource)]
         if matching:
@@ -268,7 +270,8 @@ def _applies(rule: Rule, resource: Resource) -> bool:
 
 
 def _chosen(matching: Sequence[Rule], resource: Resource) -> Rule:
-    """File rules: the first. Others: the strictest, `*` being for what nothing else matches."""
+    """Returns the rule that holds. Of file rules the first does; of others the strictest, `*` being
+    for what nothing else matches."""
     if resource.kind in _FILES:
         return matching[0]
     particular = [rule for rule in matching if rule.pattern != "*"]
@@ -286,7 +289,8 @@ def _denies_all(source: Ruleset, key: str) -> bool:
 
 
 def _last_everything(rules: Iterable[Rule]) -> list[Rule]:
-    """Where order does not matter: the rules for everything come last, the mildest first."""
+    """Returns the rules in an order for keys where order does not matter: those for everything come
+    last, the mildest first."""
     return sorted(rules, key=lambda rule: (rule.pattern == "*", _RANK[rule.action]))
 
 
@@ -315,7 +319,7 @@ def _matches(pattern: str, action: Action, resource: Resource) -> bool:
 
 
 def _spellings(resource: Resource) -> Iterator[str]:
-    """A command also without its program's directory and version."""
+    """Returns the spellings of a command: also without its program's directory and version."""
     yield resource.subject
     if resource.argv:
         first = resource.argv[0]
@@ -328,7 +332,7 @@ def _spellings(resource: Resource) -> Iterator[str]:
 
 
 def _grant(key: str, pattern: str | None, resource: Resource | None = None) -> Grant:
-    """Without a pattern, one for exactly this resource."""
+    """Returns a grant; without a pattern, one for exactly this resource."""
     if pattern is None:
         assert resource is not None
         subject = resource.subject
@@ -338,7 +342,7 @@ def _grant(key: str, pattern: str | None, resource: Resource | None = None) -> G
 
 
 def _class(resource: Resource) -> str:
-    """What is done with an agent, whichever it is."""
+    """Returns the pattern for what is done with an agent, whichever agent it is."""
     what, space, _ = resource.subject.partition(" ")
     return literal(what) + (" *" if space else "")
 

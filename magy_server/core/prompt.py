@@ -44,8 +44,8 @@ NO_PICTURES: Mapping[Hash, bytes] = {}
 def build(
     state: State, texts: Mapping[Hash, str], pictures: Mapping[Hash, bytes] = NO_PICTURES
 ) -> ModelRequest:
-    """The request that answers the log as it stands. `texts` has the blobs that `needed` names,
-    `pictures` those that `pictured` does."""
+    """Returns the request that answers the log as it stands. `texts` has the blobs that `needed`
+    names, `pictures` those that `pictured` does."""
     prefix, briefing = state.prefix, state.briefing
     if prefix is None or briefing is None:
         raise ValueError(f"{state.stream}: a request needs a briefing first")
@@ -63,7 +63,7 @@ def build(
 
 
 def needed(state: State) -> set[Hash]:
-    """The texts that `build` will look up."""
+    """Returns the texts that `build` will look up."""
     briefings = [item for item in state.conversation if isinstance(item, Briefed)]
     if state.prefix:
         briefings.append(state.prefix)
@@ -73,7 +73,7 @@ def needed(state: State) -> set[Hash]:
 
 
 def pictured(state: State) -> set[Hash]:
-    """The pictures that `build` will look up."""
+    """Returns the pictures that `build` will look up."""
     found: set[Hash] = set()
     for item in state.conversation:
         if isinstance(item, Finished):
@@ -89,7 +89,7 @@ def requests(
     texts: Mapping[Hash, str],
     pictures: Mapping[Hash, bytes] = NO_PICTURES,
 ) -> Iterator[tuple[ModelRequest, Replied]]:
-    """Every request that got a reply, exactly as it was sent, with that reply (G025)."""
+    """Returns every request that got a reply, exactly as it was sent, with that reply (G025)."""
     asked: dict[str, State] = {}
     state = start
     for entry in entries:
@@ -148,7 +148,8 @@ class _Conversation:
             yield Message("user", tuple(user))
 
     def _spoken(self, reply: Replied) -> tuple[Part, ...]:
-        """Another model's thinking means nothing to this one, and its proof is not valid here."""
+        """Returns the reply as this model may see it. Another model's thinking means nothing to
+        this one, and its proof is not valid here."""
 
         def kept(part: Part) -> bool:
             if isinstance(part, Thinking):
@@ -191,7 +192,7 @@ class _Conversation:
 
 
 def _mail(mail: Mailed) -> Text:
-    """What agents say to each other. `content` refuses what is not for a model."""
+    """Returns what agents say to each other. `content` refuses what is not for a model."""
     about = {"from": mail.sender, "agent": mail.agent, "task": mail.name}
     about["status"] = mail.report.status if mail.report else ""
     said = "\n".join(part.text for part in mail.content)
@@ -199,12 +200,13 @@ def _mail(mail: Mailed) -> Text:
 
 
 def _continues(prefix: Briefed, later: Briefed) -> bool:
-    """False for a briefing of another agent or model: what it said does not hold any more."""
+    """Returns whether a briefing continues the prefix: not that of another agent or model, for
+    which it does not hold."""
     return (prefix.agent, prefix.model, prefix.tools) == (later.agent, later.model, later.tools)
 
 
 def _results(calls: Sequence[Call], outputs: Mapping[str, ToolOutput]) -> list[ToolOutput]:
-    """One output for each call, in the order of the calls: providers insist on both."""
+    """Returns one output for each call, in the order of the calls: providers insist on both."""
     return [
         outputs.get(call.id) or ToolOutput(call.id, call.provider_id, MISSING, error=True)
         for call in calls
@@ -212,7 +214,7 @@ def _results(calls: Sequence[Call], outputs: Mapping[str, ToolOutput]) -> list[T
 
 
 def _news(briefed: Briefed, told: dict[str, Hash], texts: Mapping[Hash, str]) -> Iterator[Text]:
-    """The sections that changed since they were last told."""
+    """Returns the sections that changed since the model was last told."""
     for section in briefed.sections:
         if told.get(section.name) != section.hash:
             told[section.name] = section.hash

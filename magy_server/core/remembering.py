@@ -141,7 +141,7 @@ _KINDS = (
 )  # fmt: skip
 _MAKE = _work("make", "", r"-[ksnBi]+|-j ?\d*|--jobs=\d+|--(keep-going|no-print-directory)")
 _THREE_WORDS = frozenset({"run", "mod", "issue", "pr", "release", "repo", "stash"})
-"""Subcommands that have subcommands, or name a script."""
+"""These subcommands have subcommands, or name a script."""
 
 
 def remembered_words(argv: Sequence[str], globbed: Collection[int] = ()) -> int:
@@ -173,7 +173,7 @@ def _of(argv: Sequence[str]) -> _Work | None:
 
 
 def _is_its_own(argv: Sequence[str]) -> bool:
-    """Whether a command of git would lose something that others of its subcommand leave."""
+    """Returns whether a command of git would lose something that others of its subcommand leave."""
     loses, only = _LOSES.get(argv[1]), _ONLY.get(argv[1])
     if loses is not None and any(loses.fullmatch(word) for word in argv[2:]):
         return True

@@ -1,4 +1,4 @@
-"""What a child's turn came to, as a message for its parent. Pure."""
+"""This module turns what a child's turn came to into a message for its parent. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from magy_server.core.mail import Mailed, TextPayload, ulid
 from magy_server.core.state import INHERITED, State
 
 MOST = 20_000
-"""Characters of a result; what is longer is in the child's transcript."""
+"""The most characters of a result; the child's transcript has what is longer."""
 
 
 def result(state: State, ended: Ended, now: float) -> Mailed | None:
@@ -35,7 +35,7 @@ def result(state: State, ended: Ended, now: float) -> Mailed | None:
 
 
 def _text(state: State, ended: Ended, child: str) -> str:
-    """The last words, and why there are no more."""
+    """Returns the last words, and why there are no more."""
     said, note = last_words(state), ended.message
     if not said and not note:
         note = f"(the turn ended before anything was said: {ended.stop})"
@@ -49,7 +49,7 @@ def _text(state: State, ended: Ended, child: str) -> str:
 
 
 def last_words(state: State) -> str:
-    """The latest text of the running turn; "": it has said nothing yet."""
+    """Returns the latest text of the running turn; "" when it has said nothing yet."""
     turn = state.turn.id if state.turn else ""
     for item in reversed(state.conversation):
         if isinstance(item, Replied):

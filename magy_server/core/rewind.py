@@ -44,7 +44,8 @@ def remember(state: State, turn: str) -> State:
 
 
 def compact(state: State, dropped: int) -> State:
-    """The first `dropped` items of the conversation are about to become one."""
+    """Prepares the state for the moment when one item replaces the first `dropped` items of the
+    conversation."""
     gone = state.conversation[:dropped]
     told = tuple(words(item) for item in gone if isinstance(item, Prompted))
     refused, decided = refusals(gone), decisions(gone)
@@ -83,7 +84,7 @@ def kept_by(state: State, restore: str) -> Kept | None:
 
 
 def cannot_go_back(state: State, turn: str) -> str:
-    """Why the conversation cannot go back to where `turn` began; "": it can."""
+    """Returns why the conversation cannot go back to where `turn` began; "" when it can."""
     past = past_of(state, turn)
     if past is None:
         return "The conversation has gone back to before this turn already."
@@ -93,7 +94,8 @@ def cannot_go_back(state: State, turn: str) -> str:
 
 
 def cannot_return(state: State, restore: str) -> str:
-    """Why the conversation that restore `restore` took away cannot come back; "": it can."""
+    """Returns why the conversation that restore `restore` took away cannot come back; "" when it
+    can."""
     kept = kept_by(state, restore)
     if kept is None:
         return "The conversation has gone on since: what was undone of it is not kept any more."
@@ -105,7 +107,8 @@ def cannot_return(state: State, restore: str) -> str:
 
 
 def _place(state: State) -> str:
-    """The turn that the conversation ends with; no two places between turns have the same."""
+    """Returns the turn that the conversation ends with; no two places between turns have the
+    same."""
     return state.pasts[-1].turn if state.pasts else ""
 
 
@@ -203,7 +206,8 @@ def _returned(state: State, event: Restored, taken: Kept | None) -> State:
 
 
 def _results_of(state: State, old: State) -> tuple[Arrival, ...]:
-    """What waits, when it is `old` again: the results that waited then or have come since."""
+    """Returns what waits when it is `old` again: the results that waited then or have come
+    since."""
 
     def result(arrival: Arrival) -> bool:
         return isinstance(arrival, Mailed) and arrival.report is not None

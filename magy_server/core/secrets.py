@@ -54,15 +54,16 @@ class Secrets:
         return self._heads is not None
 
     def clean(self, text: str) -> str:
-        """Without the keys, and without the beginnings of keys that were cut off."""
+        """Returns the text without the keys, and without the beginnings of keys that were cut
+        off."""
         return _without(text, self._found(text))
 
     def clean_bytes(self, data: bytes) -> bytes:
-        """The same of bytes: keys are ASCII."""
+        """Does the same for bytes: keys are ASCII."""
         return self.clean(data.decode("latin-1")).encode("latin-1") if self else data
 
     def within(self, value: Any) -> Any:
-        """The same of every text in a JSON value."""
+        """Does the same for every text in a JSON value."""
         match value:
             case _ if self._heads is None:
                 return value
@@ -75,8 +76,8 @@ class Secrets:
         return value
 
     def shown(self, text: str) -> tuple[str, str]:
-        """What of `text` can be shown, and what may be the beginning of a key that goes on behind
-        its end."""
+        """Returns what of `text` can be shown, and what may be the beginning of a key that goes on
+        behind its end."""
         found = list(self._found(text))
         start = max((end for _, end, complete in found if complete), default=0)
         cut = self._open(text, max(start, len(text) - self._longest))
@@ -86,7 +87,7 @@ class Secrets:
         return _without(text[:cut], kept), text[cut:]
 
     def _open(self, text: str, start: int) -> int:
-        """The first place from `start` on that may be the beginning of a key."""
+        """Returns the first place from `start` on that may be the beginning of a key."""
         for at in range(start, len(text)):
             if text[at] in self._firsts and any(
                 _reach(form, exact, text, at)[2] for form, exact in self._forms
@@ -113,7 +114,7 @@ class Sieve:
         self._held = ""
 
     def __call__(self, text: str, *, final: bool = False) -> str:
-        """What can be shown now."""
+        """Takes more text, and returns what can be shown now."""
         if not self._secrets:
             return text
         text, self._held = self._held + text, ""
@@ -123,7 +124,7 @@ class Sieve:
         return now
 
     def bytes(self, data: bytes, *, final: bool = False) -> bytes:
-        """The same of bytes: keys are ASCII."""
+        """Does the same for bytes: keys are ASCII."""
         if not self._secrets:
             return data
         return self(data.decode("latin-1"), final=final).encode("latin-1")

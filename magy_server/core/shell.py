@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST = 32_768
-"""Characters; a longer line is not looked into."""
+"""Characters. Magy does not look into a longer line."""
 EASY = 4_096
 """Characters; a longer line that one reader gives up is not given to the other: that one takes time
 with the square of what it cannot read."""
 WORDS = 2_000
 LONGEST_WORD = 1_000
-"""Characters outside of quotes."""
+"""The most characters of a word outside of quotes."""
 MOST = 256
-"""Simple commands; a line with more is not looked into either."""
+"""The most simple commands. Magy does not look into a line with more, either."""
 _WRAPPERS = 8
-"""Wrappers around wrappers (`time nice make`)."""
+"""The most wrappers around wrappers (`time nice make`)."""
 _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _BARE = re.compile(r"[\w@%+=:,./^{}#!-][\w@%+=:,./^{}#!~-]*")
 _QUOTED = re.compile(r"'[^']*+'|\"(?:\\.|[^\"\\])*+\"", re.DOTALL)
 _TURNED = re.compile(r"^#|^[^{]*\{.*(?:,|\.\.)|[=:]~")
-"""What bash would read as a comment, a brace expansion, or a home directory."""
+"""Bash would read this as a comment, a brace expansion, or a home directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def parse(command: str, home: str | None = None) -> list[Part]:
 
 
 def _laborious(simples: Sequence[Simple]) -> bool:
-    """Whether the second reader would take long over them: what is quoted it passes by."""
+    """Returns whether the second reader would take long over them; it passes by what is quoted."""
     words = [word.raw for simple in simples for word in simple.words]
     return len(words) > WORDS or any(
         len(raw) > LONGEST_WORD and len(_QUOTED.sub("", raw)) > LONGEST_WORD for raw in words
@@ -109,7 +109,8 @@ def _laborious(simples: Sequence[Simple]) -> bool:
 
 
 def quote(word: str) -> str:
-    """`word` as it stands in a part's text: bare, in single quotes, or as `$'…'` on one line."""
+    """Returns `word` as it stands in a part's text: bare, in single quotes, or as `$'…'` on one
+    line."""
     bare = _BARE.fullmatch(word) and word not in RESERVED and not _TURNED.search(word)
     if bare or word in ("[", "]", "{}"):
         return word
@@ -156,8 +157,8 @@ def _understood(
     redirects: str,
     files: tuple[Redirect, ...],
 ) -> list[Part]:
-    """The parts of a command whose words are known: itself, what it does besides, and what its
-    wrappers wrap."""
+    """Returns the parts of a command whose words are known: itself, what it does besides, and what
+    its wrappers wrap."""
     parts: list[Part] = []
     for depth in range(_WRAPPERS + 1):
         argv = tuple(word.value or "" for word in words)
@@ -193,7 +194,8 @@ def _cd(part: Part, simple: Simple, straight: bool) -> tuple[Part, str]:
 
 
 def _redirects(raw: Sequence[Redirection]) -> tuple[str, tuple[Redirect, ...], str]:
-    """As text (with a leading blank), as files, and why they are not understood."""
+    """Returns the redirections as text (with a leading blank), as files, and why they are not
+    understood."""
     text, files, why = "", [], ""
     for redirect in raw:
         operator, target = redirect.operator, redirect.word.value
@@ -256,8 +258,8 @@ def _tree(text: str) -> Node | None:
 
 
 def _walk(root: Node) -> Iterator[Node]:
-    """All nodes, parents first, in the order of the text; without recursion, as depth is the
-    sender's choice."""
+    """Gives all nodes, parents first, in the order of the text. It does not recurse, as the sender
+    chooses the depth."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -294,7 +296,7 @@ def _joined(raw: str) -> str:
 
 
 def _recover(command: str, home: str | None, why: str) -> list[Part]:
-    """What can be listed of a line that is not plain; at least one part of it is opaque."""
+    """Returns what can be listed of a line that is not plain; at least one part of it is opaque."""
     parts: list[Part] = []
     root = _tree(command) if len(command) <= EASY else None
     for node in _walk(root) if root else ():

@@ -16,12 +16,12 @@ from magy_server.core.shell_runners import is_watched, names
 ONLY_NAMES = names(
     "basename dirname du echo false ls printf pwd readlink realpath stat test true ["
 )
-"""Programs that show names of files and nothing that is in them."""
+"""These programs show names of files, and nothing that is in the files."""
 ANY_WORDS = names(
     """basename cat cmp cut dirname echo false head ls nl readlink realpath rev stat tac tail tr
     true type uname which whoami : md5sum sha1sum sha256sum sha512sum cksum sum b2sum exit return"""
 )
-"""No option of theirs does anything but show differently what is named."""
+"""The options of these programs change only how they show what is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,19 @@ _PLACES: Mapping[str, _Place] = {
 _SHIFTS = names("make uniq guniq")
 """Here a file name is a variable (`SHELL=x`), or by its place one that is written."""
 _TWO_WORDS = names("stash remote submodule worktree bisect notes config reflog bundle lfs subtree")
-"""Subcommands of git that have subcommands."""
+"""The subcommands of git that have subcommands."""
 _HARMFUL: Mapping[str, frozenset[str]] = {
     "find": names("-exec -execdir -ok -okdir -delete -fls -fprint -fprint0 -fprintf -files0-from"),
     "test": names("-v -R"),
     "[": names("-v -R"),
 }
-"""Where only whole words do harm, and no part of one."""
+"""In these programs only whole words do harm, and no part of one."""
 _TOKEN = re.compile(r"(\[[!^]?\]?[^\]]*\]|\?)|(\*+)|(?s:.)")
 
 
 def unsettled(argv: Sequence[str], globbed: Sequence[int]) -> str:
-    """Why one of the words `globbed` may become more than a name of a file, "" when it cannot."""
+    """Returns why one of the words `globbed` may become more than a name of a file; "" when it
+    cannot."""
     if not globbed:
         return ""
     name, exact = programs.program(argv[0]), argv[0].rpartition("/")[2].lower()

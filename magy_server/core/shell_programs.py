@@ -10,10 +10,10 @@ from magy_server.core import shell_readers as readers
 from magy_server.core.shell_runners import CHANGES_SHELL, INTERPRETERS, names, runs_others
 
 _HARMLESS = frozenset({"-u", "-B", "-I", "-s", "-S", "-O", "-OO"})
-"""Python's switches that take no argument and run nothing."""
+"""The switches of Python that take no argument and run nothing."""
 
 _MODULES = names("IPython asyncio bdb cProfile code ipython pdb profile pty runpy timeit trace")
-"""Of Python: they run what they are given, as code or as a program."""
+"""These modules of Python run what they are given, as code or as a program."""
 
 _GIT_PLAIN = frozenset({"--no-pager", "-P", "--version", "--help", "-h", "--no-optional-locks"})
 _GIT_OPTIONS = re.compile(
@@ -25,7 +25,7 @@ _SETTINGS = re.compile(
     r"|init\.defaultbranch|merge\.conflictstyle|diff\.(?:algorithm|renames|colormoved)"
     r"|core\.(?:autocrlf|eol|safecrlf|filemode|ignorecase|quotepath|symlinks|longpaths|abbrev)"
 )
-"""Settings of git that name no program and no file."""
+"""The settings of git that name no program and no file."""
 _GIT_RUNS: Mapping[str, str] = {
     **dict.fromkeys(
         names(
@@ -64,15 +64,15 @@ tell whether something is."""
 
 
 def program(name: str) -> str:
-    """The name programs are known by: no directory, no version, small letters (file systems may
-    not tell them apart)."""
+    """Returns the name by which programs are known: no directory, no version, small letters (file
+    systems may not tell them apart)."""
     base = name.rpartition("/")[2].lower()
     base = re.sub(r"\.(?:exe|cmd|bat|com)\Z", "", base)  # what WSL runs of Windows
     return re.sub(r"(?<=[a-z])[-.\d]+\Z", "", base) or base
 
 
 def hides(argv: Sequence[str]) -> str:
-    """Why the words of this command do not say what it does; "" when they do."""
+    """Returns why the words of this command do not say what it does; "" when they do."""
     name = program(argv[0])
     exact = argv[0].rpartition("/")[2].lower()
     rest = argv[1:]
@@ -111,7 +111,8 @@ def wrapped(argv: Sequence[str]) -> int | str | None:
 
 
 def _skip(rest: Sequence[str], alone: str, valued: str) -> int:
-    """Past the options that match `alone`, and those that match `valued` with the word after."""
+    """Returns the place behind the options that match `alone`, and those that match `valued` with
+    the word after."""
     at = 0
     while at < len(rest) and rest[at].startswith("-"):
         if re.fullmatch(valued, rest[at]):
@@ -191,7 +192,7 @@ def _git(rest: Sequence[str]) -> str:
 
 
 def _sets(words: Sequence[str]) -> str:
-    """Why `git config` may set what later commands of git run."""
+    """Returns why `git config` may set what later commands of git run."""
     said = [word for word in words if not word.startswith("-")]
     if said[:1] == ["set"]:
         said = said[1:]
@@ -213,7 +214,8 @@ def besides(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def text_at(argv: Sequence[str]) -> int | None:
-    """Which word is no name of a file, though it may look like one: `/x/p` in `sed -n /x/p f`."""
+    """Returns which word is no name of a file, though it may look like one: `/x/p` in `sed -n /x/p
+    f`."""
     at = readers.text_at(program(argv[0]), argv[1:])
     return None if at is None else at + 1
 

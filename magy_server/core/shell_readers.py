@@ -148,7 +148,7 @@ def text_at(name: str, rest: Sequence[str]) -> int | None:
 
 
 def _operands(known: _Known, rest: Sequence[str]) -> list[int] | None:
-    """Which words are neither options nor values of one; None for an option not known."""
+    """Returns which words are neither options nor values of one; None for an option not known."""
     found: list[int] = []
     at = 0
     while at < len(rest):
@@ -166,7 +166,7 @@ def _operands(known: _Known, rest: Sequence[str]) -> list[int] | None:
 
 
 def _jq_operands(rest: Sequence[str]) -> list[int] | None:
-    """The filter and the files; None for options that are not listed."""
+    """Returns the filter and the files; None for options that are not listed."""
     found: list[int] = []
     at = 0
     while at < len(rest):
@@ -189,8 +189,8 @@ def _script_at(rest: Sequence[str]) -> int:
 
 
 def sed(rest: Sequence[str]) -> str:
-    """Why a sed command may write or run something; "" for a plain one: quiet and regex switches
-    and one script that prints, deletes, stops or replaces."""
+    """Returns why a sed command may write or run something; "" for a plain one: quiet and regex
+    switches and one script that prints, deletes, stops or replaces."""
     at = _script_at(rest)
     options = rest[at : rest.index("--", at)] if "--" in rest[at + 1 :] else rest[at:]
     if at >= len(rest) or any(word.startswith("-") and word != "-" for word in options):

@@ -154,8 +154,8 @@ Long options may be abbreviated."""
 
 
 def runs_others(name: str, exact: str, rest: Sequence[str]) -> str:
-    """Why a program may run others than itself; "". `name` is what it is known by, `exact` with
-    its version, `rest` are its arguments."""
+    """Returns why a program may run others than itself; "" when it may not. `name` is what it is
+    known by, `exact` with its version, `rest` are its arguments."""
     if name in SHELLS or exact in SHELLS:
         return f"runs a shell (`{name}`)"
     if name in RUNNERS or exact in RUNNERS or _LOADERS.fullmatch(exact):
@@ -175,7 +175,7 @@ def runs_others(name: str, exact: str, rest: Sequence[str]) -> str:
 
 
 def is_watched(name: str, exact: str) -> bool:
-    """Whether some words make this program run others, so that each of its words counts."""
+    """Returns whether some words make this program run others, so that each of its words counts."""
     return any(
         known in (_SUBCOMMANDS.keys() | _OPTIONS.keys() | INTERPRETERS) for known in (name, exact)
     )

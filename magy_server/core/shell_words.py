@@ -52,7 +52,7 @@ Token = Word | Redirect | str
 
 
 def unusual(text: str) -> str | None:
-    """Why the characters of `text` alone make it unfit for checking, or None."""
+    """Returns why the characters of `text` alone make it unfit for checking, or None."""
     for char in text:
         if char in "\t\n":
             continue
@@ -93,7 +93,7 @@ class _Lexer:
         return self.out
 
     def _skip(self) -> bool:
-        """Over blanks, joined lines and comments; False at the end."""
+        """Skips blanks, joined lines and comments; returns False at the end."""
         text = self.text
         while self.at < len(text):
             if text[self.at] in BLANK:

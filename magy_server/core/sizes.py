@@ -1,4 +1,5 @@
-"""How much room a piece of the conversation takes, roughly: a token is about four characters."""
+"""This module tells roughly how much room a piece of the conversation takes: a token is about four
+characters."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PICTURE = 6_000
 
 
 def size(item: object) -> int:
-    """Characters."""
+    """Returns the number of characters."""
     match item:
         case Prompted() | Mailed():
             return sum(_part(part) for part in item.content)
@@ -40,13 +41,13 @@ def size(item: object) -> int:
 
 
 def least(request: ModelRequest) -> int:
-    """Tokens that a prompt has at least: no tokenizer takes more than five characters for one, over
-    the length of a prompt. Pictures are not counted."""
+    """Returns the tokens that a prompt has at least: over the length of a prompt, no tokenizer
+    takes more than five characters for one. It does not count pictures."""
     return _characters(request) // 5
 
 
 def about(request: ModelRequest) -> int:
-    """Tokens that a prompt has, roughly."""
+    """Returns roughly the tokens of a prompt."""
     return _characters(request) // 4
 
 
@@ -59,13 +60,13 @@ def _characters(request: ModelRequest) -> int:
 
 
 def characters(tool: ToolSchema) -> int:
-    """Of what the model is told of a tool."""
+    """Returns the characters of what the model is told of a tool."""
     return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
 
 
 def bound(request: ModelRequest) -> int:
-    """Tokens that a prompt has at most, in any language: tokenizers take three bytes or more for
-    one, as good as always."""
+    """Returns the tokens that a prompt has at most, in any language: tokenizers nearly always take
+    three bytes or more for one."""
     bytes = sum(len(text.encode()) for text in request.system)
     bytes += sum(map(characters, request.tools))
     for message in request.messages:
@@ -95,7 +96,7 @@ def _part(part: object) -> int:
 
 
 def words(prompted: Prompted) -> str:
-    """What the person wrote, without what they attached."""
+    """Returns what the person wrote, without what they attached."""
     said = [part.text for part in prompted.content if isinstance(part, Text)]
     named = [
         part.name if isinstance(part, Link | Image) else part.uri
@@ -107,7 +108,8 @@ def words(prompted: Prompted) -> str:
 
 
 def refusals(items: Iterable[object]) -> tuple[str, ...]:
-    """What the person did not allow, as the model was told: that is a constraint of theirs."""
+    """Returns what the person did not allow, as the model was told: that is a constraint of
+    theirs."""
     return tuple(
         " ".join(item.for_model.split())[:300]
         for item in items
@@ -116,5 +118,5 @@ def refusals(items: Iterable[object]) -> tuple[str, ...]:
 
 
 def decisions(items: Iterable[object]) -> tuple[str, ...]:
-    """What the model was told of what the person did with its changes."""
+    """Returns what the model was told of what the person did with its changes."""
     return tuple(" ".join(item.text.split())[:300] for item in items if isinstance(item, Noted))

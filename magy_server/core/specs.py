@@ -96,7 +96,8 @@ class Agents(Mapping[str, AgentSpec]):
         return {**self.common_actions, **{action.id: action for action in own}}
 
     def named(self, name: str) -> AgentSpec:
-        """Raises InvalidConfig for one whose file is wrong, NotTrusted, NotFound."""
+        """Returns the agent. Raises InvalidConfig for one whose file is wrong, NotTrusted,
+        NotFound."""
         if name in self.specs:
             return self.specs[name]
         if name in self.broken:
@@ -138,7 +139,8 @@ def parse_agent(
 
 
 def parse_rules(source: str, text: str, where: str) -> Ruleset:
-    """Rules alone: YAML as under `permissions` in an agent file. Raises InvalidConfig."""
+    """Returns the rules of a text: YAML as under `permissions` in an agent file. Raises
+    InvalidConfig."""
     return Ruleset(source=source, keys=_Reader(where, {}).rules(text))
 
 
@@ -163,7 +165,7 @@ class _Reader(Nodes):
         self.name = name
 
     def fields(self, front: str) -> dict[str, Any]:
-        """The keys that are there, checked and converted."""
+        """Returns the keys that are there, checked and converted."""
         node = self.compose(front)
         if node is None:
             return {}

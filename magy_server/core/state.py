@@ -36,7 +36,7 @@ from magy_server.core.events import (
 from magy_server.core.vector import Vector
 
 Item = Prompted | Mailed | Replied | Finished | Briefed | Compacted | Noted
-"""What the conversation is made of, in the order in which the model sees it."""
+"""The conversation is made of these, in the order in which the model sees them."""
 
 Arrival = Prompted | Mailed
 """What waits to enter the conversation."""
@@ -45,7 +45,7 @@ NO_USAGE = Usage()
 INHERITED = "inherited"
 """The run of what a child was given of its parent's conversation: nothing in it was its own."""
 RUNS = 8
-"""Of so many runs it is kept what they took."""
+"""The state keeps what the latest runs took, this many of them."""
 MAIL = 100
 """Messages for machines that are kept, the newest."""
 
@@ -60,7 +60,7 @@ class CallState:
     answered: Answered | None = None
     started: Evidence | None = None
     orphan: bool = False
-    """Started by a process that is gone."""
+    """A process that is gone started it."""
     finished: Finished | None = None
 
     @property

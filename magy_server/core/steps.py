@@ -20,7 +20,7 @@ from magy_server.core.state import Arrival, CallState, State, Turn
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Waiting prompts enter the conversation; with `opens`, as a new turn."""
+    """Admit waiting prompts to the conversation; with `opens`, as a new turn."""
 
     prompts: tuple[str, ...]
     turn: str
@@ -58,14 +58,14 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """Started by a process that is gone: look at what happened."""
+    """Look at what happened: a process that is gone started the call."""
 
     calls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """For a running call, or for a person's answer."""
+    """Wait for a running call, or for a person's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,9 @@ def next_step(state: State) -> Step:
 
 
 def opener(state: State) -> Arrival | None:
-    """What opens the next turn, of all that waits. What comes from below opens none where a person
-    stopped the work or something else did: it waits for the next word of a person or a parent."""
+    """Returns what opens the next turn, of all that waits. What comes from below opens none where a
+    person stopped the work or something else did: it waits for the next word of a person or a
+    parent."""
     rests = state.last_stop in (None, "end_turn") and not state.halted and state.closed is None
 
     def opens(arrival: Arrival) -> bool:
@@ -113,7 +114,7 @@ def opener(state: State) -> Arrival | None:
 
 
 def _together(state: State, first: Arrival) -> tuple[str, ...]:
-    """All mail that has come goes with it, before a prompt."""
+    """Returns the ids of all mail that has come, and then of the prompt."""
     mail = tuple(arrival.id for arrival in state.waiting if isinstance(arrival, Mailed))
     return mail if first.id in mail else (*mail, first.id)
 
@@ -174,7 +175,7 @@ def _final(state: State, turn: Turn) -> End | None:
 
 
 def _ended_by(state: State, turn: Turn) -> bool:
-    """Whether a call has run that ends the turn, however it went."""
+    """Returns whether a call has run that ends the turn, however it went."""
     names = state.briefing.final if state.briefing else ()
     calls = [call for call in turn.calls.values() if call.call.name in names]
     return any(call.allowed and not call.open for call in calls)
@@ -215,7 +216,7 @@ def _limit(state: State, turn: Turn) -> End | None:
 
 
 def hand_back(state: State, turn: Turn, why: str) -> str:
-    """The partial work of a turn that was stopped, for the person (G024)."""
+    """Returns the partial work of a turn that was stopped, for the person (G024)."""
     lines = [f"Stopped at {why}. Nothing is lost: send another prompt to continue."]
     if done := Counter(turn.done):
         lines.append("Done in this turn:")

@@ -22,7 +22,7 @@ def whole(text: str) -> str:
 
 
 def all_whole(value: Any) -> Any:
-    """The same for all texts in a JSON value."""
+    """Does the same for all texts in a JSON value."""
     match value:
         case str():
             return whole(value)
@@ -64,7 +64,8 @@ class Joining:
         self._held: dict[Hashable, str] = {}
 
     def feed(self, key: Hashable, piece: str, *, last: bool = False) -> str:
-        """What can be shown of text `key` by now: a first half at the end waits for the other."""
+        """Returns what can be shown of text `key` by now: a first half at the end waits for the
+        other."""
         text = self._held.pop(key, "") + piece
         if not last and "\ud800" <= text[-1:] <= "\udbff":
             self._held[key], text = text[-1], text[:-1]

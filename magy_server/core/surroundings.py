@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 ABOVE = 40
-"""Lines of comments and decorators that are taken along above a definition."""
+"""The most lines of comments and decorators that are taken along above a definition."""
 FAR = 5_000
-"""Lines that are looked at in each direction."""
+"""The most lines that are looked at in each direction."""
 LONG = 2_000
-"""Characters of a line that are looked at: nobody wrote a longer one."""
+"""The most characters of a line that are looked at: nobody wrote a longer one."""
 _WORDS = (
     "def|class|function|func|fun|fn|sub|proc|procedure|method|macro|module|interface|impl|struct|"
     "enum|union|trait|protocol|object|record|namespace|package|contract|service|message|type|"
@@ -69,15 +69,15 @@ def definition(lines: Sequence[str], at: int) -> tuple[int, int] | None:
 
 
 def block(lines: Sequence[str], head: int) -> tuple[int, int]:
-    """The lines that belong to the line `head` by their indentation, with what closes them and what
-    is said above."""
+    """Returns the lines that belong to the line `head` by their indentation, with what closes them
+    and what is said above."""
     first, near = _near(lines, head, ABOVE)
     start, end = _block(near, head - first)
     return start + first, end + first
 
 
 def window(total: int, at: int, around: int) -> tuple[int, int]:
-    """At most `around` lines before and behind line `at` of `total`."""
+    """Returns at most `around` lines before and behind line `at` of `total`."""
     at = max(0, min(at, total - 1))
     return max(0, at - around), min(total, at + around + 1)
 
@@ -129,7 +129,7 @@ def _adjacent(lines: Sequence[str], at: int, line: int) -> bool:
 
 
 def _heads(lines: Sequence[str], at: int) -> Iterator[int]:
-    """The line and those around it that are indented less, going out."""
+    """Returns the line and those around it that are indented less, going out."""
     limit = _width(lines, at) + 1
     for line in range(at, max(-1, at - FAR), -1):
         text = lines[line]
@@ -146,7 +146,7 @@ def _heads(lines: Sequence[str], at: int) -> Iterator[int]:
 
 
 def _width(lines: Sequence[str], at: int) -> int:
-    """How far a line is indented; a blank one as what stands before it."""
+    """Returns how far a line is indented; a blank one counts as what stands before it."""
     while at > 0 and not lines[at].strip():
         at -= 1
     return _indent(lines[at])

@@ -67,7 +67,7 @@ class Net:
     after: Version
     moved_from: str
     last: int
-    """The number of the last of them, which says what to take back first."""
+    """Returns the number of the last of them, which says what to take back first."""
 
 
 class _Problem(Exception):
@@ -104,7 +104,7 @@ def net(runs: Sequence[Run]) -> list[Net]:
 
 
 def _origin(path: str, through: Mapping[str, str]) -> str:
-    """Where a file came from that was moved several times."""
+    """Returns where a file came from that was moved several times."""
     seen = {path}
     while through.get(path, path) not in seen:
         path = through[path]
@@ -127,7 +127,7 @@ def tied(changes: Iterable[FileChange]) -> dict[str, set[str]]:
 
 
 def paths(runs: Iterable[Run]) -> list[str]:
-    """All that taking them back may touch."""
+    """Returns all paths that taking the changes back may touch."""
     return sorted({change.path for run in runs for change in run})
 
 
@@ -184,7 +184,7 @@ class _TakingBack:
 
     @staticmethod
     def _other_end(one: Net, todo: Sequence[Net]) -> Net | None:
-        """Where a file was that was moved to `one`."""
+        """Returns where a file was that was moved to `one`."""
         if not one.moved_from or one.before != NOTHING:
             return None
         ends = (other for other in todo if other.path == one.moved_from)
@@ -206,7 +206,7 @@ class _TakingBack:
         self._now[one.path] = self._merged(one.before, one.after, here)
 
     def _move(self, there: Net, back: Net) -> None:
-        """The file goes back to its old path, with what others changed in it meanwhile."""
+        """Moves the file back to its old path, with what others changed in it meanwhile."""
         here, old = self._now.get(there.path), self._now.get(back.path)
         if here is None or old is None:
             raise _Problem(OTHER_END)
@@ -231,7 +231,7 @@ class _TakingBack:
         return found
 
     def _merged(self, before: Version, after: Version, here: There) -> There:
-        """`here` without what led from `before` to `after`."""
+        """Returns `here` without what led from `before` to `after`."""
         if "link" in (before.kind, after.kind, here.version.kind):
             raise _Problem("It is (or was) a symbolic link, and somebody changed it later.")
         theirs, base = self._known(before), self._known(after)

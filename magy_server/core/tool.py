@@ -93,23 +93,23 @@ class Family(Protocol):
         ...
 
     async def spawn(self, wanted: Spawn) -> tuple[ChildInfo, bool]:
-        """The child, and whether it was there already."""
+        """Returns the child, and whether it was there already."""
         ...
 
     async def spawned(self, key: str) -> ChildInfo | None:
-        """The child of that name; None: there is none."""
+        """Returns the child of that name; None when there is none."""
         ...
 
     async def check(self, agent: str, model: str, directory: str, /) -> str:
-        """The absolute path of the directory, given that such a child can be spawned."""
+        """Returns the absolute path of the directory, if such a child can be spawned."""
         ...
 
     async def named(self, job: str) -> ChildInfo:
-        """One below."""
+        """Returns one agent below."""
         ...
 
     async def list(self, *, closed: bool) -> Sequence[ChildInfo]:
-        """All below, each after its parent."""
+        """Returns all agents below, each after its parent."""
         ...
 
     async def close(
@@ -119,20 +119,21 @@ class Family(Protocol):
         ...
 
     async def addressee(self, job: str) -> tuple[str, str]:
-        """Session id and agent of whom a message may go to; "parent" is the parent."""
+        """Returns session id and agent of whom a message may go to; "parent" is the parent."""
         ...
 
     async def send(self, to: str, text: str, delivery: Delivery, key: str) -> str:
-        """started | steered | queued | known. The same `key` again is the same message."""
+        """Sends a message, and returns started | steered | queued | known. The same `key` again is
+        the same message."""
         ...
 
     async def wait(self, jobs: Sequence[str], until: Literal["any", "all"], deadline: float
                    ) -> Waited:  # fmt: skip
-        """For these session ids, until `deadline` (seconds since the epoch)."""
+        """Waits for these session ids, until `deadline` (seconds since the epoch)."""
         ...
 
     async def awaited(self) -> Sequence[str]:
-        """Its own children that are not closed, or of whom something is still to come."""
+        """Returns its own children that are not closed, or of whom something is still to come."""
         ...
 
 
@@ -177,7 +178,7 @@ class ToolContext(Protocol):
         ...
 
     def emit(self, text: str) -> None:
-        """Output so far, for the person watching; may be dropped."""
+        """Shows output so far to the person watching; the client may drop it."""
         ...
 
     async def changing(self, paths: Collection[str]) -> None:
@@ -194,7 +195,7 @@ class ToolContext(Protocol):
     async def blob(self, hash: Hash) -> bytes: ...
 
     async def output_of(self, call: str) -> bytes | None:
-        """The stored whole output of an earlier call of this session."""
+        """Returns the stored whole output of an earlier call of this session."""
         ...
 
     async def exited(self, call: str, code: int | None, output: bytes) -> None:

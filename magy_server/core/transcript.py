@@ -1,4 +1,4 @@
-"""A conversation as plain text, for agents that are asked about it. Pure."""
+"""This module writes a conversation as plain text, for agents that are asked about it. Pure."""
 
 from __future__ import annotations
 

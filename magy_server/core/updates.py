@@ -70,7 +70,7 @@ def updates(entry: Entry, texts: Mapping[Hash, str]) -> list[Update]:
 
 
 def shown(event: Event) -> tuple[Hash, ...]:
-    """The blobs a person is shown with this event."""
+    """Returns the blobs that a person sees with this event."""
     match event:
         case Judged(facts=Facts(preview=str(preview))) | Asked(preview=str(preview)):
             return (preview,)
@@ -199,7 +199,7 @@ def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
 def ahead(
     preview: Hash | None, code: bool, texts: Mapping[Hash, str], paths: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """What a call would run or change, as the content of a call, made to be read."""
+    """Returns what a call would run or change, as the content of a call, made to be read."""
     if preview is None or preview not in texts:
         return []
     text = visible(texts[preview])

@@ -67,7 +67,7 @@ class Image(Value):
 
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What all providers take."""
+"""All providers take these kinds of pictures."""
 
 Content = Annotated[Text | Link | Embedded | Image, Field(discriminator="type")]
 
@@ -281,7 +281,7 @@ class Limits(Value):
     """So many times the same call with the same outcome (or the same short cycle) is a loop."""
 
     def within(self, other: Limits | None) -> Limits:
-        """The lower of each two."""
+        """Returns the lower of each two caps."""
         if other is None:
             return self
         names = type(self).model_fields

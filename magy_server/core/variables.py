@@ -99,14 +99,14 @@ _NEVER = frozenset({
 
 
 def names_key(name: str) -> bool:
-    """Whether a variable of this name holds a key, a password or the like, as far as a name says
-    that: `OPENAI_KEY`, `CI_PAT`, `DATABASE_URL`, `NPM_AUTH`."""
+    """Returns whether a variable of this name holds a key, a password or the like, as far as a name
+    says that: `OPENAI_KEY`, `CI_PAT`, `DATABASE_URL`, `NPM_AUTH`."""
     return name not in _HARMLESS and _SECRET.match(name) is not None
 
 
 def passes(name: str, more: Iterable[str] = ()) -> bool:
-    """Whether the processes of tools get the variable. `more`: what a person added, by name or as
-    a pattern with `*`. A name is that person's word; a pattern takes no keys along."""
+    """Returns whether the processes of tools get the variable. `more`: what a person added, by name
+    or as a pattern with `*`. A name is that person's word; a pattern takes no keys along."""
     if name in _NEVER or name.startswith("BASH_FUNC_"):
         return False
     if name in _PASSED or name in more:
@@ -117,5 +117,5 @@ def passes(name: str, more: Iterable[str] = ()) -> bool:
 
 
 def holds_password(value: str) -> bool:
-    """Whether a value gives away a password, whatever it is called."""
+    """Returns whether a value gives away a password, whatever it is called."""
     return _PASSWORD.search(value) is not None
