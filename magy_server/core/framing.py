@@ -19,8 +19,8 @@ TOOL_MARKS = ("web_page", "web_search")
 
 
 def _marks(names: tuple[str, ...]) -> str:
-    """Returns a pattern for the `<` of each mark, however the mark is cased and spaced, and also where
-    the text ends within it."""
+    """Returns a pattern for the `<` of each mark, however the mark is cased and spaced, and also
+    where the text ends within it."""
     blank = r"[\s\u200b-\u200d\u2060\ufeff]*"
     return rf"<(?={blank}/?{blank}(?:{'|'.join(names)})(?:[\s/>]|\Z))"
 

@@ -86,8 +86,8 @@ class Nodes:
         return node
 
     def pairs(self, node: Node) -> Iterator[tuple[Node, Node]]:
-        """Returns the pairs of a mapping. Raises InvalidConfig where a key is no plain scalar, or comes
-        twice."""
+        """Returns the pairs of a mapping. Raises InvalidConfig where a key is no plain scalar, or
+        comes twice."""
         import yaml
 
         if not isinstance(node, yaml.MappingNode):
