@@ -291,6 +291,7 @@ class Providers:
         first_byte = self._model.timeout
         if is_local(one) and "timeout" not in self._model.model_fields_set:
             first_byte = PATIENCE
+        unset = "" if key else one.api_key_env
         match one.kind:
             case "scripted":
                 from magy_server.llm.scripted import ScriptedProvider
@@ -299,15 +300,15 @@ class Providers:
             case "anthropic":
                 from magy_server.llm.anthropic import AnthropicProvider
 
-                return AnthropicProvider(key, one.base_url, first_byte=first_byte)
+                return AnthropicProvider(key, one.base_url, first_byte=first_byte, unset=unset)
             case "openai":
                 from magy_server.llm.openai import ResponsesProvider
 
-                return ResponsesProvider(key, one.base_url, first_byte=first_byte)
+                return ResponsesProvider(key, one.base_url, first_byte=first_byte, unset=unset)
             case "openai-chat":
                 from magy_server.llm.openai import ChatProvider
 
-                return ChatProvider(key, one.base_url, first_byte=first_byte)
+                return ChatProvider(key, one.base_url, first_byte=first_byte, unset=unset)
 
 
 async def listens(url: str) -> bool:

@@ -123,6 +123,24 @@ async def test_with_nothing_at_all_one_sentence_says_what_to_set() -> None:
     assert said.endswith("`magy demo` needs no key.") and said.count(". ") == 0
 
 
+async def test_a_server_on_this_machine_that_wants_the_key_names_the_variable() -> None:
+    async with ChatServer(models=Fault("401", "no key")) as server:
+        one = made(entry("proxy", base_url=server.base_url, api_key_env="PROXY_KEY"))
+        with pytest.raises(ProviderError) as caught:
+            await one.provider("proxy").models()
+        await one.close()
+        assert (
+            "(no key). What to do: set PROXY_KEY, which is not set, where" in caught.value.message
+        )
+        keyed = made(
+            entry("proxy", base_url=server.base_url, api_key_env="PROXY_KEY"),
+            keys={"PROXY_KEY": "wrong"},
+        )
+        with pytest.raises(ProviderError, match="check that the API key is valid"):
+            await keyed.provider("proxy").models()
+        await keyed.close()
+
+
 async def test_a_server_that_starts_later_is_found_then() -> None:
     server = ChatServer(models=["late"])
     await server.start()

@@ -63,6 +63,7 @@ START is a function; without it they begin after the minibuffer's prompt."
     (let ((known (magy-complete--answer before)))
       (if (null known)
           (prog1 nil (magy-complete--ask before))
+        (magy-complete--say-none known before)
         (let ((length (+ (length (magy-complete-prefix known))
                          (- (length before) (length (magy-complete-before known))))))
           (list (- (point) length) (point)
@@ -70,6 +71,18 @@ START is a function; without it they begin after the minibuffer's prompt."
                 :exclusive 'no
                 :annotation-function (magy-complete--annotation known)
                 :company-kind (magy-complete--kind known)))))))
+
+(defun magy-complete--wanted-p ()
+  "Return non-nil if a person asks for completion, not a package that offers it."
+  (memq this-command '(completion-at-point magy-complete)))
+
+(defun magy-complete--say-none (known before)
+  "Say so if a person waits for what completes BEFORE and KNOWN has nothing."
+  (when (magy-complete--wanted-p)
+    (let ((typed (substring before (- (length (magy-complete-before known))
+                                      (length (magy-complete-prefix known))))))
+      (unless (magy-complete--matching typed (magy-complete-items known))
+        (message "Magy knows nothing that %s could be" typed)))))
 
 (defun magy-complete--answer (before)
   "Return the last answer if it says what completes BEFORE, else nil.
@@ -90,7 +103,7 @@ mention, and the answer left nothing out."
   "Ask the server what completes BEFORE, unless it has been asked."
   (let* ((buffer (current-buffer))
          (project magy-complete--project)
-         (wanted (and (memq this-command '(completion-at-point magy-complete)) buffer))
+         (wanted (and (magy-complete--wanted-p) buffer))
          (asked (magy-complete--make :before before :wanted wanted)))
     (if (and magy-complete--asked (equal before (magy-complete-before magy-complete--asked)))
         (when wanted (setf (magy-complete-wanted magy-complete--asked) wanted))
@@ -120,7 +133,7 @@ mention, and the answer left nothing out."
               (magy-complete-incomplete asked) (magy--true (plist-get result :incomplete)))
         (setq magy-complete--last asked)
         ;; Not in the process filter: completion may do anything.
-        (when (and (magy-complete-wanted asked) (magy-complete-items asked))
+        (when (magy-complete-wanted asked)
           (run-with-timer 0 nil #'magy-complete--again buffer
                           (magy-complete-before asked)))))))
 

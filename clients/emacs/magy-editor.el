@@ -266,22 +266,39 @@ It is called with the xref backend and the identifier there."
   "Return the symbols in the imenu INDEX below CONTAINER, which are of KIND.
 Positions are in ENCODING."
   (cl-loop for entry in index
-           for name = (and (consp entry) (stringp (car entry))
-                           (substring-no-properties (car entry)))
-           for place = (and name (magy-editor--imenu-place (cdr entry)))
+           for label = (and (consp entry) (stringp (car entry))
+                            (substring-no-properties (car entry)))
+           for (name . own) = (and label (magy-editor--imenu-name label container))
+           for place = (and label (magy-editor--imenu-place (cdr entry)))
            if place
-           collect (append (list :name name :kind (or kind "symbol")
+           collect (append (list :name name :kind (or own kind "symbol")
                                  :range (magy--range place (save-excursion
                                                              (goto-char place)
                                                              (line-end-position))
                                                      encoding))
-                           (and container (list :container container)))
-           else if (and name (consp (cdr entry)))
-           append (if-let ((kind (magy-editor--kind name)))
+                           (and container (not (equal name container))
+                                (list :container container)))
+           else if (and label (consp (cdr entry)))
+           append (if-let ((kind (magy-editor--kind label)))
                       (magy-editor--outline (cdr entry) container encoding kind)
                     (magy-editor--outline (cdr entry)
                                           (if container (concat container "." name) name)
                                           encoding kind))))
+
+(defconst magy-editor--python-label
+  "\\`\\(\\S-+\\) (\\(?:async \\)?\\(def\\|class\\))\\(?:\\.\\.\\.\\)?\\'"
+  "What Python's mode calls a definition in the index of imenu.")
+
+(defun magy-editor--imenu-name (label container)
+  "Return (NAME . KIND) for LABEL of an imenu entry in CONTAINER; KIND may be nil.
+Python's mode says \"f (def)\", \"C (class)...\", and in the latter
+\"*class definition*\"."
+  (cond ((string-match magy-editor--python-label label)
+         (cons (match-string 1 label)
+               (if (equal "def" (match-string 2 label)) "function" "class")))
+        ((and container (string-match "\\`\\*\\(class\\|function\\) definition\\*\\'" label))
+         (cons container (match-string 1 label)))
+        (t (list label))))
 
 (defun magy-editor--imenu-place (value)
   "Return the position that VALUE of an imenu entry means, or nil for a submenu."
@@ -326,9 +343,22 @@ Positions are in ENCODING."
                              (mapcar #'magy-editor--symbol
                                      (seq-take (xref-backend-apropos backend query)
                                                (1+ magy-editor--most)))))))))))
-    (unless seen
-      (magy-editor--refuse "No open file of the project has a language server or a tags table."))
-    (seq-uniq found)))
+    (seq-uniq (if seen found (magy-editor--symbols-open project query)))))
+
+(defconst magy-editor--open-files 20
+  "In so many files, those looked at last, symbols are looked for without an index.")
+
+(defun magy-editor--symbols-open (project query)
+  "Return the symbols like QUERY in open files of PROJECT, or refuse.
+This is for where nothing in Emacs knows those of the whole project."
+  (or (cl-loop with case-fold-search = t
+               for buffer in (seq-take (magy-editor--buffers project) magy-editor--open-files)
+               append (cl-remove-if-not
+                       (lambda (symbol)
+                         (string-match-p (regexp-quote query) (plist-get symbol :name)))
+                       (ignore-errors
+                         (magy-editor--symbols-of buffer (magy-project-encoding project)))))
+      (magy-editor--refuse "No open file of the project has a language server or a tags table.")))
 
 (defun magy-editor--symbol (item)
   "Return the xref ITEM as a symbol."

@@ -196,17 +196,19 @@ That stands for entry HEAD."
               (string-replace
                "%" "%%"
                (string-join
-                (delq nil (append
-                           (list (magy-header--parent project)
-                                 (magy-header--title project)
-                                 (alist-get "agent" options nil nil #'equal)
-                                 (alist-get "model" options nil nil #'equal)
-                                 (and (equal "on" (alist-get "bypass" options nil nil #'equal))
-                                      (propertize "asks nothing" 'face 'warning)))
-                           (magy-header--sums project)
-                           (list (magy-header--turn project)
-                                 (magy-header--children project)
-                                 (magy-header--below project))))
+                (cl-remove-if
+                 (lambda (part) (member part '(nil "")))
+                 (append
+                  (list (magy-header--parent project)
+                        (magy-header--title project)
+                        (alist-get "agent" options nil nil #'equal)
+                        (alist-get "model" options nil nil #'equal)
+                        (and (equal "on" (alist-get "bypass" options nil nil #'equal))
+                             (propertize "asks nothing" 'face 'warning)))
+                  (magy-header--sums project)
+                  (list (magy-header--turn project)
+                        (magy-header--children project)
+                        (magy-header--below project))))
                 " · "))))))
 
 (provide 'magy-header)

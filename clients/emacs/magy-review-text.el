@@ -112,8 +112,10 @@
     (string-join
      (delq nil
            (list (and origins
-                      (string-join (delete-dups (mapcar (lambda (o) (plist-get o :agent)) origins))
-                                   ", "))
+                      (concat "by "
+                              (string-join
+                               (delete-dups (mapcar (lambda (o) (plist-get o :agent)) origins))
+                               ", ")))
                  (and commands (concat "while running " (car commands)))
                  (and (magy--true (plist-get hunk :amended)) "changed by you")
                  (and (equal "conflict" (plist-get hunk :state))

@@ -179,10 +179,11 @@ def words(error: Any, depth: int = 4) -> Words:
 
 
 def status_failure(
-    target: str, status: int, headers: Mapping[str, str], body: Any
+    target: str, status: int, headers: Mapping[str, str], body: Any, unset: str = ""
 ) -> ProviderError:
     """Returns the error for an HTTP answer that is not a success. `body` is its JSON, or text. The
-    header `x-should-retry` overrules the table."""
+    header `x-should-retry` overrules the table. `unset` names the variable that was to hold the
+    key."""
     said = words(body)
     fault = next((_NAMES[n] for n in said.names if n in _TELLING), _of_status(status))
     if fault == "refused" and is_too_long(said.text):
@@ -191,12 +192,15 @@ def status_failure(
         fault = "auth"
     elif fault == "server" and _CANNOT.search(said.text):
         fault = "refused"
+    advice = _GARBLED if fault == "malformed" else ""
+    if fault == "auth" and unset:
+        advice = f"set {unset}, which is not set, where Magy is started"
     wish = headers.get("x-should-retry")
     return failure(
         target,
         fault,
         f"the provider answered HTTP {status}{quoted(said.text)}",
-        advice=_GARBLED if fault == "malformed" else "",
+        advice=advice,
         retryable=None if wish not in ("true", "false") else wish == "true",
         retry_after=retry_after(headers),
     )

@@ -43,9 +43,9 @@ instead of used again."""
 
 class SdkProvider(ABC):
     """`Provider` over HTTP. `api_key` may be empty with a `base_url` of one's own (local servers
-    ask for none). Timeouts are in seconds: `connect` for the connection, `first_byte` from the
-    request until the reply begins, `stall` from then on between two signs of life (pings and
-    comments count).
+    ask for none); `unset` is the variable that was to hold it then. Timeouts are in seconds:
+    `connect` for the connection, `first_byte` from the request until the reply begins, `stall` from
+    then on between two signs of life (pings and comments count).
     """
 
     client: ClassVar[str]
@@ -69,6 +69,7 @@ class SdkProvider(ABC):
         connect: float = 10.0,
         first_byte: float = 120.0,
         stall: float = 60.0,
+        unset: str = "",
     ) -> None:
         self._api_key = api_key.strip()
         self._base_url = self._place(base_url) if base_url else self.default_base_url
@@ -78,6 +79,7 @@ class SdkProvider(ABC):
         self._connect = connect
         self._first_byte = first_byte
         self._stall = stall
+        self._unset = unset
         self._learned: dict[str, Any] = {}
         """What refusals taught, by model. The process keeps it as long as it lives."""
         self._shared: Any = None
@@ -317,7 +319,7 @@ class SdkProvider(ABC):
                 url, location = str(error.response.url), headers.get("location", "")
                 raise faults.redirect_failure(target, status, url, location) from error
             body = self._secrets.within(error.body)
-            failure = faults.status_failure(target, status, headers, body)
+            failure = faults.status_failure(target, status, headers, body, self._unset)
             if status in sight.STATUSES:
                 raise _Refused(failure, error.body, status) from error
             raise failure from error

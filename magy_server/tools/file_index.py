@@ -24,6 +24,8 @@ ROOTS = 4
 """Workspaces of which the names are kept."""
 _ALL = Filter("**")
 """Of `*` alone ripgrep leaves out names that end in a full stop."""
+_SCRATCH = re.compile(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
+"""What Emacs saves by itself, and backups: nobody means them."""
 _BETWEEN = "_-. "
 """Between the words of a name."""
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -105,6 +107,8 @@ def _names(root: str, answer: Answer, check: Callable[[], None], *, whole: bool)
         name = path[start:]
         if not name.isprintable() or '"' in name:
             continue  # no mention could say it
+        if _SCRATCH.fullmatch(name):
+            continue
         paths.append(name)
         at = name.rfind("/")
         while at > 0 and (folder := name[: at + 1]) not in folders:

@@ -18,8 +18,8 @@ COMMANDS = {
     "compact": "Summarize the older part of the conversation for the model",
 }
 SPAWN = "@spawn"
-HOLES = {"symbol": "name", "place": "place"}
-"""For titles of actions: there is no cursor in a prompt."""
+HOLES = {"symbol": "…", "place": "…"}
+"""For titles of actions: there is no cursor in a prompt, and what they are about follows."""
 AT = re.compile(r'(?<![\w.@/\\+-])@(?:"(?P<quoted>[^"\n]*)|(?P<bare>[^\s"]*))\Z')
 """A mention that is being typed, at the end of what stands before the cursor."""
 _ACTION = re.compile(r"\s*(/[a-z0-9_-]*)\Z")

@@ -30,7 +30,7 @@ async def labels(one: Person, before: str, **params: Any) -> list[str]:
 @pytest.fixture
 def root(root: Path) -> Path:
     for name in ("lib/parser.py", "lib/deep/path_tools.py", "docs/a plan.md", "build/out.py",
-                 "README.md", ".env", "empty/.keep"):  # fmt: skip
+                 "README.md", ".env", "empty/.keep", "#README.md#", "lib/parser.py~"):  # fmt: skip
         (root / name).parent.mkdir(exist_ok=True, parents=True)
         (root / name).write_text("x\n")
     (root / ".ignore").write_text("build/\n")
@@ -109,7 +109,7 @@ async def test_actions_after_a_slash_at_the_very_beginning_only(root: Path, stat
         assert "/audit" not in offered, "another agent does that"
         (ask,) = (await complete(one, "/as"))["items"]
         assert ask == {
-            "label": "/ask", "text": "/ask", "kind": "action", "detail": "What is `name`?"
+            "label": "/ask", "text": "/ask", "kind": "action", "detail": "What is `…`?"
         }  # fmt: skip
         for other in ("see /", "/lib/", "/explain "):
             assert await labels(one, other) == []

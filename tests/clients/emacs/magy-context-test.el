@@ -218,6 +218,26 @@
         (magy-test-until (equal (buffer-string) "see @sym:make_path"))
         (should (equal (point) (point-max)))))))
 
+(ert-deftest magy-completion-of-what-nobody-knows-is-said ()
+  (magy-test-with (magy-test-completing)
+    (save-window-excursion
+      (magy-test-composing "see @pa"
+        (switch-to-buffer (current-buffer))
+        (let ((this-command 'completion-at-point) (said nil))
+          (cl-letf (((symbol-function 'message)
+                     (lambda (format &rest arguments)
+                       (push (and format (apply #'format-message format arguments)) said))))
+            (completion-at-point)
+            (magy-test-until (member "Magy knows nothing that @pa could be" said))
+            (setq said nil)
+            (insert "x")
+            ;; A package that offers completion at each key says nothing.
+            (let ((this-command 'self-insert-command))
+              (magy-complete-at-point))
+            (should-not said)
+            (completion-at-point)
+            (should (member "Magy knows nothing that @pax could be" said))))))))
+
 (ert-deftest magy-completion-in-the-minibuffer-inserts-or-lists ()
   (magy-test-with (magy-test-completing '("@parser.py" "parser.py" "file")
                                         '("@sym:make_path" "make_path" "symbol"))

@@ -135,6 +135,20 @@ In REQUESTS, :uri \"here\" stands for the file."
                          (lambda (a b) (< (nth 2 a) (nth 2 b))))
                    '(("one" "variable" 0) ("two" "symbol" 1) ("three" "variable" 3))))))
 
+(ert-deftest magy-editor-symbols-without-an-index-are-those-of-open-files ()
+  (magy-test-with-file "a.py" "class One:\n    def upon(self):\n        pass\n\n\ndef other(): pass\n"
+      (list (list "magy/editor/symbols" (list :uri nil :query "ON"))
+            (list "magy/editor/symbols" (list :uri nil :query "nothing")))
+    (let ((tags-file-name nil) (tags-table-list nil))
+      (magy-prompt "go")
+      (should (equal '(("One" "class" nil 0) ("upon" "function" "One" 1))
+                     (mapcar (lambda (symbol) (list (plist-get symbol :name)
+                                                    (plist-get symbol :kind)
+                                                    (plist-get symbol :container)
+                                                    (magy--get symbol :range :start :line)))
+                             (plist-get (magy-test-answer 1) :symbols))))
+      (should (string-match-p "a tags table" (magy--get (magy-test-reply 2) :error :message))))))
+
 ;;;; Evaluation
 
 (ert-deftest magy-eval-gives-value-and-output ()

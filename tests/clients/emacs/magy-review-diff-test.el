@@ -19,7 +19,7 @@
       (should (equal (substring-no-properties (buffer-string))
                      "--- a/a.txt
 +++ b/a.txt
-@@ -1,6 +1,6 @@ build
+@@ -1,6 +1,6 @@ by build
  line 1
  line 2
 -line 3
@@ -27,7 +27,7 @@
  line 4
  line 5
  line 6
-@@ -7,7 +7,7 @@ build
+@@ -7,7 +7,7 @@ by build
  line 7
  line 8
  line 9
@@ -36,7 +36,7 @@
  line 11
  line 12
  line 13
-@@ -14,4 +14,4 @@ build
+@@ -14,4 +14,4 @@ by build
 -line 14
 +LINE 14
  line 15
@@ -50,7 +50,7 @@
       (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "no")))
         (magy-review-reject '(4)))
       ;; A rejected change is still to be seen.
-      (magy-test-until (string-search "@@ rejected: no · build\n-line 10\n+LINE 10\n"
+      (magy-test-until (string-search "@@ rejected: no · by build\n-line 10\n+LINE 10\n"
                                       (buffer-string)))
       (with-current-buffer file
         (should (string-search "\nline 10\n" (buffer-string))))
@@ -98,7 +98,7 @@ text: All done.
       (magy-review-diff)
       (magy-test-until (string-search "The file is new: a file, empty." (buffer-string)))
       (magy-review-accept)
-      (magy-test-until (string-search "[accepted · build]" (buffer-string)))
+      (magy-test-until (string-search "[accepted · by build]" (buffer-string)))
       (with-current-buffer (format "*magy review: %s*" (magy-project-name (magy-test-project)))
         (should (= 2 (length tabulated-list-entries)))
         (goto-char (point-min))

@@ -435,7 +435,9 @@
                               (buffer-substring (magy-transcript-end) (point-max)))))
     (with-current-buffer (magy-transcript-buffer (magy-test-project))
       (should (equal (magy-transcript-header)
-                     " ● idle  Some 100%% title · build · 1.5k tokens")))))
+                     " ● idle  Some 100%% title · build · 1.5k tokens"))
+      (setf (alist-get "model" (magy-project-options (magy-test-project)) nil nil #'equal) "")
+      (should (string-suffix-p " · build · 1.5k tokens" (magy-transcript-header))))))
 
 (ert-deftest magy-an-error-in-an-update-does-not-stop-the-next ()
   (magy-test-with
