@@ -146,7 +146,7 @@
     (or (cl-find (magy-review--proposed-p about)
                  (magy-review--entries project (magy--uri-to-path (plist-get about :uri)))
                  :key #'magy-review--proposed-p)
-        (user-error "Nothing in this file waits for a decision"))))
+        (magy-review--nothing "Nothing in this file waits for a decision"))))
 
 ;;;###autoload
 (defun magy-review-ediff ()

@@ -29,6 +29,18 @@ It is as `magy-review--targets' says.")
   "Return the project of the current buffer."
   (if magy--document (magy-document-project magy--document) (magy-current-project)))
 
+(defun magy-review--nothing (words)
+  "Fail with WORDS, that nothing waits; or say that the server does not tell."
+  (let* ((project (magy-review--project)) (name (magy-project-name project)))
+    (user-error
+     "%s"
+     (substitute-command-keys
+      (cond ((not (magy-live-p project))
+             (format "Magy's server for %s does not run; \\[magy-review-next] starts it" name))
+            ((not (magy-writable-p project))
+             (format "Magy's server for %s does not answer; \\[magy-restart] starts it anew" name))
+            (t words))))))
+
 ;;;; Waiting for the server
 
 (defvar magy-review--going nil

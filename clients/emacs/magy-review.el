@@ -47,8 +47,7 @@ HUNKS nil means all of FILE, which may then be a ReviewEntry."
   (or (if magy-review-target-function
           (funcall magy-review-target-function)
         (magy-review--targets-here))
-      (user-error "%s" (substitute-command-keys
-                        "No change waits here; \\[magy-review-next] goes to the next"))))
+      (magy-review--nothing "No change waits here; \\[magy-review-next] goes to the next")))
 
 (defun magy-review--targets-here ()
   "Return the targets in the region or on the line of point of a file's buffer."
@@ -73,7 +72,7 @@ HUNKS nil means all of FILE, which may then be a ReviewEntry."
       (let ((project (magy-document-project magy--document)))
         (cons project (or (magy-review--entries
                            project (magy--uri-to-path (magy-document-uri magy--document)))
-                          (user-error "Nothing in this file waits for a decision"))))
+                          (magy-review--nothing "Nothing in this file waits for a decision"))))
     (let ((targets (magy-review--targets)))
       (cons (caar targets) (mapcar #'cadr targets)))))
 
@@ -196,7 +195,8 @@ With a prefix argument CHOOSE, choose which."
                 (if prefix
                     (let ((project (magy-review--project)))
                       (cons project (or (magy-project-reviews project)
-                                        (user-error "Nothing waits for a decision"))))
+                                        (magy-review--nothing
+                                         "Nothing waits for a decision"))))
                   (magy-review--entry)))
                (count (cl-loop for entry in entries
                                sum (or (plist-get entry :pending)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from magy_server.core.errors import MagyError
@@ -21,7 +22,7 @@ ROOM = {"title": 6_000, "summary": 60_000}
 TITLE = 80
 """Characters; a longer title is cut."""
 TRIES = 3
-"""Turns after which a session without a title is left as it is."""
+"""How often a session is to get a title; then it is left as it is."""
 
 
 async def consult(session: Session, world: World, name: str) -> tuple[Consulted, dict[Hash, bytes]]:
@@ -69,12 +70,14 @@ class Titles:
         self._session = session
         self._world = world
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tries: Counter[str] = Counter()
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         stops = [entry.event.stop for entry in entries if isinstance(entry.event, Ended)]
         ended = any(stop not in ("error", "cancelled", "refusal") for stop in stops)
-        named = state.options.get("title") or state.turns > TRIES
+        named = state.options.get("title") or self._tries[state.stream] >= TRIES
         if ended and not named and state.stream not in self._tasks and self._wanted(state):
+            self._tries[state.stream] += 1
             task = asyncio.create_task(self._give(state.stream), name=f"title {state.stream}")
             self._tasks[state.stream] = task
             task.add_done_callback(lambda task: self._done(state.stream, task))

@@ -307,6 +307,22 @@ async def test_a_session_gets_a_title(root: Path, state: Path, server: Anthropic
         assert sum("tools" not in r.body for r in server.requests) == 1
 
 
+async def test_a_session_whose_first_turns_failed_gets_a_title(
+    root: Path, state: Path, server: AnthropicServer
+) -> None:
+    """Who has to find the right key and model first has failed more often than titles are tried."""
+    settings = {**options(server), "titles": True}
+    async with person(root, state, env=ENV, settings=settings) as one:
+        await one.new()
+        server.answer(lambda body: Fault("401"))
+        for number in range(5):
+            await one.turn("Hello?", f"p{number}")
+        server.answer(lambda body: [text("Mended." if body.get("tools") else "Parser mended")])
+        await one.turn("Mend the parser.", "p5")
+        named = await one.update("session_info_update", lambda u: u["title"] != "Hello?")
+        assert named["title"] == "Parser mended"
+
+
 @pytest.mark.req("E089")
 async def test_a_session_can_be_summed_up(root: Path, state: Path, server: AnthropicServer) -> None:
     (root / "app.py").write_text("print('hello')\n")

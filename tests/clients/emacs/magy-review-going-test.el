@@ -58,6 +58,25 @@
     (let ((magy-review--going (list (list (magy-project--make :root "/elsewhere/") t))))
       (magy-test-accept 1))))
 
+(ert-deftest magy-review-says-that-the-server-does-not-say-what-waits ()
+  (magy-test-drawing (magy-test-scenario) "0\n1\n"
+    (cl-flet ((said (command)
+                (cadr (should-error (funcall command) :type 'user-error))))
+      (let* ((project (magy-test-project))
+             (server (lambda () (jsonrpc--process (magy-project-connection project)))))
+        (magy-test-until magy--document)
+        (should (string-prefix-p "Nothing in this file" (said #'magy-review-accept-all)))
+        (should (string-prefix-p "No change waits here" (said #'magy-review-accept)))
+        (signal-process (funcall server) 'STOP)
+        (magy-test-until (eq 'stop (process-status (funcall server))))
+        (dolist (command '(magy-review-accept-all magy-review-accept magy-review-base))
+          (should (string-match-p "does not answer; M-x magy-restart" (said command))))
+        (signal-process (funcall server) 'CONT)
+        (magy-stop project)
+        (magy-test-until (not (magy-live-p project)))
+        (dolist (command '(magy-review-accept-all magy-review-accept))
+          (should (string-match-p "does not run" (said command))))))))
+
 (ert-deftest magy-review-keys-go-on-with-a-prefix-argument ()
   (magy-test-drawing (magy-test-decidable) "0\n1\n"
     (magy-test-until (magy-review-hunk-here))
@@ -68,8 +87,10 @@
             (magy-review--go-on-by-keys)
             (execute-kbd-macro (kbd "C-u r w h y RET"))
             (should (equal "why" (plist-get (magy-test-params "magy/review/resolve") :reason)))
+            (magy-test-until (not (alist-get (magy-test-project) magy-review--going)))
             (execute-kbd-macro (kbd "C-u C-u 2 r n o RET"))
             (magy-test-until (= 2 (length (magy-test-received "magy/review/resolve"))))
+            (magy-test-until (not (alist-get (magy-test-project) magy-review--going)))
             (should (equal (buffer-string) "0\n1\n"))
             ;; Any other key is what it always is, and ends them.
             (execute-kbd-macro (kbd "C-u x r"))
