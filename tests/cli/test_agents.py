@@ -245,7 +245,7 @@ def test_a_long_diff_of_a_child_is_folded_too(magy: Magy, session: str) -> None:
 
 @pytest.mark.needs("tmux", "bash")
 def test_ctrl_c_while_only_children_work_cancels(magy: Magy) -> None:
-    magy.script(SCRIPT.replace("text: I looked.", "delay: 60\ntext: I looked."))
+    magy.script(SCRIPT.replace("text: I looked.", "delay: 600\ntext: I looked."))
     with terminal(magy) as one:
         one.run("run", "leave it", "--bypass")
         one.see("I do not wait.", "explore (Look) running")

@@ -236,7 +236,7 @@ def test_an_untrusted_project_is_not_obeyed_in_silence(magy: Magy) -> None:
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_when_the_reader_goes_away_it_ends_quietly(magy: Magy, form: list[str]) -> None:
     magy.script(  # a line is written when the next one begins
-        "text: |\n  first\n  line\ndelay: 1\ntext: |\n\n  second\n  line\ndelay: 30\ntext: third\n"
+        "text: |\n  first\n  line\ndelay: 1\ntext: |\n\n  second\n  line\ndelay: 600\ntext: third\n"
     )
     with magy.start("run", "hello", *form) as running:
         assert running.stdout and running.stderr
@@ -305,7 +305,7 @@ def test_hostile_text_cannot_steer_a_terminal(magy: Magy) -> None:
 
 
 def test_interrupt_cancels_the_turn(magy: Magy) -> None:
-    magy.script("text: begun\ndelay: 60\ntext: never\n")
+    magy.script("text: begun\ndelay: 600\ntext: never\n")
     with magy.start("run", "hello") as running:
         magy.wait_for_turn()
         running.send_signal(signal.SIGINT)
@@ -318,7 +318,7 @@ def test_interrupt_cancels_the_turn(magy: Magy) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_being_ended_leaves_the_turn_to_be_resumed(magy: Magy, number: signal.Signals) -> None:
-    magy.script("delay: 3\ntext: Good day.\n")
+    magy.script("delay: 600\ntext: Good day.\n")
     with magy.start("run", "hello") as running:
         id = magy.wait_for_turn()
         running.send_signal(number)
@@ -326,6 +326,7 @@ def test_being_ended_leaves_the_turn_to_be_resumed(magy: Magy, number: signal.Si
     assert running.returncode == 128 + number
     assert f"left; continue with `magy sessions resume {id}`." in errors
     assert magy.sessions()[0]["state"] == "running"
+    magy.script("text: Good day.\n")
     assert "Good day." in magy("sessions", "resume", id).stdout
 
 
@@ -370,7 +371,7 @@ def full(running: subprocess.Popen[str]) -> None:
 
 def test_a_slow_reader_does_not_make_it_deaf(magy: Magy) -> None:
     """The pipe is full and nobody reads: Ctrl-C twice still leaves."""
-    magy.script(f"text: {'long words ' * 40_000}\ndelay: 60\n")
+    magy.script(f"text: {'long words ' * 40_000}\ndelay: 600\n")
     with magy.start("run", "hello") as running:
         magy.wait_for_turn()
         full(running)

@@ -213,7 +213,7 @@ def test_delete_asks_and_nobody_can_answer(magy: Magy, id: str) -> None:
 
 
 def test_what_runs_elsewhere_is_not_deleted(magy: Magy) -> None:
-    magy.script("delay: 60\ntext: never\n")
+    magy.script("delay: 600\ntext: never\n")
     with magy.start("run", "hello") as running:
         id = magy.wait_for_turn()
         done = magy("sessions", "delete", id, "--yes")
@@ -225,7 +225,7 @@ def test_what_runs_elsewhere_is_not_deleted(magy: Magy) -> None:
 
 
 def test_a_session_that_runs_elsewhere_can_be_watched(magy: Magy) -> None:
-    wait = json.dumps({"command": "while [ ! -e go ]; do sleep 0.02; done"})
+    wait = json.dumps({"command": "while [ ! -e go ]; do sleep 0.02; done", "timeout": 600})
     magy.script(f"text: It begins. \ncall: bash {wait}\n---\ntext: It ends.\n")
     with magy.start("run", "hello", "--bypass") as running:
         with magy.start("sessions", "resume", magy.wait_for_turn()) as watching:

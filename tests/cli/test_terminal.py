@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import suppress
 
@@ -109,7 +110,8 @@ def test_what_was_typed_before_the_question_answers_nothing(magy: Magy) -> None:
 
 def test_ctrl_c_once_cancels_the_turn_and_it_goes_on_later(magy: Magy) -> None:
     magy.script(
-        'prompt: go\ntext: I begin.\ncall: bash {"command": "echo working; sleep 60"}\n'
+        "prompt: go\ntext: I begin.\n"
+        'call: bash {"command": "echo working; sleep 60", "timeout": 600}\n'
         "---\ntext: never\nprompt: more\ntext: Going on.\n"
     )
     with terminal(magy) as one:
@@ -157,7 +159,7 @@ def commands_of(session_id: str) -> list[int]:
 
 def test_leaving_a_model_that_does_not_answer_keeps_the_turn(magy: Magy) -> None:
     """The hang-up of a terminal, as when its window is closed."""
-    magy.script("delay: 3\ntext: Here I am.\n")
+    magy.script("delay: 600\ntext: Here I am.\n")
     with terminal(magy) as one:
         one.run("run", "go")
         one.see("waiting for the model")
@@ -166,6 +168,7 @@ def test_leaving_a_model_that_does_not_answer_keeps_the_turn(magy: Magy) -> None
     while magy("sessions", "list", "--here").stdout.count("  open") == 0:
         assert time.monotonic() < end
     (session,) = magy.sessions()
+    magy.script("text: Here I am.\n")
     with terminal(magy) as one:
         one.run("sessions", "resume", session["sessionId"])
         one.see("Here I am.", "[0]")
@@ -264,12 +267,14 @@ def test_a_quiet_run_still_asks(magy: Magy) -> None:
 
 def test_text_is_wrapped_to_the_width_and_follows_it(magy: Magy) -> None:
     words = "several words in a row " * 4
-    magy.script(f"text: {words}\ndelay: 3\ntext: {words}\n")
+    wait = json.dumps({"command": "while [ ! -e go ]; do sleep 0.02; done", "timeout": 600})
+    magy.script(f"text: {words}\ncall: bash {wait}\n---\ntext: {words}\n")
     with terminal(magy, size="40x30") as one:
-        one.run("run", "go")
+        one.run("run", "go", "--bypass")
         lines = one.see("several words in a row several words in\na row").split("\n")
         assert max(map(len, lines)) <= 40
         one.control("resize-window", "-t", "magy", "-x", "70", "-y", "30")
+        (magy.root / "go").touch()
         one.see("[0]")
         assert any(len(line) > 60 for line in one.screen().split("\n"))
 

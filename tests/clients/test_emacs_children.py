@@ -40,7 +40,7 @@ text: I look for the taxes.
 call: bash {"command": "touch taxes"}
 ---
 text: I go on looking.
-call: bash {"command": "sleep 60"}
+call: bash {"command": "sleep 600", "timeout": 600}
 ---
 text: Never said.
 

@@ -41,7 +41,7 @@ text: It was a slip.
 
 prompt: Take your time
 text: Let me see.
-delay: 100
+delay: 600
 """
 
 

@@ -22,7 +22,7 @@ call: write_file {"path": "more.py", "content": "MORE = 1\\n"}
 ---
 text: There is another file.
 prompt: wait
-call: bash {"command": "sleep 60"}
+call: bash {"command": "sleep 600", "timeout": 600}
 prompt: and now
 text: You see me.
 """

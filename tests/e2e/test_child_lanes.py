@@ -16,7 +16,7 @@ from .harness import SESSION, Person, person
 
 WORK = """
 prompt: work as NAME
-call: bash {"command": "echo begin NAME $PPID >> log; until [ -e go-NAME ]; do sleep 0.02; done; echo end NAME >> log"}
+call: bash {"command": "echo begin NAME $PPID >> log; until [ -e go-NAME ]; do sleep 0.02; done; echo end NAME >> log", "timeout": 600}
 ---
 text: Worked.
 """  # noqa: E501

@@ -21,7 +21,7 @@ from tests.patience import PATIENCE
 from .harness import Person, RpcError, person
 from .test_providers import KEY, SETTINGS, WIRES, Wire
 
-HOLD = 'call: bash {"command": "touch begun && sleep 60"}\n'
+HOLD = 'call: bash {"command": "touch begun && sleep 600", "timeout": 600}\n'
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -338,7 +338,8 @@ async def test_children_at_work_are_limited_and_so_is_their_queue(root: Path, st
 
 def sleeping(name: str) -> str:
     """Its process id is in the file."""
-    return call("bash", command=f"echo $$ > {name}.new && mv {name}.new {name} && exec sleep 60")
+    write = f"echo $$ > {name}.new && mv {name}.new {name}"
+    return call("bash", command=f"{write} && exec sleep 600", timeout=600)
 
 
 RUNNING = script(

@@ -32,7 +32,7 @@ text: It greets, with *care*.
 prompt: Fix
 """
 FIXES = edits(("{nam}", "{name}")) + "---\ntext: It was a slip.\n"
-SLOW = "prompt:\ntext: Let me see.\ndelay: 60\ntext: Never.\n"
+SLOW = "prompt:\ntext: Let me see.\ndelay: 600\ntext: Never.\n"
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ text: Thinking about it.
 delay: 600
 text: The first answer.
 """
-GATE = """call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done"}
+GATE = """call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done", "timeout": 600}
 ---"""
 TOUCH = 'call: bash {"command": "touch made"}\n---\ntext: Made.\n'
 
@@ -111,7 +111,7 @@ async def test_a_fork_leaves_the_queue_to_its_source(root: Path, state: Path) ->
 
 
 async def test_a_running_session_can_be_deleted_and_stays_so(root: Path, state: Path) -> None:
-    script = TOUCH.replace("touch made", "touch made; sleep 30")
+    script = TOUCH.replace('touch made"', 'touch made; sleep 600", "timeout": 600')
     async with person(root, state, script) as one:
         await one.new()
         await one.ask("go")

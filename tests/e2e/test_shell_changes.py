@@ -34,7 +34,8 @@ def repository(root: Path) -> Path:
 
 def script(*commands: str) -> str:
     """A model that runs these, one after the other, and repeats each answer."""
-    steps = [f"call: bash {json.dumps({'command': command})}\n" for command in commands]
+    calls = [json.dumps({"command": command, "timeout": 600}) for command in commands]
+    steps = [f"call: bash {call}\n" for call in calls]
     return "---\ntext: <answer>{{last}}\n".join([*steps, ""])
 
 
@@ -109,7 +110,7 @@ async def test_where_nothing_is_covered_it_is_said(root: Path, state: Path) -> N
 async def test_what_a_stopped_command_had_changed_is_under_review(
     repository: Path, state: Path
 ) -> None:
-    command = "sed -i s/hello/goodbye/ app.py; sleep 60"
+    command = "sed -i s/hello/goodbye/ app.py; sleep 600"
     async with person(repository, state, script(command)) as one:
         await one.new()
         await one.request("session/set_config_option", configId="bypass", value="on")

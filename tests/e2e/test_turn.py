@@ -98,7 +98,8 @@ async def test_shell_output_streams_while_the_command_runs(root: Path, state: Pa
 
 
 async def test_cancel_ends_a_running_command_and_its_children(root: Path, state: Path) -> None:
-    script = 'call: bash {"command": "sleep 30 & echo $! > pid; wait"}\n---\ntext: never\n'
+    command = '{"command": "sleep 600 & echo $! > pid; wait", "timeout": 600}'
+    script = f"call: bash {command}\n---\ntext: never\n"
     async with person(root, state, script) as one:
         await one.new()
         await one.ask("Wait")
@@ -117,7 +118,8 @@ async def test_the_next_prompt_after_a_cancel_is_a_valid_conversation(
     root: Path, state: Path
 ) -> None:
     script = (
-        'prompt: wait\ncall: bash {"command": "touch a; sleep 30"}\nprompt: again\ntext: Here.\n'
+        'prompt: wait\ncall: bash {"command": "touch a; sleep 600", "timeout": 600}\n'
+        "prompt: again\ntext: Here.\n"
     )
     async with person(root, state, script) as one:
         await one.new()
@@ -282,7 +284,7 @@ async def test_without_any_model_one_sentence_says_what_to_set(root: Path, state
 
 
 async def test_progress_is_shown_and_cancels_the_turn(root: Path, state: Path) -> None:
-    script = 'call: bash {"command": "touch a; sleep 30"}\n---\ntext: x\n'
+    script = 'call: bash {"command": "touch a; sleep 600", "timeout": 600}\n---\ntext: x\n'
     async with person(root, state, script) as one:
         await one.new()
         await one.ask("Go")

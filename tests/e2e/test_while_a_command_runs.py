@@ -46,7 +46,8 @@ def script(*parts: str, **more: str) -> str:
         call("edit_file", path="a.txt", old_text=f"line {n}\n", new_text=f"agent {n}\n")
         for n in (5, 20)
     ]
-    sections = {"edit": "---\n".join(edits), "run": call("bash", command="\n".join(lines)), **more}
+    run = call("bash", command="\n".join(lines), timeout=600)
+    sections = {"edit": "---\n".join(edits), "run": run, **more}
     return "\n".join(
         f"prompt: {prompt}\n{body}---\ntext: Done.\n" for prompt, body in sections.items()
     )

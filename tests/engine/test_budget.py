@@ -214,7 +214,7 @@ async def test_who_must_wait_for_others_goes_on_when_they_took_less(tmp_path: Pa
 
 
 async def test_a_cancelled_request_gives_back_what_was_put_aside(tmp_path: Path) -> None:
-    script = SCRIPT + "\nprompt: hang\ndelay: 60\ntext: never\n"
+    script = SCRIPT + "\nprompt: hang\ndelay: 600\ntext: never\n"
     async with home(tmp_path, script, settings=capped(run_tokens=8_000)) as here:
         await here.new()
         await here.child("s/1.0", "hang", run="p1")

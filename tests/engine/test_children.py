@@ -28,7 +28,7 @@ from magy_server.engine.children import Children
 
 from .home import Home, home, mailed
 
-HOLD = 'call: bash {"command": "sleep 60"}\n'
+HOLD = 'call: bash {"command": "sleep 600", "timeout": 600}\n'
 SCRIPT = f"""
 prompt: hello
 text: Good day.

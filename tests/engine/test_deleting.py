@@ -26,7 +26,7 @@ prompt: talk
 text: Talked.
 
 prompt: slow
-delay: 60
+delay: 600
 text: Too late.
 
 prompt: serve

@@ -36,7 +36,7 @@ text: So it is in app.py.
 
 prompt: slowly
 text: One moment.
-delay: 60
+delay: 600
 text: Too late.
 
 prompt: quickly

@@ -25,7 +25,7 @@ text: I found it.
 
 prompt: slowly
 text: One moment.
-delay: 60
+delay: 600
 text: Too late.
 
 prompt: go wrong

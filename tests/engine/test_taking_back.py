@@ -29,7 +29,7 @@ call: spawn_agent {SPAWN}
 text: Delegated.
 
 prompt: hold
-call: bash {{"command": "sleep 60"}}
+call: bash {{"command": "sleep 600", "timeout": 600}}
 ---
 text: Held.
 

@@ -14,7 +14,7 @@ from magy_server.core.state import State
 from .home import Home, delivered, home, mailed
 
 END = "END-OF-REPORT"
-UNTIL = 'call: bash {"command": "until [ -e %s ]; do sleep 0.02; done"}'
+UNTIL = 'call: bash {"command": "until [ -e %s ]; do sleep 0.02; done", "timeout": 600}'
 HELD = """
 prompt: work %(key)s
 %(until)s

@@ -64,7 +64,7 @@ def script(path: Path) -> str:
         if n <= CHANGES:
             lines.append(f"sed -i '/^{tag(TARGET)}/a {_line(n)}' {path.name}")
             lines.append(f"echo > ../{path.stem}.done{n}")
-    call = json.dumps({"command": "\n".join(lines)})
+    call = json.dumps({"command": "\n".join(lines), "timeout": 600})
     return f"prompt: run it in {path.name}.\ncall: bash {call}\n---\ntext: Done.\n"
 
 

@@ -16,7 +16,7 @@ text: Quick is done.
 
 prompt: slow
 text: I begin.
-call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done; echo went", "timeout": 60}
+call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done; echo went", "timeout": 600}
 ---
 text: Slow is done: {{last}}
 

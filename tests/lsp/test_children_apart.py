@@ -16,7 +16,7 @@ SCRIPT = "\n".join(f"""
 prompt: {word}
 text: I take {word}-note.
 call: update_plan {{"tasks": [{{"content": "{word}-plan", "status": "in_progress"}}]}}
-call: bash {{"command": "echo {word}-output; while [ ! -e go ]; do sleep 0.02; done"}}
+call: bash {{"command": "echo {word}-output; until [ -e go ]; do sleep 0.02; done", "timeout": 600}}
 ---
 text: {word}-answer
 """ for word in WORDS)  # fmt: skip

@@ -21,7 +21,7 @@ from magy_server.tools.kit import make_tools
 from magy_server.tools.output import SHOWN, Output
 from magy_server.tools.process import Processes
 from tests.guard import SESSION
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, pass_time
 
 from .conftest import Context, Workspace
 
@@ -119,7 +119,7 @@ async def test_what_the_model_reads(shell: Shell, command: str, said: str) -> No
 async def test_output_is_shown_line_by_line_while_the_command_runs(shell: Shell) -> None:
     go = shell.workspace.root / "go"
     os.mkfifo(go)
-    arguments = {"command": "echo one; echo -n two; read x < go; echo; echo three"}
+    arguments = {"command": "echo one; echo -n two; read x < go; echo; echo three", "timeout": 600}
     context = await shell.workspace.prepare(shell.tools["bash"], **arguments)
     task = asyncio.ensure_future(
         shell.tools["bash"].run(context, **shell.tools["bash"].arguments(arguments))
@@ -232,12 +232,14 @@ async def family(shell: Shell) -> list[int]:
 
 @pytest.mark.req("E115")
 async def test_a_time_out_ends_all_that_was_started(shell: Shell) -> None:
-    start = time.monotonic()
-    task = asyncio.create_task(shell.bash(STUBBORN, timeout=1))
+    task = asyncio.create_task(shell.bash(STUBBORN, timeout=600))
     pids = await family(shell)
+    await until(lambda: "started" in "".join(shell.last.emitted))
+    pass_time(600)
+    start = time.monotonic()
     said = (await task).for_model
     assert time.monotonic() - start < 30
-    assert "timed out after 1 s" in said
+    assert "timed out after 600 s" in said
     assert "\nstarted\n" in said
     assert "background=true" in said
     assert not any(map(alive, pids))
@@ -247,7 +249,7 @@ async def test_a_time_out_ends_all_that_was_started(shell: Shell) -> None:
 async def test_a_cancelled_command_is_ended_before_the_cancel_is_seen(
     shell: Shell, again: bool
 ) -> None:
-    task = asyncio.create_task(shell.bash(STUBBORN))
+    task = asyncio.create_task(shell.bash(STUBBORN, timeout=600))
     pids = await family(shell)
     task.cancel()
     if again:

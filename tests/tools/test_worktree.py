@@ -22,6 +22,7 @@ from magy_server.tools.paths import Place
 from magy_server.tools.process import Processes
 from magy_server.tools.text import digest
 from magy_server.tools.versions import look, put
+from tests.patience import pass_time
 
 from .conftest import FakeEditor, Workspace
 from .repositories import Person, git, in_repository
@@ -232,7 +233,11 @@ async def test_what_is_ignored_is_not_looked_at(person: Person, shell: Shell) ->
 
 
 async def test_a_timeout_does_not_hide_what_changed(person: Person, shell: Shell) -> None:
-    result = await shell.bash("echo x > a.py; sleep 60", timeout=0.5)
+    task = asyncio.create_task(shell.bash("echo x > a.py; sleep 60", timeout=600))
+    while (person.root / "a.py").read_bytes() != b"x\n":
+        await asyncio.sleep(0.01)
+    pass_time(600)
+    result = await task
     assert one(result, "a.py").before == digest(A)
 
 
@@ -523,7 +528,7 @@ async def begun(shell: Shell, command: str, mark: str = "begun") -> asyncio.Task
     root = shell.workspace.root
     os.mkfifo(root.parent / "go")
     line = f"touch {root.parent}/{mark}; read x < {root.parent}/go; {command}"
-    task = asyncio.create_task(shell.bash(line))
+    task = asyncio.create_task(shell.bash(line, timeout=600))
     while not (root.parent / mark).exists():
         await asyncio.sleep(0.01)
     return task

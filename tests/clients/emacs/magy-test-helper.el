@@ -25,8 +25,8 @@
   "File to which the fake server writes what it gets.")
 
 (defun magy-test-wait (what predicate &optional seconds)
-  "Wait until PREDICATE holds, at most SECONDS (60); fail with WHAT."
-  (let ((end (time-add nil (or seconds 60))) value)
+  "Wait until PREDICATE holds, at most SECONDS (120); fail with WHAT."
+  (let ((end (time-add nil (or seconds 120))) value)
     (while (not (setq value (funcall predicate)))
       (when (time-less-p end nil)
         (ert-fail (list "Waited in vain" what
@@ -140,7 +140,7 @@
 (defun magy-test-eval (code &optional milliseconds)
   "Have an agent evaluate CODE within MILLISECONDS; return the answer."
   (magy-test-with (magy-test-asks (list "magy/editor/eval"
-                                        (list :code code :timeoutMs (or milliseconds 5000))))
+                                        (list :code code :timeoutMs (or milliseconds 60000))))
     (magy-prompt "go")
     (magy-test-answer 1)))
 
