@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from magy_server.core.errors import MagyError
     from magy_server.providers import Providers
 
-_PATIENCE = 6.0
+_PATIENCE = 10.0
 """The seconds that an endpoint has for the list of its models."""
 
 

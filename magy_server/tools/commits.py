@@ -128,7 +128,8 @@ class Commits:
         one.files.clear()
         if not any(place[:-1]):
             return  # no `.git` anywhere above
-        env = self._processes.environment(root, "commits", f"look-{next(self._count)}")
+        asker = f"commits-{os.getpid()}"  # its processes are not another server's
+        env = self._processes.environment(root, asker, f"look-{next(self._count)}")
         try:
             repository = await Repository.open(root, env)
             common = await repository.git.get("rev-parse", "--git-common-dir")

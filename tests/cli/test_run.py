@@ -243,7 +243,7 @@ def test_when_the_reader_goes_away_it_ends_quietly(magy: Magy, form: list[str]) 
         running.stdout.readline()
         running.stdout.close()
         errors = running.stderr.read()
-        assert running.wait(30) == 141
+        assert running.wait(PATIENCE) == 141
     assert errors == ""
     (session,) = magy.sessions()
     assert session["state"] == "idle", "the turn does not go on for nobody"
@@ -378,7 +378,7 @@ def test_a_slow_reader_does_not_make_it_deaf(magy: Magy) -> None:
         running.send_signal(signal.SIGINT)
         time.sleep(0.3)
         running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 130
+        assert running.wait(PATIENCE) == 130
         assert running.stdout
         running.stdout.close()
 

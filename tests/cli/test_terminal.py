@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import termios
 import time
 from contextlib import suppress
 
 import psutil
 import pytest
 
-from tests.cli.harness import Magy, terminal
+from tests.cli.harness import Magy, Terminal, terminal
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.needs("tmux", "bash")
@@ -200,9 +202,25 @@ def test_a_question_survives_a_stop(magy: Magy) -> None:
         one.press("C-z")
         one.see("Stopped")
         one.type("fg")
-        time.sleep(0.5)
+        _listening(one)
         one.press("y")
         one.see("The edit:")
+
+
+def _listening(one: Terminal) -> None:
+    """Until it reads keys again. A shell that does lets Return be, too."""
+    name = one.control("display-message", "-p", "-t", "magy", "#{pane_tty}").strip()
+    end = time.monotonic() + PATIENCE
+    tty = os.open(name, os.O_RDONLY | os.O_NOCTTY)
+    try:
+        while True:
+            flags, _, _, local, *_ = termios.tcgetattr(tty)
+            if flags & termios.ICRNL and not local & termios.ICANON:
+                return
+            assert time.monotonic() < end
+            time.sleep(0.02)
+    finally:
+        os.close(tty)
 
 
 @pytest.mark.req("E058")

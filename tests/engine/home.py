@@ -5,6 +5,7 @@ there."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +33,11 @@ from magy_server.engine.mailing import Mailing
 from magy_server.engine.session import Listener, Session, Write
 from magy_server.engine.world import World
 from tests.patience import PATIENCE
+
+OWN = f"MAGY_CALL_{os.getpid()}"
+"""The variable by which the processes of a call are known. What is left running is looked for on
+the whole machine, and here all sessions are called "s": of two workers with the same variable one
+would end the other's commands."""
 
 
 class Home:
@@ -138,6 +144,8 @@ async def home(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAGY_STATE_DIR", str(state))
         patch.setenv("MAGY_CONFIG_DIR", str(state))
+        for module in ("groups", "environment", "repository"):
+            patch.setattr(f"magy_server.tools.{module}.VARIABLE", OWN)
         async with compose([str(root)], options, None, listeners) as (engine, _):
             yield Home(engine, root)
 
