@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -88,7 +89,7 @@ class Command:
     async def run(self) -> None:
         """One at a time in a folder: what two commands change is of either."""
         async with self._editor.running:
-            session = f"command-{self._path.stem}"
+            session = f"command-{self._path.stem}-{os.getpid()}"  # its processes carry that
             about = {"cwd": str(self._path.parent), "sessionId": session}
             await self._wire.request("magy/session/new", about)
             self._wire.sessions[session]
