@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import termios
 import time
@@ -12,10 +11,13 @@ import psutil
 import pytest
 
 from tests.cli.harness import Magy, Terminal, terminal
+from tests.guard import SHUT
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.needs("tmux", "bash")
 
+GATE = """call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done", "timeout": 600}
+"""
 EDIT = """
 prompt: edit
 text: I change **what it says**.
@@ -98,11 +100,15 @@ def test_always_is_asked_once(magy: Magy) -> None:
 
 
 def test_what_was_typed_before_the_question_answers_nothing(magy: Magy) -> None:
-    magy.script(EDIT.replace("text: I change", "delay: 2\ntext: I change"))
+    (magy.state.parent / "magy.toml").write_text(
+        f'[permission]\nedit = "ask"\nbash = "allow"\n\n{SHUT}', encoding="utf-8"
+    )
+    magy.script(EDIT.replace("text: I change", f"{GATE}---\ntext: I change"))
     with terminal(magy) as one:
         one.run("run", "edit")
-        one.see("waiting for the model")
+        one.see("Run while")
         one.press("y", "y")
+        (magy.root / "go").touch()
         one.see("[n] no")
         time.sleep(0.5)
         assert "[y] once" in one.screen()
@@ -285,8 +291,7 @@ def test_a_quiet_run_still_asks(magy: Magy) -> None:
 
 def test_text_is_wrapped_to_the_width_and_follows_it(magy: Magy) -> None:
     words = "several words in a row " * 4
-    wait = json.dumps({"command": "while [ ! -e go ]; do sleep 0.02; done", "timeout": 600})
-    magy.script(f"text: {words}\ncall: bash {wait}\n---\ntext: {words}\n")
+    magy.script(f"text: {words}\n{GATE}---\ntext: {words}\n")
     with terminal(magy, size="40x30") as one:
         one.run("run", "go", "--bypass")
         lines = one.see("several words in a row several words in\na row").split("\n")

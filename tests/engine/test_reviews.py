@@ -21,6 +21,7 @@ from magy_server.engine.perform import Performer
 from magy_server.engine.review_file import Lines, Which, Wish
 from magy_server.engine.session import Write
 from tests.engine.reviewing import Place, process
+from tests.engine.running import until
 
 BASE = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 NEW = "one\nTWO\nthree\nfour\nfive\nsix\nSEVEN\n"
@@ -543,11 +544,7 @@ async def test_two_processes_decide_at_once(root: Path, tmp_path: Path) -> None:
         assert root.joinpath("a.py").read_text() == NEW.replace("SEVEN", "seven")
         assert await one.hunks("a.py") == await two.hunks("a.py") == []
         assert len(await agent.told()) == 2
-        for _ in range(200):
-            if heard:
-                break
-            await asyncio.sleep(0.01)
-        assert heard
+        await until(lambda: heard)
 
 
 async def test_an_agent_writes_while_the_person_decides(root: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from magy_server.core.events import Ended, Event, Noted, Prompted, Replied
 from magy_server.store.sqlite import SqliteStore
 from tests.e2e.harness import SESSION, Person, person
+from tests.patience import PATIENCE
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
@@ -82,11 +83,9 @@ async def test_a_rejection_during_a_turn_reaches_the_next_request(
 
 
 async def until_listed(one: Person) -> None:
-    for _ in range(400):
-        if (await one.client.request("magy/review/list", {}))["files"]:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("nothing came under review")
+    async with asyncio.timeout(PATIENCE):
+        while not (await one.client.request("magy/review/list", {}))["files"]:
+            await asyncio.sleep(0.05)
 
 
 async def test_the_next_turn_begins_with_what_is_undecided(root: Path, tmp_path: Path) -> None:
