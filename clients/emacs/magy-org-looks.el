@@ -67,7 +67,7 @@
         (add-face-text-property beg end (nth (% (1- level) 8) org-level-faces) t)))
      ((looking-at "#\\+begin_") (put-text-property beg end 'face 'org-block-begin-line))
      ((looking-at "#\\+end_") (put-text-property beg end 'face 'org-block-end-line))
-     ((looking-at "# ") (put-text-property beg end 'face 'font-lock-comment-face))
+     ((looking-at ": ") (put-text-property beg end 'face 'shadow))
      (t
       (when (looking-at "[ \t]*\\(?:[-+]\\|[0-9]+[.)]\\) +")
         (put-text-property beg end 'wrap-prefix (make-string (- (match-end 0) beg) ?\s)))

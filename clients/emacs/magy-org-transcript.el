@@ -61,7 +61,9 @@ MAGY-TRANSCRIPT--STYLE asks for that."
         ;; It has buttons.
         (magy-org-looks-text
          (concat "#+begin_question\n" (magy-org--escape plain) "#+end_question\n") #'ignore)
-      (let ((text (magy-org-looks-text (concat (or (magy-org-item item) (concat "# " plain)) "\n")
+      (let ((text (magy-org-looks-text (concat (or (magy-org-item item)
+                                                   (magy-org--remark (string-trim-right plain)))
+                                               "\n")
                                        (magy-org-transcript--face item))))
         (when (and (memq kind '(user mail)) (string-prefix-p "*" text))
           (add-face-text-property 0 (length text) 'magy-user t text))

@@ -53,6 +53,18 @@
   "Return TEXT for a block, with a comma before what Org would take for its own."
   (replace-regexp-in-string "^\\(,*\\)\\(\\*\\|#\\+\\)" ",\\&" text t))
 
+(defun magy-org--literal (text)
+  "Return TEXT, which is no Org, for a special block.
+Org takes the comma of an escaped line away only where it is an example."
+  (let ((escaped (magy-org--escape text)))
+    (if (equal escaped text)
+        text
+      (concat "#+begin_example\n" escaped "\n#+end_example"))))
+
+(defun magy-org--remark (text)
+  "Return TEXT as literal lines outside of any block; a comment is not exported."
+  (concat ": " (string-replace "\n" "\n: " text)))
+
 (defun magy-org--table-line (line)
   "Return the LINE of a Markdown table as one of Org's."
   (if (string-match-p "\\`[ \t]*|[-:| \t]+\\'" line)
@@ -63,11 +75,14 @@
     (magy-org--line line)))
 
 (defun magy-org--plain (line level)
-  "Return the Markdown LINE as Org below a heading of LEVEL."
+  "Return the Markdown LINE as Org below a heading of LEVEL.
+At level 0, in a block, where no heading can be, it is bold text."
   (cond
    ((string-match "\\`\\(#+\\) +\\(.*?\\)[ #]*\\'" line)
     (let ((depth (length (match-string 1 line))) (title (match-string 2 line)))
-      (concat (make-string (+ level depth) ?*) " " (magy-org--line title))))
+      (if (= level 0)
+          (concat "*" (magy-org--line (string-replace "*" "" title)) "*")
+        (concat (make-string (+ level depth) ?*) " " (magy-org--line title)))))
    ((string-match-p "\\`[ \t]*|.*|[ \t]*\\'" line) (magy-org--table-line line))
    ((string-match-p "\\`\\(?:-\\{3,\\}\\|\\*\\{3,\\}\\|_\\{3,\\}\\)[ \t]*\\'" line) "-----")
    ((string-match "\\`\\([ \t]*\\)[*+] +\\(.*\\)\\'" line)
@@ -176,10 +191,10 @@ Tags of its heading say what DATA knows of its way into the conversation."
   (pcase status ("completed" "[X]") ("in_progress" "[-]") (_ "[ ]")))
 
 (defun magy-org--block (name arguments text)
-  "Return an Org block called NAME with ARGUMENTS around TEXT."
+  "Return an Org block called NAME with ARGUMENTS around TEXT, which is Org."
   (concat "#+begin_" name
           (if (equal arguments "") "" (concat " " (string-replace "\n" " " arguments))) "\n"
-          (if (equal text "") "" (concat (magy-org--escape text) "\n"))
+          (if (equal text "") "" (concat text "\n"))
           "#+end_" name))
 
 (defun magy-org--ended (data)
@@ -195,7 +210,7 @@ Tags of its heading say what DATA knows of its way into the conversation."
              (and duration (>= duration 1) (format " :seconds %.1f" duration))
              (and (plist-get decision :rule)
                   (format " :%s %s" (plist-get decision :action) (plist-get decision :rule))))
-     (magy-org--result data))))
+     (magy-org--literal (magy-org--result data)))))
 
 (defun magy-org--spent (usage cost)
   "Return arguments of a block that say what USAGE and COST come to."
@@ -220,9 +235,9 @@ Tags of its heading say what DATA knows of its way into the conversation."
              (and (> (or (plist-get child :questions) 0) 0)
                   (format " :questions %d" (plist-get child :questions)))
              (and child (magy-org--spent (plist-get child :usage) (plist-get child :cost))))
-     (if (and input (not (magy-child-draw--refused-p data)))
-         (string-trim-right (or (plist-get input :prompt) ""))
-       (magy-org--result data)))))
+     (magy-org--literal (if (and input (not (magy-child-draw--refused-p data)))
+                            (string-trim-right (or (plist-get input :prompt) ""))
+                          (magy-org--result data))))))
 
 (defun magy-org--mail (data)
   "Return the message DATA of another agent as Org, or nil if it is for no reader."
@@ -235,7 +250,7 @@ Tags of its heading say what DATA knows of its way into the conversation."
                     " :status " (plist-get report :status)
                     " :session " (magy--get data :mail :sender)
                     (magy-org--spent (plist-get report :usage) (plist-get report :cost)))
-            (magy-org-from-markdown text)))
+            (magy-org-from-markdown text 0)))
           ((plist-get data :content)
            (magy-org--said (magy-child-draw--sender data) data text)))))
 
@@ -248,13 +263,14 @@ Tags of its heading say what DATA knows of its way into the conversation."
                           (format "* [%s]\n" magy-assistant-prompt)
                         "")
                       (magy-org-from-markdown (magy-org-text item))))
-      ('thought (magy-org--block "think" "" (string-trim (magy-stream-thought item))))
+      ('thought (magy-org--block "think" ""
+                                 (magy-org--escape (string-trim (magy-stream-thought item)))))
       ('tool (if (magy-child-draw-spawn-p data) (magy-org--spawned item) (magy-org--tool data)))
       ('mail (magy-org--mail data))
       ('plan (magy-org--plan data #'magy-org--box))
-      ('question (concat "# " (magy-org--answer data)))
-      ('notice (format "# %s: %s" (plist-get data :title)
-                       (string-replace "\n" "\n# " (or (plist-get data :description) "")))))))
+      ('question (magy-org--remark (magy-org--answer data)))
+      ('notice (magy-org--remark (format "%s: %s" (plist-get data :title)
+                                         (or (plist-get data :description) "")))))))
 
 (defun magy-org-text (item)
   "Return the text of the answer ITEM, as the model wrote it."

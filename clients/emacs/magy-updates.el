@@ -342,7 +342,9 @@ UPDATE, entry SEQ, says so."
       (force-mode-line-update t))
     (when (equal state "idle")
       (magy-session--stop-streamed)
-      (unless (member stop '(nil "end_turn"))
+      ;; What was stopped is said when it was asked for.
+      (unless (or (member stop '(nil "end_turn"))
+                  (and (equal stop "cancelled") (member message '(nil ""))))
         (magy-transcript-merge
          (magy-session--ensure 'notice (format "end %s" seq) seq)
          :severity (if (equal stop "error") "error" "info")

@@ -42,7 +42,7 @@ class View:
         self._rendered = rendered
         self._thinking = thinking
         self._whole = whole
-        self._unsaid = () if whole else ("Cancelling",)
+        self._unsaid = () if whole else ("Stopped",)
         self.height: int | None = None
         """Rows of the screen; None: there is no end to it."""
         self._calls: dict[str, Call] = {}

@@ -52,8 +52,8 @@ def glance(text: str, most: int) -> str:
         return _line(text)
     tail = most * 2 // 5
     head, hidden, end = text[: most - tail], text[most - tail : -tail], text[-tail:]
-    lines = hidden.count("\n") + 1
-    left_out = f"(+{len(hidden):,} characters, {lines:,} line{'' if lines == 1 else 's'})"
+    lines = f", {ends + 1:,} lines" if (ends := hidden.count("\n")) else ""
+    left_out = f"(+{len(hidden):,} characters{lines})"
     return f"{_line(head)} … {left_out} … {_line(end)}"
 
 

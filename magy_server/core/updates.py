@@ -62,6 +62,8 @@ STATUS = {
 }
 _CLOSED = {"finish": "It finishes its work and accepts nothing more.",
            "cancel": "It was stopped, and accepts nothing more."}  # fmt: skip
+_STOPPED = {"user": "On request.", "closed": "The session is closed."}
+"""Of a limit, how the turn ended says it all."""
 
 
 def updates(entry: Entry, texts: Mapping[Hash, str]) -> list[Update]:
@@ -118,7 +120,8 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
         case Resumed():
             yield notice("info", "Resumed", "The session was interrupted and continues here.")
         case CancelAsked():
-            yield notice("info", "Cancelling", event.why)
+            if event.why in _STOPPED:
+                yield notice("info", "Stopped", _STOPPED[event.why])
         case Ended():
             yield _ended(event)
         case Noted():

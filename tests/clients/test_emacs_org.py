@@ -56,11 +56,11 @@ An \*agent\* looks, see \[\[prices.py\]\[the prices\]\]:
 ,\* 2
 #\+end_src
 
-(?:# .*\n\n)*#\+begin_agent explore: Functions :status completed :session \S+.*
+(?:: .*\n\n)*#\+begin_agent explore: Functions :status completed :session \S+.*
 Count the functions of prices.py.
 #\+end_agent
 
-(?:# .*\n\n)*It is on its way.
+(?:: .*\n\n)*It is on its way.
 
 (#\+begin_(?:tool|agent) .*
 (?:.*\n)*?#\+end_(?:tool|agent)
@@ -71,7 +71,7 @@ Old results must go.
 #\+begin_tool Run rm -rf build :status completed.*
 (?:.*\n)*?#\+end_tool
 
-(?:# .*\n\n)*/All/ is done.
+(?:: .*\n\n)*/All/ is done.
 """
 
 

@@ -51,7 +51,7 @@ async def opened(one: Person) -> dict[str, Any]:
         (TWO, "Run ls -la ⏎ rm -rf precious"),
         (HIDDEN, "Run ls <U+001B>]0;; rm -rf precious;<U+0007> <U+202E><U+200B>"),
         ("# " + "y" * 290 + "\n" * 9 + "rm -rf precious",
-         "Run # " + "y" * 178 + " … (+16 characters, 1 line) … " + "y" * 96
+         "Run # " + "y" * 178 + " … (+16 characters) … " + "y" * 96
          + " ⏎ " * 9 + "rm -rf precious"),
     ],
 )  # fmt: skip

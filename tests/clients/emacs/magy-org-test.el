@@ -115,11 +115,13 @@ Hm.
 I *look*.
 
 #+begin_tool Run ls :status completed
+#+begin_example
 ls
 -la
 
 a.py
 ,#+end_tool
+#+end_example
 #+end_tool
 
 #+begin_agent explore: look :status in_progress
@@ -164,7 +166,33 @@ Done.
 
 (ert-deftest magy-a-session-is-exported-as-org ()
   :tags '(E129)
-  (should (equal magy-test-exported-org (magy-test-export #'magy-export-org))))
+  (should (equal magy-test-exported-org (magy-test-export #'magy-export-org)))
+  ;; Org takes the comma away again, and reads the rest as it was.
+  (with-temp-buffer
+    (insert magy-test-exported-org)
+    (delay-mode-hooks (org-mode))
+    (should (equal '("ls\n-la\n\na.py\n#+end_tool\n")
+                   (org-element-map (org-element-parse-buffer) 'example-block
+                     (lambda (block) (org-unescape-code-in-string
+                                      (org-element-property :value block))))))))
+
+(ert-deftest magy-what-magy-remarks-is-no-comment-of-org ()
+  "Comments are not exported, and what Magy says is not Org."
+  (should (equal ": Run *it*: refused, no\n: way"
+                 (magy-org-item (magy-item--make :kind 'question
+                                                 :data '(:question (:title "Run *it*")
+                                                         :outcome "refused" :reason "no\nway")))))
+  (should (equal ": Resumed: It goes on.\n: Here."
+                 (magy-org-item (magy-item--make :kind 'notice
+                                                 :data '(:title "Resumed"
+                                                         :description "It goes on.\nHere."))))))
+
+(ert-deftest magy-headings-in-a-block-of-org-are-bold ()
+  "A heading would end the block, and a comma before it would be seen."
+  (should (equal "*Found*\n\n/More here/\n- one"
+                 (magy-org-from-markdown "# Found\n\n*More here*\n- one" 0)))
+  (should (equal "*Found it*\n\n#+begin_src c\n,#+x\n#+end_src"
+                 (magy-org-from-markdown "## Found **it**\n\n```c\n#+x\n```" 0))))
 
 (ert-deftest magy-a-session-is-exported-as-markdown ()
   (should (equal "<!-- A title -->

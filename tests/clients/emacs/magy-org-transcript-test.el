@@ -46,10 +46,10 @@
    ;; What the tool said is folded, but there.
    (goto-char (point-min))
    (search-forward "Run ls")
-   (should (string-match-p "\n#\\+begin_tool Run ls :status completed  …3 lines\n\n#\\+begin_agent"
+   (should (string-match-p "\n#\\+begin_tool Run ls :status completed  …8 lines\n\n#\\+begin_agent"
                            (magy-test-visible)))
    (magy-test-press "TAB")
-   (should (string-search ":status completed\na.py\n,#+end_tool\n#+end_tool\n"
+   (should (string-search "\na.py\n,#+end_tool\n#+end_example\n#+end_tool\n"
                           (magy-test-visible)))
    ;; Killed as usual, it is Org; and so is the rest of it in another mode.
    (goto-char (point-min))
@@ -189,14 +189,14 @@
      (magy-test-tell 9 :sessionUpdate "_magy_restored" :restoreId "r" :turnId "m2"
                      :conversation t)
      (should (string-suffix-p (concat "* [USER] :undone:\nprompt 2\n\n* [ASSISTANT]\nanswer 2\n\n"
-                                      "# Undone: the conversation, back to before “prompt 2”\n\n")
+                                      ": Undone: the conversation, back to before “prompt 2”\n\n")
                               (magy-test-text)))
      (search-backward "answer 2")
      (should (memq 'shadow (ensure-list (get-text-property (point) 'face))))
      (magy-test-tell 10 :sessionUpdate "_magy_restored" :restoreId "s" :undoes "r" :turnId "m2"
                      :conversation t)
-     (should (string-search (concat now "# Undone") (magy-test-text)))
-     (should (string-suffix-p "\n\n# Redone: the conversation\n\n" (magy-test-text)))
+     (should (string-search (concat now ": Undone") (magy-test-text)))
+     (should (string-suffix-p "\n\n: Redone: the conversation\n\n" (magy-test-text)))
      (should-not (get-text-property (point) 'face)))))
 
 (ert-deftest magy-agents-are-org-blocks-of-their-lives ()
@@ -246,7 +246,7 @@
    (should (button-at (1- (point))))
    (magy-transcript-edit
     (lambda () (magy-session--resolved (magy-test-project) "q1" '(:outcome "allow"))))
-   (should (equal "# Run ls: allow\n\n" (magy-test-text)))))
+   (should (equal ": Run ls: allow\n\n" (magy-test-text)))))
 
 (provide 'magy-org-transcript-test)
 ;;; magy-org-transcript-test.el ends here
