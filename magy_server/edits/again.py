@@ -1,5 +1,5 @@
-"""An edit that was made before: the lines that it would add stand where they would go, or around
-what they would go around, beyond what the hunk quotes."""
+"""An edit may have been made before: then the lines that it would add stand where they would go, or
+around what they would go around, beyond what the hunk quotes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from magy_server.edits.splice import Match
 from magy_server.edits.text import plain
 
 LETTERS = 2
-"""Letters and digits of a line that says something."""
+"""A line that says something has so many letters and digits."""
 STEPS = 50
-"""Empty lines that are passed."""
+"""The search passes so many empty lines."""
 _EVERYWHERE = re.compile(
     r"\W*(?:return|break|continue|else|pass|then|begin|try|finally|default|yield|next|exit|do"
     r"|end\w*|esac|done)\W*"
@@ -49,7 +49,8 @@ def _is_there(raw: str, change: TextChange, quoted: Callable[[int], bool]) -> bo
 
 
 def _stands_at(raw: str, slid: Slid, quoted: Callable[[int], bool]) -> bool:
-    """Whether the lines are there, below or above, with no line between that the hunk shows."""
+    """Returns whether the lines are there, below or above, with no line between that the hunk
+    shows."""
     at, lines, past = slid
     wanted = [_key(line) for line in lines if past or line.strip()]
     for down in (True, False):
@@ -60,7 +61,8 @@ def _stands_at(raw: str, slid: Slid, quoted: Callable[[int], bool]) -> bool:
 
 
 def wrapped_before(lines: Sequence[str], match: Match) -> list[bool]:
-    """Of each change of a hunk, whether it puts lines around others that stand around them."""
+    """Returns of each change of a hunk whether it puts lines around others that stand around
+    them."""
     known = set(match.known)
     return [_wraps(lines, match, block, known) for block in blocks(match.old, match.new)]
 
@@ -100,7 +102,7 @@ of them then, and there are as many empty lines between them, not more and not l
 
 
 def _slid(raw: str, at: int, lines: list[str]) -> Iterator[Slid]:
-    """The same insertion in other words: `a` before `b a` is `b a` behind `a`."""
+    """Returns the same insertion in other words: `a` before `b a` is `b a` behind `a`."""
     yield at, lines, False
     for down in (True, False):
         gap, moved = at, lines
@@ -135,8 +137,8 @@ def _says(key: Key) -> bool:
 def _beside(
     raw: str, at: int, down: bool, empty: bool, quoted: Callable[[int], bool]
 ) -> Iterator[Key]:
-    """What the next lines say, or those before, as far as the hunk does not show them; with empty
-    ones or without."""
+    """Returns what the next lines say, or those before, as far as the hunk does not show them; with
+    empty ones or without."""
     left = STEPS
     while left:
         there = line_after(raw, at) if down else _line_before(raw, at)

@@ -20,18 +20,19 @@ ALIKE = 0.6
 EXTENDED, BEGUN = 0.7, 0.9
 """How alike a line is that holds all of it, at least; and that begins with it."""
 WORTH = 0.8
-"""What a line that is nearly the same counts beside the same."""
+"""A line that is nearly the same counts so much beside one that is the same."""
 EXACT = 1e-6
-"""Of lines that are the same in their loosest form, the one that is as written is taken."""
+"""Of lines that are the same in their loosest form, this much prefers the one that is as
+written."""
 COMMON = 60
 """A line that the file has more often than this does not vote."""
 PLACES = 12
-"""Places that are aligned line by line."""
+"""The engine aligns so many places line by line."""
 CELLS = 60_000
-"""Pairs of lines that are compared, in all places together."""
+"""The engine compares at most so many pairs of lines, in all places together."""
 VOTES = 200_000
 LINES = 50_000
-"""Lines that one is compared with."""
+"""The engine compares one line with so many others."""
 MISSING, EXTRA = 0.35, 0.7
 """What a line of the hunk costs that is not there, by its weight, and a line between."""
 
@@ -91,7 +92,7 @@ class _Old:
 
 
 def alignments(source: Source, old: Sequence[str]) -> list[Aligned]:
-    """The places where `old` could be, the best first, none overlapping a better one."""
+    """Returns the places where `old` could be, the best first, none overlapping a better one."""
     numbers = [n for n, line in enumerate(old) if line.strip()]
     keys = [squeeze(old[n]) for n in numbers]
     wanted = _Old(numbers, keys, [weight(key) for key in keys], old)
@@ -127,7 +128,7 @@ def _overlap(a: Aligned, b: Aligned) -> bool:
 
 
 def _starts(file: Lines, old: _Old) -> list[int]:
-    """Where `old` would begin in `file.keys`, by the votes of the lines that are there."""
+    """Returns where `old` would begin in `file.keys`, by the votes of the lines that are there."""
     votes: dict[int, float] = {}
     left = VOTES
     for n, key in enumerate(old.keys):
@@ -151,7 +152,7 @@ def _starts(file: Lines, old: _Old) -> list[int]:
 
 
 def _align(source: Source, file: Lines, old: _Old, first: int, last: int) -> Aligned | None:
-    """The best alignment with lines [first, last) of `file`."""
+    """Returns the best alignment with lines [first, last) of `file`."""
     keys = file.keys[first:last]
     rows, columns = len(old.keys), len(keys)
     gain = [[0.0] * columns for _ in range(rows)]
@@ -256,7 +257,7 @@ def beyond(
 
 
 def similar_line(source: Source, line: str) -> int | None:
-    """The line of the file most like `line`, if any is."""
+    """Returns the line of the file most like `line`, if any is like it."""
     from rapidfuzz import fuzz, process
 
     # lines much longer than that are left out by their length alone

@@ -1,5 +1,5 @@
-"""Which of several equal places a hunk means. Nothing here prefers the first one: what does not
-decide leaves all of them, and the hunk is refused."""
+"""This module finds which of several equal places a hunk means. Nothing here prefers the first one:
+what does not decide leaves all of them, and the engine refuses the hunk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from magy_server.edits.words import slipped
 WINDOW = 200
 """Lines that a place may be away from the line a hunk names."""
 _SIGNS = re.compile(r"[^\w\s'.,-]|\w\.\w|[^\W_]_[^\W_]|[a-z][A-Z]")
-"""What prose does not have."""
+"""Prose has none of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def below_anchors(source: Source, sites: Sequence[Site], anchors: Sequence[str])
 
 
 def _elsewhere(source: Source, site: Site, head: int) -> bool:
-    """`head` defines something, and `site` is in the block of something else on its level."""
+    """Returns whether `head` defines something, and `site` is in the block of something else on its
+    level."""
     if not defined(source.lines[head]):
         return False
     level = _depth(source.lines[head])
@@ -67,12 +68,13 @@ def _elsewhere(source: Source, site: Site, head: int) -> bool:
 
 
 def is_prose(anchor: str) -> bool:
-    """Several plain words: a remark about the place rather than a line of it."""
+    """Returns whether a text is several plain words: a remark about the place rather than a line of
+    it."""
     return len(anchor.split()) > 1 and not _SIGNS.search(anchor) and not defined(anchor)
 
 
 def anchor_lines(source: Source, anchors: Sequence[str]) -> list[int]:
-    """The lines that the last anchor can be, each below one of the anchor before it."""
+    """Returns the lines that the last anchor can be, each below one of the anchor before it."""
     heads: list[int] = []
     lowest = -1
     for n, anchor in enumerate(anchors):
@@ -111,7 +113,7 @@ def _same_name(source: Source, anchor: str) -> list[int]:
 
 
 def block_end(source: Source, head: int) -> int:
-    """Behind the block that line `head` begins, by indentation."""
+    """Returns the line behind the block that line `head` begins, by indentation."""
     depth = _depth(source.lines[head])
     for n in range(head + 1, len(source.lines)):
         line = source.lines[n]
@@ -128,7 +130,7 @@ def _depth(line: str) -> int:
 
 
 def near_line(sites: Sequence[Site], line: int) -> list[Site]:
-    """The site clearly nearest to line `line` (from 1), else all."""
+    """Returns the site clearly nearest to line `line` (from 1), else all sites."""
     ranked = sorted(sites, key=lambda site: abs(site.first + 1 - line))
     best, second = (abs(site.first + 1 - line) for site in ranked[:2])
     if best <= WINDOW and second > 2 * best + 1:
@@ -137,13 +139,13 @@ def near_line(sites: Sequence[Site], line: int) -> list[Site]:
 
 
 def at_end(source: Source, sites: Sequence[Site]) -> list[Site]:
-    """The site behind which the text has only empty lines, else all."""
+    """Returns the site behind which the text has only empty lines, else all sites."""
     found = [site for site in sites if not any(line.strip() for line in source.lines[site.last :])]
     return found if len(found) == 1 else list(sites)
 
 
 def decided(source: Source, sites: Sequence[Site], hunk: Hunk, line: int | None) -> list[Site]:
-    """What is left of `sites` after all that the hunk itself says."""
+    """Returns what is left of `sites` after all that the hunk itself says."""
     left = list(sites)
     if hunk.anchors:
         left = below_anchors(source, left, hunk.anchors)

@@ -1,4 +1,5 @@
-"""What models add to the text they quote, taken off again: line numbers, fences, escapes."""
+"""Models add things to the text they quote; this module takes them off again: line numbers, fences,
+escapes."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from magy_server.edits.words import likeness
 
 _NUMBER = re.compile(r"[ \t]*L?(\d{1,7})([ ]?(?:[|│┃¦→⇥:\-]|->)|\t|(?=[ ])|$)")
 _PADDING = 8
-"""Blanks at most that may stand between a number and its line."""
+"""At most so many blanks may stand between a number and its line."""
 _LOOKED = 50
-"""Lines of the text that are compared with one that has a number."""
+"""So many lines of the text are compared with one that has a number."""
 TELLING = 0.5
 """The weight of a line that is more than a brace."""
 ALIKE = 0.6
@@ -63,7 +64,8 @@ Alike = Callable[[str], Iterable[str]]
 
 
 def cleaned(wanted: Wanted, alike: Alike) -> Wanted:
-    """Without a code fence around it and line numbers before it; itself if it has neither."""
+    """Returns the text without a code fence around it and line numbers before it; the same text if
+    it has neither."""
     return _without_numbers(_without_fence(wanted), alike)
 
 
@@ -210,12 +212,13 @@ def _unpadded(line: str, pad: int) -> str:
 
 
 def is_elision(line: str) -> bool:
-    """A line that stands for others: `...`, alone, in a comment, or around a few words."""
+    """Returns whether a line stands for others: `...`, alone, in a comment, or around a few
+    words."""
     return len(line) < 200 and _ELISION.fullmatch(line) is not None
 
 
 def unescaped(wanted: Wanted) -> Iterator[Wanted]:
-    """Readings of a text that was escaped once too often, the mildest first."""
+    """Returns readings of a text that was escaped once too often, the mildest first."""
     seen = {wanted.old}
     for name, reading in _READINGS.items():
         old = _lines(reading, wanted.old)

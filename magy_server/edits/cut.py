@@ -22,7 +22,7 @@ _QUOTED = re.compile(
 )
 _CLOSES = (";", ":", "{", "}", ")", "]", ",", '"', "'", "`")
 _OPERATOR = re.compile(r"(?:[-+*/%&|^!=<>?(\[,~]|\b(?:and|or|not|in|is))\s*$")
-"""Behind this, a line is not at its end in any language."""
+"""No line of any language ends behind one of these."""
 _TAG = re.compile(r"<[^<>=\n]*>\s*$")
 """This one is closed, and no comparison: `<td>`, `Vec<T>`."""
 _AS_IT_IS = re.compile(r"<<|^#\s*(?:if|el|endif|define|undef|include|pragma|line|error|warning)")
@@ -32,7 +32,7 @@ _PREFIXES = re.compile(
     r"|function|if|import|in|int|is|let|long|mut|my|new|not|or|private|protected|public|ref|return"
     r"|static|struct|throw|typeof|unsafe|unsigned|var|void|where|while|with|yield"
 )
-"""Words that stand before a value."""
+"""These words stand before a value."""
 
 
 def fitted(text: str, span: tuple[int, int], old: str, new: str) -> tuple[tuple[int, int], str]:
@@ -96,7 +96,8 @@ def completed(source: Source, wanted: Wanted) -> Wanted | None:
 
 
 def completes(text: str, span: tuple[int, int], old: str, new: str) -> bool:
-    """Whether `new` has, or may have, all of the line of which `old`, at `span`, is a part."""
+    """Returns whether `new` has, or may have, all of the line of which `old`, at `span`, is a
+    part."""
     try:
         return fitted(text, span, old, new)[0] != span
     except Unsafe:
@@ -104,7 +105,7 @@ def completes(text: str, span: tuple[int, int], old: str, new: str) -> bool:
 
 
 def _completes(old: str, rest: str, new: str) -> bool:
-    """Whether `new` goes on to the end of the line, of which `old` left out `rest`."""
+    """Returns whether `new` goes on to the end of the line, of which `old` left out `rest`."""
     before, after = old.rsplit("\n", 1)[-1], new.rsplit("\n", 1)[-1].rstrip()
     end = rest.rstrip()[-1]
     if before.rstrip() == after:
@@ -162,7 +163,7 @@ def _two_values(before: str, after: str, rest: str) -> bool:
 
 
 def _begins(old: str, head: str, new: str) -> bool:
-    """Whether `new` has the line from its beginning, of which `old` left out `head`."""
+    """Returns whether `new` has the line from its beginning, of which `old` left out `head`."""
     before, after, said = old.split("\n", 1)[0], new.split("\n", 1)[0].strip(), head.strip()
     if re.match(rf"{re.escape(said)}(?!(?<=\w)\w)", before.strip()) or head + old == new:
         return False
@@ -195,7 +196,7 @@ def _has_margin(old: str, head: str, new: str) -> bool:
 
 
 def _balance(text: str) -> tuple[int, ...]:
-    """How many of each kind of bracket are open, and whether a quote is."""
+    """Returns how many of each kind of bracket are open, and whether a quote is."""
     a, b, c, d, e, f = map(text.count, _SIGNS)
     quotes = sum(map(_QUOTED.sub("", text).count, "\"'`"))
     return a - b, c - d, e - f, quotes % 2

@@ -1,4 +1,5 @@
-"""Line differences: the smallest changes that turn one text into another, and unified diffs."""
+"""This module finds line differences: the smallest changes that turn one text into another, and
+unified diffs."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DIFF_LIMIT = 200_000
 
 
 def blocks(before: Sequence[str], after: Sequence[str]) -> list[Block]:
-    """The differing blocks, in order; equal lines between them."""
+    """Returns the differing blocks, in order; the lines between them are equal."""
     head = 0
     shorter = min(len(before), len(after))
     while head < shorter and before[head] == after[head]:
@@ -60,7 +61,7 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
 
 
 def _joining(found: Iterable[Block]) -> Iterator[Block]:
-    """A deletion and an insertion that touch are one."""
+    """Joins a deletion and an insertion that touch."""
     last: Block | None = None
     for block in found:
         if last and last[1] == block[0] and last[3] == block[2]:
@@ -126,7 +127,7 @@ def changes(raw: str, new: str, start: int, end: int) -> list[TextChange]:
 
 
 def _end_nearby(raw: str, start: int, end: int) -> str:
-    """The line end of the line that [start, end) ends in, else of the line before it."""
+    """Returns the line end of the line that [start, end) ends in, else of the line before it."""
     if after := BREAK.search(raw, end):
         return after.group()
     last = max(raw.rfind("\n", 0, start), raw.rfind("\r", 0, start))
@@ -154,7 +155,7 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 def trim(raw: str, change: TextChange) -> TextChange:
-    """Leaves equal characters at both ends out, without splitting a `\\r\\n`."""
+    """Leaves out equal characters at both ends, without splitting a `\\r\\n`."""
     old, new = raw[change.start : change.end], change.text
     shorter = min(len(old), len(new))
     head = 0
@@ -171,7 +172,8 @@ def trim(raw: str, change: TextChange) -> TextChange:
 
 
 def apply(text: str, edits: Sequence[TextChange]) -> str:
-    """`edits` in order, not overlapping, all offsets into `text`."""
+    """Returns the text after `edits`, which are in order and do not overlap; all offsets are into
+    `text`."""
     parts, at = [], 0
     for edit in edits:
         parts += [text[at : edit.start], edit.text]
@@ -180,13 +182,14 @@ def apply(text: str, edits: Sequence[TextChange]) -> str:
 
 
 def counts(before: str, after: str) -> tuple[int, int]:
-    """Lines added and removed."""
+    """Returns how many lines were added and removed."""
     found = blocks(split(plain(before)), split(plain(after)))
     return sum(d - c for _, _, c, d in found), sum(b - a for a, b, _, _ in found)
 
 
 def unified(before: str | None, after: str | None, name: str, limit: int = DIFF_LIMIT) -> str:
-    """A unified diff of the plain views with three lines of context; None: there is no file."""
+    """Returns a unified diff of the plain views with three lines of context; None for either means
+    that there is no file."""
     old, new = split(plain(before or "")), split(plain(after or ""))
     left = "/dev/null" if before is None else f"a/{name}"
     right = "/dev/null" if after is None else f"b/{name}"

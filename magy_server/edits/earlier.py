@@ -39,8 +39,8 @@ class _Window:
         return self.before + self.written + self.after
 
     def speaks(self, start: int, size: int) -> bool:
-        """Whether the lines from `start` have something of what was written, or lines in them that
-        were not together before."""
+        """Returns whether the lines from `start` have something of what was written, or lines in
+        them that were not together before."""
         low = len(self.before)
         high = low + len(self.written)
         end = start + size
@@ -78,7 +78,7 @@ class Earlier:
         self._after = None
 
     def after(self) -> Source | None:
-        """The text with all changes; None if that was too much work by now."""
+        """Returns the text with all changes; None if that was too much work by now."""
         if self._after is None:
             self._chars -= len(self.raw)
             if self._chars < 0:
@@ -164,7 +164,7 @@ class Earlier:
         return _Window(change, _keys(left[:cut]), _keys(head + right[:end]), _keys(right[end:]))
 
     def _left(self, n: int, least: int) -> str:
-        """What comes before change `n`, with the changes before it."""
+        """Returns what comes before change `n`, with the changes before it."""
         at, parts, solid = self.owned[n][0].start, [""], 0
         for _ in range(least + STEPS):
             if solid > least:
@@ -183,7 +183,7 @@ class Earlier:
         return "".join(reversed(parts))
 
     def _right(self, n: int, least: int) -> str:
-        """What comes after change `n`, with the changes after it."""
+        """Returns what comes after change `n`, with the changes after it."""
         at, parts, solid = self.owned[n][0].end, [""], 0
         for _ in range(least + STEPS):
             if solid > least:

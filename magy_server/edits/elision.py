@@ -1,4 +1,4 @@
-"""`...` in the text of a hunk, which stands for lines that stay as they are."""
+"""`...` in the text of a hunk stands for lines that stay as they are."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from magy_server.edits.splice import Match
 STARTS = 50
 """Places of the first part beyond which none is looked at."""
 BLOCK = 4000
-"""Lines of a block that are looked through for its end."""
+"""The engine looks through so many lines of a block for its end."""
 Segment = tuple[int, tuple[str, ...]]
 """The index in `old` of its first line, and its lines."""
 
 
 def elided(source: Source, wanted: Wanted) -> list[Match]:
-    """Where the parts between the elisions are, in order. `new` must have the same elisions."""
+    """Returns where the parts between the elisions are, in order. `new` must have the same
+    elisions."""
     marks = [n for n, line in enumerate(wanted.old) if is_elision(line)]
     if len(marks) != sum(is_elision(line) for line in wanted.new):
         return []

@@ -1,4 +1,5 @@
-"""What a model is told when a hunk cannot be applied: what is wrong, where, and what to do next.
+"""This module writes what a model reads when a hunk cannot be applied: what is wrong, where, and
+what to do next.
 
 Tabs are shown as →, blanks at the end of a line as ·, so that what differs can be seen. Every text
 is bounded.
@@ -27,7 +28,7 @@ NEAR = 0.35
 
 
 def visible(line: str) -> str:
-    """With tabs and trailing blanks to be seen, and at most WIDTH characters."""
+    """Returns the text with tabs and trailing blanks to be seen, and at most WIDTH characters."""
     bare = line.rstrip(" \t")
     blanks = line[len(bare) :].replace(" ", "·")
     shown = (bare + blanks).replace("\t", "→")
@@ -35,7 +36,7 @@ def visible(line: str) -> str:
 
 
 def numbered(source: Source, first: int, last: int) -> str:
-    """Lines [first, last) with their numbers."""
+    """Returns lines [first, last) with their numbers."""
     shown = min(last, first + SHOWN)
     body = [f"{n + 1:6} | {visible(source.lines[n])}" for n in range(first, shown)]
     if last > shown:
@@ -44,7 +45,7 @@ def numbered(source: Source, first: int, last: int) -> str:
 
 
 def _lines(first: int, last: int) -> str:
-    """Lines [first, last), counted from 0, in words."""
+    """Returns lines [first, last), counted from 0, in words."""
     return f"line {first + 1}" if last - first <= 1 else f"lines {first + 1}-{last}"
 
 
@@ -92,7 +93,7 @@ def _candidate(source: Source, match: Match, gone: Sequence[int]) -> str:
 
 
 def _distinction(source: Source, first: int) -> str:
-    """The line that begins the block around line `first`, else the line above it."""
+    """Returns the line that begins the block around line `first`, else the line above it."""
     lines = source.lines
     if not lines or first >= len(lines):
         return ""
@@ -204,7 +205,7 @@ def applied(first: int) -> str:
 
 
 def not_found(source: Source, wanted: Wanted) -> tuple[str, list[int]]:
-    """The message, and the lines that it speaks of, from 1."""
+    """Returns the message, and the lines that it speaks of, from 1."""
     if not source.text:
         return "The old text was not found: the file is empty. Insert with an empty old text.", []
     plain = cleaned(wanted, source.alike)
@@ -229,7 +230,7 @@ def not_found(source: Source, wanted: Wanted) -> tuple[str, list[int]]:
 
 
 def _closest(source: Source, old: Sequence[str]) -> tuple[dict[int, int], float] | None:
-    """The lines of the file that the lines of `old` most likely are."""
+    """Returns the lines of the file that the lines of `old` most likely are."""
     best: Aligned | None = next(iter(alignments(source, old)), None)
     at = dict(best.at) if best else {}
     if not at:
@@ -270,7 +271,7 @@ def _filled(source: Source, old: Sequence[str], at: dict[int, int]) -> dict[int,
 
 
 def _difference(source: Source, old: Sequence[str], at: dict[int, int]) -> str:
-    """What differs, in words where a word fits."""
+    """Returns what differs, in words where a word fits."""
     pairs = [(n, line) for n, line in at.items() if old[n] != source.lines[line]]
     gone = [n for n in range(len(old)) if n not in at and old[n].strip()]
     between = sorted(set(range(min(at.values()), max(at.values()) + 1)) - set(at.values()))

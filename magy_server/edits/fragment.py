@@ -1,4 +1,5 @@
-"""A piece of a line whose white space or punctuation a model wrote otherwise."""
+"""A model may write a piece of a line with other white space or punctuation; this module finds
+it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _TOKEN = re.compile(r"\w+|\s+|.")
 
 
 def fragments(source: Source, hunk: Hunk) -> list[Site]:
-    """Where the one line `old` of a `str_replace` is, blanks and typography aside."""
+    """Returns where the one line `old` of a `str_replace` is, blanks and typography aside."""
     old, new = fold(hunk.old.strip()), hunk.new
     if "\n" in hunk.old or "\n" in new or not SHORTEST <= len(old) <= LONGEST:
         return []

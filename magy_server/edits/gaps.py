@@ -1,4 +1,4 @@
-"""Empty lines: where new lines go when a model miscounted those around them."""
+"""This module decides where new lines go when a model miscounted the empty lines around them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reconciled(
 
 
 def _some(blanks: Sequence[str], count: int) -> list[str]:
-    """`count` empty lines, those of the file as far as there are."""
+    """Returns `count` empty lines, those of the file as far as there are enough."""
     return [*blanks[:count], *[""] * (count - len(blanks))]
 
 
@@ -83,7 +83,7 @@ def _shares(
 
 
 def _belongs(before: str, content: Sequence[str], after: str) -> str:
-    """To which of its neighbours the content is nearer; "" when neither is plainly."""
+    """Returns to which of its neighbours the content is nearer; "" when neither is plainly."""
     above, first = indentation(before), indentation(content[0])
     below, last = indentation(after), indentation(content[-1])
     if _CLOSES.match(content[0]):

@@ -1,4 +1,5 @@
-"""A review as a person sees it: hunks, and what is decided about them."""
+"""A person sees a review as hunks; this module makes them, and does what the person decides about
+them."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class ReviewHunk:
     old: tuple[str, ...]
     new: tuple[str, ...]
     by: tuple[int, ...]
-    """The numbers of the agents' changes that led to it."""
+    """Returns the numbers of the agents' changes that led to it."""
     amended: bool
     """The person has changed it since."""
     parts: range
@@ -83,14 +84,14 @@ def _near(parts: Sequence[Part]) -> Iterator[range]:
 
 
 def accept(review: Review, chosen: Collection[int]) -> Review:
-    """With these parts (numbers) in the base, too."""
+    """Returns the review with these parts (numbers) in the base, too."""
     kept = (part for number, part in enumerate(review.parts) if number not in chosen)
     return Review(review.text, joined(review.text, kept))
 
 
 def reject(review: Review, chosen: Collection[int], *, spare: bool = False) -> Review:
-    """With what the base has in the place of these parts. With `spare`, the lines that the person
-    wrote into them stay."""
+    """Returns the review with what the base has in the place of these parts. With `spare`, the
+    lines that the person wrote into them stay."""
     back: list[Part] = []
     kept: list[Part] = []
     delta = 0

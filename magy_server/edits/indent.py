@@ -1,5 +1,5 @@
-"""How the indentation a model wrote relates to that of the file, learned from lines that are both
-in its text and in the file."""
+"""This module learns how the indentation that a model wrote relates to that of the file, from lines
+that are both in its text and in the file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SAMPLE = 2000
 
 
 def unit_of(lines: Iterable[str]) -> str:
-    """One level of indentation as these lines have it: a tab or some spaces; "" when none is
-    indented."""
+    """Returns one level of indentation as these lines have it: a tab or some spaces; "" when none
+    is indented."""
     steps: Counter[int] = Counter()
     tabs, before = 0, 0
     for line in lines:
@@ -96,8 +96,8 @@ class Indents:
         """The model's indentation is not the file's."""
 
     def line(self, text: str, first: bool) -> str | None:
-        """`text` indented as the file would have it; None when that is not known. `first`: it is
-        the first line of the new text."""
+        """Returns `text` indented as the file would have it; None when that is not known. `first`:
+        it is the first line of the new text."""
         indent = indentation(text)
         mapped = self.map(indent, first)
         return None if mapped is None else mapped + text[len(indent) :]
@@ -168,7 +168,7 @@ def _same(indent: str) -> str:
 
 
 def _rule(pairs: Sequence[Pair], theirs: str, unit: str) -> Rule | None:
-    """The first of the rules, simplest first, that explains all of `pairs`."""
+    """Returns the first of the rules, simplest first, that explains all of `pairs`."""
     if not pairs:
         return None
     for rule in _rules(pairs, theirs, unit):

@@ -1,4 +1,5 @@
-"""What of a line counts when it is compared: its normal forms, from strict to loose."""
+"""The normal forms of a line, from strict to loose: they say what of it counts when the engine
+compares it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _FOLDED = str.maketrans(_LOOKS)
 
 
 def fold(text: str) -> str:
-    """Typographic quotes, dashes, spaces and compatibility forms as their plain ones."""
+    """Returns the text with plain characters for typographic quotes, dashes, spaces and
+    compatibility forms."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", text.translate(_FOLDED))
@@ -35,7 +37,8 @@ def _folded(line: str) -> str:
 
 
 def squeeze(line: str) -> str:
-    """Without any white space, folded: the loosest form in which lines still count as equal."""
+    """Returns the text without any white space, folded: the loosest form in which lines still count
+    as equal."""
     return "".join(fold(line).split())
 
 
@@ -65,12 +68,13 @@ _CLOSES = re.compile(r"(?:[\])}>;,*/`'\"]*|(?:end|fi|done|esac|od)[\])};,]*|</[\
 
 
 def only_closers(lines: Iterable[str]) -> bool:
-    """These lines do nothing but close blocks: they are alike everywhere."""
+    """Returns whether these lines do nothing but close blocks: such lines are alike everywhere."""
     return all(_CLOSES.fullmatch(squeeze(line)) for line in lines)
 
 
 def weight(key: str) -> float:
-    """How much a line (its `squeeze`) tells about where it is: a brace next to nothing."""
+    """Returns how much a line (its `squeeze`) tells about where it is: a brace tells next to
+    nothing."""
     if not key:
         return 0.0
     letters = sum(char.isalnum() for char in key[:60])

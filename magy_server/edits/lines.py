@@ -1,4 +1,4 @@
-"""A text cut into lines, and the lines that a change is about."""
+"""This module cuts a text into lines, and finds the lines that a change is about."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Lines:
         return frozenset(self.ends)
 
     def at(self, offset: int) -> int:
-        """The line that begins at `offset`."""
+        """Returns the line that begins at `offset`."""
         return bisect_left(self.starts, offset)
 
     def between(self, start: int, end: int) -> str:
-        """Lines [start, end), raw."""
+        """Returns lines [start, end), raw."""
         return self.raw[self.starts[start] : self.starts[end]]
 
 
@@ -77,13 +77,13 @@ def opened_line(text: str, change: TextChange) -> int | None:
 
 
 def line_start(text: str, offset: int) -> int:
-    """Where the line of `offset` begins."""
+    """Returns where the line of `offset` begins."""
     low = text.rfind("\n", 0, offset) + 1
     return max(low, text.rfind("\r", low, offset) + 1)
 
 
 def line_after(text: str, offset: int) -> int:
-    """Where the line after that of `offset` begins, or the text ends."""
+    """Returns where the line after that of `offset` begins, or the text ends."""
     found = BREAK.search(text, offset)
     return found.end() if found else len(text)
 

@@ -23,7 +23,7 @@ from magy_server.edits.splice import Match
 TIERS = tuple(FORMS)
 FOLDED = ("unicode", "spacing")
 LOOSE = ("indentation", "spacing", "empty lines")
-"""Tiers that find a block which is only like the one that was quoted."""
+"""These tiers find a block which is only like the one that was quoted."""
 
 
 def locate(source: Source, wanted: Wanted) -> list[Match]:
@@ -64,7 +64,7 @@ def _ladder(source: Source, plain: Wanted) -> Iterator[list[Match]]:
 
 
 def in_form(source: Source, wanted: Wanted, form: str, tier: str = "") -> list[Match]:
-    """Where the lines are, all together, in a normal form."""
+    """Returns where the lines are, all together, in a normal form."""
     normal = FORMS[form]
     keys = [normal(line) for line in wanted.old]
     longest = max(keys, key=len, default="").strip()
@@ -87,7 +87,7 @@ def in_form(source: Source, wanted: Wanted, form: str, tier: str = "") -> list[M
 
 
 def without_empty(source: Source, wanted: Wanted) -> list[Match]:
-    """Where the lines are when empty ones do not count."""
+    """Returns where the lines are when empty ones do not count."""
     numbers = [n for n, line in enumerate(wanted.old) if line.strip()]
     keys = [squeeze(wanted.old[n]) for n in numbers]
     if sum(weight(key) for key in keys) < 1:
@@ -106,7 +106,7 @@ def without_empty(source: Source, wanted: Wanted) -> list[Match]:
 ENOUGH = 0.6
 """The part of the weight of a hunk that must be there."""
 SURE = 1.5
-"""The weight of lines that must be there as they are."""
+"""Lines of so much weight must be there as they are."""
 CLEAR, FAR = 1.0, 2.5
 """By how much a place must be better than the next: about what a line of some words weighs; and if
 some of what was quoted speaks for the next."""

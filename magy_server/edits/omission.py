@@ -1,4 +1,4 @@
-"""New text that leaves something out in words: "// ... rest of the code"."""
+"""New text may leave something out in words: "// ... rest of the code". This module notices."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _PHRASES = re.compile(
 _DOTTED = re.compile(
     rf"omitted|elided|truncated|skipped|(?:and )?(?:so on|(?:\w+ )?more(?: {_THING})?|etc)"
 )
-"""What says so with dots only."""
+"""These say so with dots only."""
 _AFTER = re.compile(
     r"\b(?:rest|remaining|remainder|existing|other|previous|unchanged|same|omitted)\b"
     r"|\bas (?:before|is)\b|\bfor brevity\b"
@@ -193,7 +193,7 @@ def leaves_out(text: str, shorter: bool = True) -> bool:
 
 
 def _says_so(said: str, words: str) -> bool:
-    """What a comment says, with its dots, and the words of it."""
+    """Returns what a comment says, with its dots, and the words of it."""
     if _is_phrase(words):
         return True
     dots = list(_DOTS.finditer(said))
@@ -208,7 +208,7 @@ def _says_so(said: str, words: str) -> bool:
 
 
 def _behind(code: str, comment: str) -> bool:
-    """Whether a comment behind code stands for more of it."""
+    """Returns whether a comment behind code stands for more of it."""
     words, dotted = _words(comment), _DOTS.search(comment) is not None
     enclosed = code[-1:] in tuple("{([") and comment.rstrip(" ;,")[-1:] in tuple("})]")
     if not words:

@@ -1,4 +1,5 @@
-"""Several hunks in one text: whether they meet, and one made on top of others brought back."""
+"""Several hunks may change one text: this module finds whether they meet, and brings back a hunk
+that was made on top of others."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def _between_lines(raw: str, change: TextChange) -> bool:
 
 
 def _overlap(x: Range, y: Range) -> bool:
-    """They have a character in common, or an insertion of the one is inside the other."""
+    """Returns whether they have a character in common, or an insertion of the one is inside the
+    other."""
     if x[0] == x[1] or y[0] == y[1]:
         return x[0] < y[0] < x[1] or y[0] < x[0] < y[1]
     return max(x[0], y[0]) < min(x[1], y[1])

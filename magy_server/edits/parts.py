@@ -1,4 +1,5 @@
-"""What changes come to line by line: the parts that a rebase moves or finds in conflict."""
+"""This module says line by line what changes come to: the parts that a rebase moves or finds in
+conflict."""
 
 from __future__ import annotations
 

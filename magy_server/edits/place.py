@@ -1,4 +1,5 @@
-"""One hunk in one text: its sites, and the changes at the one that was chosen."""
+"""This module places one hunk in one text: it finds its sites, and the changes at the one that was
+chosen."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Found:
 
 
 def find(source: Source, hunk: Hunk, n: int) -> Found | Failure:
-    """Where hunk number `n` can be."""
+    """Returns where hunk number `n` can be."""
     wanted = as_lines(hunk)
     if plain(hunk.old) == plain(hunk.new):
         what = "old and new are the same" if hunk.old else "old and new are both empty"
@@ -91,7 +92,7 @@ def _closers(
 
 
 def _loosely(source: Source, hunk: Hunk, wanted: Wanted, n: int) -> Found | Failure:
-    """Where a hunk is that is not there as written."""
+    """Returns where a hunk is that is not there as written."""
     matches = locate(source, wanted)
     at = _new_is_there(source, hunk, wanted)
     tier = matches[0].tier if matches else "resembling"
@@ -181,7 +182,7 @@ def _exact(source: Source, hunk: Hunk) -> list[Site]:
 
 
 def _offsets(source: Source, old: str) -> Iterable[int]:
-    """Where `old` is; of many, by the whole lines in it."""
+    """Returns where `old` is; of many places, it chooses by the whole lines in it."""
     rows = old.split("\n")
     if source.many and len(rows) > 2:
         begun = source.form("exact").runs(rows[1:-1])
@@ -224,7 +225,7 @@ def _everywhere(
 
 
 def _spans(source: Source, hunk: Hunk, old: str) -> Iterator[tuple[int, int]]:
-    """All of them, not overlapping: there is no limit, as nothing is compared."""
+    """Returns all places, not overlapping: there is no limit, as nothing is compared."""
     if not hunk.lines:
         at = source.text.find(old)
         while at >= 0:
@@ -239,7 +240,7 @@ def _spans(source: Source, hunk: Hunk, old: str) -> Iterator[tuple[int, int]]:
 
 
 def _at_span(source: Source, hunk: Hunk, span: tuple[int, int]) -> list[TextChange]:
-    """The changes where the hunk is as written."""
+    """Returns the changes where the hunk is as written."""
     new = plain(hunk.new)
     if hunk.lines:
         new = _ending(source, plain(hunk.old), new, span[1])
@@ -309,7 +310,8 @@ def _missing(source: Source, wanted: Wanted, n: int) -> Failure:
 
 
 def _new_is_there(source: Source, hunk: Hunk, wanted: Wanted) -> int | None:
-    """The line where all of the new text is, if that is one place and the text says enough."""
+    """Returns the line where all of the new text is, if that is one place and the text says
+    enough."""
     if sum(weight(squeeze(line)) for line in wanted.new) < 1 or len(hunk.new.strip()) < ADDED:
         return _line_is_there(source, wanted)
     if _within(wanted.new, wanted.old):
@@ -370,8 +372,8 @@ def _letters(text: str) -> int:
 def settle(
     source: Source, hunk: Hunk, found: Found, site: Site
 ) -> tuple[tuple[TextChange, ...], str] | str:
-    """The changes at `site`, and what is remarkable; a message if they are made already. Raises
-    Unsafe."""
+    """Returns the changes at `site`, and what is remarkable; a message if they are made already.
+    Raises Unsafe."""
     made: Sequence[TextChange]
     if site.done is not None:
         made, note = site.done, found.note

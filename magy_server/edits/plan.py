@@ -1,5 +1,5 @@
-"""From what a model wants to changes of the live text: resolved against the text it has seen, then
-rebased onto what the text has become since."""
+"""This module turns what a model wants into changes of the live text: it resolves them in the text
+that the model has seen, then rebases them onto what the text has become since."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from magy_server.edits.text import line_end, plain, split
 SHOWN = 4000
 """Characters of the differences that a conflict shows; the rest is counted."""
 LINES = 20
-"""Line numbers that a failure names."""
+"""A failure names so many line numbers."""
 AGAIN = ("not_found", "already_applied")
-"""What is said of the text that was seen, and need not be so of the live one."""
+"""These hold for the text that was seen, and perhaps not for the live one."""
 CHANGED_SINCE = (
     "This edit was made before, and the user changed its lines later, so it was not made again. "
     "Read the file, and edit its present lines."
@@ -65,7 +65,8 @@ def plan(live: str, hunks: Sequence[Hunk], seen: str | None = None) -> Resolved:
 
 
 def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
-    """As `plan`, for a whole text: `new` (plain) is to replace what was `seen`. One hunk."""
+    """Plans a whole text, as `plan` does hunks: `new` (plain) is to replace what was `seen`. One
+    hunk."""
     left_out = _left_out(live if seen is None else seen, new)
     if left_out is not None:
         return Resolved((), (Failure(0, "placeholder", explain.placeholder(left_out, True)),))
@@ -97,7 +98,7 @@ def _left_out(old: str, new: str) -> str | None:
 
 
 def _moved(seen: str, live: str, found: Sequence[Placed]) -> tuple[list[Placed], list[Failure]]:
-    """The hunks that were placed in `seen`, in `live`."""
+    """Returns the changes in `live` of the hunks that were placed in `seen`."""
     moved = iter(rebase(seen, live, [change for one in found for change in one.changes]).moved)
     placed: list[Placed] = []
     failures: list[Failure] = []
@@ -162,7 +163,7 @@ def _conflict(hunk: int, told: Sequence[_Told]) -> Failure:
 
 
 def _shown(conflict: Conflict) -> str:
-    """What was made of the lines meanwhile, and what the edit would have."""
+    """Returns what was made of the lines meanwhile, and what the edit would have."""
     return "\n".join(
         [
             f"line {conflict.live_line}, what was changed since:",

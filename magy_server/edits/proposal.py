@@ -1,4 +1,5 @@
-"""A review whose text is only proposed, beside the live text, which goes on changing."""
+"""A proposal is a review whose text is only proposed, beside the live text, which goes on
+changing."""
 
 from __future__ import annotations
 
