@@ -1,9 +1,7 @@
-"""This module reads keys and typed lines of the terminal without making the loop wait. It changes
-the terminal only while it awaits a key, and puts it back as it was; Ctrl-C and Ctrl-Z keep their
-meaning all the time.
+"""This module reads keys and typed lines of the terminal without making the loop wait.
 
-The terminal is changed only while a key is awaited, and put back as it was found; Ctrl-C and Ctrl-Z
-keep their meaning all the time.
+The module changes the terminal only while it awaits a key, and puts it back as it was; Ctrl-C and
+Ctrl-Z keep their meaning all the time.
 """
 
 from __future__ import annotations

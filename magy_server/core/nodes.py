@@ -1,5 +1,5 @@
 """This module reads YAML node by node, for files that people write: only the nodes know their
-lines. Everything wrong is an InvalidConfig that names file and line, with what was probably meant.
+lines.
 
 Everything wrong is an InvalidConfig that names file and line, with what was probably meant.
 """

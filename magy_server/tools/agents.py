@@ -1,4 +1,5 @@
-"""Child agents: spawned, spoken to, waited for, listed and closed by the agent that needs them."""
+"""With these tools an agent spawns the child agents that it needs, and speaks to them, waits for
+them, lists and closes them."""
 
 from __future__ import annotations
 
@@ -21,16 +22,17 @@ from magy_server.core.tool import Delivery, FactContext, Family, ToolContext, to
 from magy_server.core.tool import Result as Outcome
 
 NAME = 80
-"""Characters of what a task is called."""
+"""The most characters of a task's name."""
 LONGEST = 100_000
-"""Characters of a task or message."""
+"""The most characters of a task or message."""
 SHOWN = 20_000
-"""Characters of results that one wait gives; the first is given whole, however long it is."""
+"""The most characters of results that one wait gives; it gives the first one whole, however long it
+is."""
 LISTED = 50
 _HEAD = re.compile(r"^(?=## \S+ \()", re.MULTILINE)
-"""How the result of a child begins."""
+"""The result of a child begins so."""
 PATIENCE = 86_400.0
-"""Seconds that a wait may last."""
+"""A wait may last so many seconds."""
 Action = Literal["allow", "ask", "deny"]
 
 
@@ -66,7 +68,7 @@ def _line(text: str, most: int) -> str:
 
 
 def _turns(context: str) -> int:
-    """How many of the latest turns; -1: all."""
+    """Returns how many of the latest turns; -1 for all."""
     if context in ("none", "all"):
         return 0 if context == "none" else -1
     if context.isdigit() and 1 <= int(context) <= 1000:
@@ -311,7 +313,8 @@ def _waited(waited: Waited) -> Outcome:
 
 
 def _fitting(results: Sequence[Result]) -> tuple[Sequence[Result], Sequence[str]]:
-    """Those that are shown, whole, and the ids of those for which there is no room."""
+    """Returns the results that are shown, whole, and the ids of those for which there is no
+    room."""
     shown: list[Result] = []
     left = []
     room = SHOWN

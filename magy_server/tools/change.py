@@ -38,7 +38,8 @@ _busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 def busy(path: str) -> asyncio.Lock:
-    """Held while a file is changed: agents of one process take turns instead of colliding."""
+    """A task holds this while it changes a file: agents of one process take turns instead of
+    colliding."""
     return _busy.setdefault(path, asyncio.Lock())
 
 
@@ -71,7 +72,7 @@ class Done:
     change: FileChange | None = None
     diff: str = ""
     counts: tuple[int, int] = (0, 0)
-    """Lines added and removed."""
+    """Returns how many lines were added and removed."""
     notes: tuple[str, ...] = ()
     blobs: tuple[bytes, ...] = ()
 
@@ -97,7 +98,8 @@ class _Ready:
 
 
 async def preview(ctx: FactContext, wants: Sequence[Want]) -> str:
-    """The diff that the wants would make now. Those that would fail have none: the run says why."""
+    """Returns the diff that the wants would make now. Those that would fail have none: the run says
+    why."""
     found = []
     for want in wants:
         try:
@@ -193,7 +195,7 @@ def _kind(base: Base) -> Kind:
 
 
 def _mode(base: Base) -> int | None:
-    """Permission bits, of a file that is on disk."""
+    """Returns the permission bits of a file that is on disk."""
     try:
         return stat.S_IMODE(os.stat(base.place.path).st_mode)
     except OSError:
@@ -201,7 +203,7 @@ def _mode(base: Base) -> int | None:
 
 
 async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Done:
-    """The change number `at`; worked out again while the person types into the file."""
+    """Makes change number `at`, and works it out again while the person types into the file."""
     for attempt in range(1, ROUNDS + 1):
         one = ready[at]
         if one.idle:

@@ -15,7 +15,7 @@ Ranges = tuple[tuple[int, int], ...]
 """Inclusive, ascending, apart from each other."""
 LAST = 0x10FFFF
 NOTHING = "(?:(?!))"
-"""What never matches, in `re`."""
+"""This matches nothing, in `re`."""
 _LETTERS = 0x323B0
 """Above here are no letters, marks or digits but the variation selectors."""
 _SELECTORS = (0xE0100, 0xE01EF)
@@ -47,7 +47,7 @@ ASCII_CLASSES: dict[str, Ranges] = {
     "word": ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)),
     "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
 }
-"""The classes of POSIX, `[[:alpha:]]`."""
+"""The classes of POSIX, such as `[[:alpha:]]`."""
 
 
 @cache
@@ -58,7 +58,7 @@ def word() -> Ranges:
 
 @cache
 def digit() -> Ranges:
-    """Decimal digits of all scripts."""
+    """Returns the decimal digits of all scripts."""
     return _of_categories(frozenset({"Nd"}))
 
 
@@ -68,7 +68,7 @@ def _of_categories(wanted: frozenset[str]) -> Ranges:
 
 
 def union(*parts: Iterable[tuple[int, int]]) -> Ranges:
-    """Line ends and surrogates fall out."""
+    """Returns the union, without line ends and surrogates."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(pair for part in parts for pair in part):
         if found and low <= found[-1][1] + 1:
@@ -79,7 +79,7 @@ def union(*parts: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All characters but these, as far as a line can have them."""
+    """Returns all characters but these, as far as a line can have them."""
     rest, at = [], 0
     for low, high in ranges:
         rest.append((at, low - 1))
@@ -100,7 +100,7 @@ def _without(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def folded(ranges: Ranges) -> Ranges:
-    """With everything that differs from them by case only."""
+    """Returns the set with everything that differs from its members by case only."""
     if all(high < 0x80 for _, high in ranges):
         codes = [code for low, high in ranges for code in range(low, high + 1)]
         return union(*(variants(code) for code in codes)) if codes else ranges
@@ -160,7 +160,7 @@ class Set:
 
 @cache
 def perl(letter: str) -> Set:
-    """`\\w`, `\\D` and the like, by their letter."""
+    """Returns `\\w`, `\\D` and the like, by their letter."""
     ranges = {"w": word, "d": digit}[letter.lower()]() if letter not in "sS" else SPACE
     if letter == "s":
         return Set.of(ranges)  # without the line ends, which ripgrep has in its own

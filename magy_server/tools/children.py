@@ -1,4 +1,4 @@
-"""Programs that answer a question on their standard output and end."""
+"""This module runs programs that answer a question on their standard output and end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ async def ask(
 
 
 def _environment() -> dict[str, str]:
-    """No keys, and no settings of the user that would change an answer."""
+    """Returns an environment without keys, and without settings of the user that would change an
+    answer."""
     return {name: value for name, value in os.environ.items() if name in _NEEDED}
 
 

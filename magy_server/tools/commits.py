@@ -1,5 +1,5 @@
-"""What is committed: the commit checked out around a file, and what any commit has of the file. A
-repository in the repository (a submodule, say) is one of its own.
+"""This module tells what is committed: the commit checked out around a file, and what any commit
+has of the file. A repository in the repository (a submodule, say) is one of its own.
 
 Asked often and changed seldom. So git is run only when something moved: the files that say where
 HEAD is are small, and are read each time. Nothing of the repository's is run (`git_program`), and
@@ -143,7 +143,7 @@ class Commits:
 async def listed(
     repository: Repository, commit: str, names: Sequence[bytes]
 ) -> Mapping[bytes, Committed]:
-    """What the commit has of these names (below the work tree). Raises ToolError."""
+    """Returns what the commit has of these names (below the work tree). Raises ToolError."""
     found: dict[bytes, Committed] = {}
     for few in _chunks(names):
         out = await repository.git.get(
@@ -175,7 +175,8 @@ def _found(path: str, blob: tuple[Kind, bytes] | None) -> Found:
 
 
 def _innermost(root: str, path: str) -> str:
-    """The folder between `path` and `root` that may have a repository of its own; else `root`."""
+    """Returns the folder between `path` and `root` that may have a repository of its own; else
+    `root`."""
     folder = os.path.dirname(path)
     while below(root, folder) not in (None, "", "."):
         if _stat(os.path.join(folder, ".git")):

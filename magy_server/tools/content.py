@@ -1,4 +1,4 @@
-"""What of a file is searched: its text as UTF-8 without byte order mark, in pieces.
+"""A search looks at the text of a file as UTF-8 without byte order mark, in pieces.
 
 UTF-16 is known by its mark; all else is taken as it is, and a NUL byte makes it binary.
 """
@@ -16,8 +16,8 @@ _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def opened(path: bytes | str, folder: int | None = None) -> BinaryIO:
-    """A regular file, not through a link, and without waiting for the other end of a fifo. Raises
-    OSError."""
+    """Opens a regular file, not through a link, and without waiting for the other end of a fifo.
+    Raises OSError."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     fd = os.open(path, flags, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -27,7 +27,7 @@ def opened(path: bytes | str, folder: int | None = None) -> BinaryIO:
 
 
 def pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Of about a megabyte. Raises OSError."""
+    """Gives pieces of about a megabyte. Raises OSError."""
     head = file.read(CHUNK) or b""
     codec = _UTF16.get(head[:2])
     if codec is None:

@@ -16,11 +16,11 @@ from magy_server.tools import charsets
 from magy_server.tools.charsets import Set, perl
 
 LONGEST = 2_000
-"""Characters of a pattern."""
+"""The most characters of a pattern."""
 LARGEST = 3_000
 """Characters that a match may be counted to: `(a{20}){20}` counts to 400, `\\w{20}` as well."""
 DEEPEST = 50
-"""Groups within groups."""
+"""The most groups within groups."""
 _ASCII = 0x7F
 _CONTROLS = {"t": 0x09, "v": 0x0B, "f": 0x0C, "a": 0x07}
 _SINGLE_LINE = "each line is searched by itself, without its line end; search for one line"
@@ -72,7 +72,7 @@ class _Piece:
 
 
 def translate(pattern: str, *, ignore_case: bool = False, fixed: bool = False) -> Regex:
-    """Raises BadPattern. With `fixed`, the pattern is a plain text."""
+    """Translates a pattern. Raises BadPattern. With `fixed`, the pattern is a plain text."""
     if not pattern:
         raise BadPattern("the pattern is empty", 0)
     if len(pattern) > LONGEST:
@@ -282,7 +282,7 @@ class _Parser:
         return self._literal(self._character(began))
 
     def _character(self, began: int) -> int:
-        """The rest of an escape that stands for one character."""
+        """Reads the rest of an escape that stands for one character."""
         if found := self._match(
             r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xuU]\{([0-9A-Fa-f]{1,8})\}"
         ):

@@ -39,12 +39,12 @@ class Like:
     owner: tuple[int, int] | None = None
     attributes: Mapping[str, bytes] = field(default_factory=dict)
     linked: bool = False
-    """It has more names than one."""
+    """Returns whether the file has more names than one."""
 
 
 def opened(fd: int, name: str, place: Place) -> io.FileIO:
-    """The regular file `name` in the directory `fd`, to read. Raises ToolError for anything else,
-    OSError."""
+    """Opens the regular file `name` in the directory `fd`, to read. Raises ToolError for anything
+    else, OSError."""
     found = os.open(name, _READ, dir_fd=fd)
     mode = os.fstat(found).st_mode
     if stat.S_ISREG(mode):
@@ -56,7 +56,8 @@ def opened(fd: int, name: str, place: Place) -> io.FileIO:
 
 
 def read(place: Place) -> bytes | None:
-    """The whole file, for editing; None when there is none. Raises ToolError above `EDIT_LIMIT`."""
+    """Reads the whole file, for editing; returns None when there is none. Raises ToolError above
+    `EDIT_LIMIT`."""
     if place.name == ".":
         raise ToolError(f"{place.root} is a directory. It has: {listing(place.root)}")
     if not os.path.lexists(place.path):
@@ -72,8 +73,8 @@ def read(place: Place) -> bytes | None:
 
 
 def stream(place: Place) -> Iterator[str]:
-    """The plain text in pieces of about a megabyte. Raises ToolError for binary data; a byte that
-    does not fit the encoding becomes U+FFFD."""
+    """Gives the plain text in pieces of about a megabyte. Raises ToolError for binary data; a byte
+    that does not fit the encoding becomes U+FFFD."""
     if place.name == ".":
         raise ToolError(f"{place.root} is a directory. It has: {listing(place.root)}")
     with directory(place) as (fd, name), opened(fd, name, place) as file:
@@ -227,7 +228,7 @@ def _own(fd: int, owner: int, group: int) -> None:
 
 
 def like_of(fd: int | None, name: str) -> Like | None:
-    """What a file in the place of this one takes over from it; None: there is none."""
+    """Returns what a file in the place of this one takes over from it; None when there is none."""
     found = _stat(fd, name)
     if found is None:
         return None

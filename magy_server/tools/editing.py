@@ -1,4 +1,4 @@
-"""The tools that change one file: replace a text, write the whole. `patch.py` has patches.
+"""These tools change one file: they replace a text, or write the whole. `patch.py` has patches.
 
 What a model writes is resolved in the text it has seen and carried over to what is there now; only
 the lines it meant to change are touched. Where that is not certain, nothing is changed, and the
@@ -129,7 +129,7 @@ def changing(hunks: Sequence[Hunk], seen: bytes | None) -> Plan:
 
 
 def _known(base: Base, seen: bytes | None) -> str | None:
-    """The text that the model has seen, raw; None when that is what is there."""
+    """Returns the raw text that the model has seen; None when that is what is there."""
     if seen is None or seen == base.holds:
         return None
     try:
@@ -149,7 +149,7 @@ def _meanwhile(base: Base, known: str | None) -> list[str]:
 
 
 def _refusal(name: str, resolved: Resolved) -> str:
-    """The failures, and what to do about the hunks that would have fitted."""
+    """Returns the failures, and what to do about the hunks that would have fitted."""
     count = len(resolved.placed) + len(resolved.failures)
     if count == 1:
         return f"{name} was not changed. {resolved.failures[0].message}"
@@ -260,7 +260,7 @@ def _words(one: Done, verb: str, proposed: bool, shown: bool) -> list[str]:
 
 
 def _snippet(diff: str) -> str:
-    """The first hunks of the diff, so that the model sees where its text went."""
+    """Returns the first hunks of the diff, so that the model sees where its text went."""
     body = diff.split("\n")[2:]
     shown = "\n".join(line[:200] for line in body[:SNIPPET]).rstrip("\n")
     more = f"\n({len(body) - SNIPPET} more lines)" if len(body) > SNIPPET + 1 else ""

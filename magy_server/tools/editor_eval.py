@@ -83,7 +83,7 @@ def _middle_out(line: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """The beginning and the end of what is too long."""
+    """Returns the beginning and the end of what is too long."""
     if len(text) <= SHOWN:
         return text
     half = SHOWN // 2

@@ -34,7 +34,7 @@ from magy_server.tools.scope import called, printable
 from magy_server.tools.uris import named
 
 MOST = 200
-"""Lines of an answer."""
+"""The most lines of an answer."""
 WHERE = "the line of the name, from 1; 0: its first occurrence in the file"
 A = TypeVar("A")
 Path = Annotated[str, "The file, relative to the workspace root or absolute"]
@@ -160,7 +160,7 @@ def _place(ctx: ToolContext, path: str) -> Place:
 
 
 async def _position(ctx: ToolContext, place: Place, name: str, line: int) -> tuple[int, str]:
-    """The line of `name`, and what stands before it there. Raises ToolError."""
+    """Returns the line of `name`, and what stands before it there. Raises ToolError."""
     base = await load(ctx.editor, place)
     if base.missing:
         raise ToolError(base.absent)
@@ -179,7 +179,7 @@ async def _position(ctx: ToolContext, place: Place, name: str, line: int) -> tup
 
 
 def _found(lines: Sequence[str], name: str) -> tuple[int, int] | None:
-    """(index, column), as a word if it is there as one."""
+    """Returns (index, column), as a word if the line has it as one."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     for index, text in enumerate(lines):
         if name in text and (match := word.search(text)):

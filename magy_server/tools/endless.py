@@ -23,12 +23,13 @@ SECONDS = 0.2
 
 
 def endless(folder: str) -> str | None:
-    """The path of such a file around, in or below `folder`. Blocks, but not on what it finds."""
+    """Returns the path of such a file around, in or below `folder`. It blocks, but not on what it
+    finds."""
     return next((path for path in _read(folder) if _never_ends(path)), None)
 
 
 def why(path: str) -> str:
-    """For whoever asked for what cannot be read because of `path`."""
+    """Returns a sentence for whoever asked for what cannot be read because of `path`."""
     return f"{path} is a pipe, a device or endless, and reading it would never end. Tell the user."
 
 
@@ -53,7 +54,7 @@ def _and_above(folder: str) -> Iterator[str]:
 
 
 def _branch(store: str) -> Iterator[str]:
-    """The file of the branch that HEAD names."""
+    """Returns the file of the branch that HEAD names."""
     head = os.path.join(store, "HEAD")
     if not _never_ends(head) and os.path.isfile(head):
         with open(head, "rb") as file:

@@ -1,4 +1,4 @@
-"""The environment of the processes that tools start: no keys, no surprises in the shell."""
+"""The processes that tools start get this environment: no keys, no surprises in the shell."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def environment(
 
 
 def _own(base: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What the person's variables tell git, but for what it sends to servers to be let in."""
+    """Returns what the person's variables tell git, without what it sends to servers to be let
+    in."""
     count = base.get("GIT_CONFIG_COUNT", "0")
     most = int(count) if count.isascii() and count.isdigit() else 0
     for number in range(min(most, len(base))):
@@ -65,7 +66,7 @@ def _own(base: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _told(own: list[tuple[str, str]]) -> dict[str, str]:
-    """`_GIT` as variables, behind what is the person's."""
+    """Returns `_GIT` as variables, behind the person's own."""
     pairs = [*own, *_GIT.items()]
     told = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for number, (name, value) in enumerate(pairs):

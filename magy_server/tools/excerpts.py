@@ -1,4 +1,5 @@
-"""The lines that a search shows: read where they are, in bounded memory, cut around the match."""
+"""This module reads the lines that a search shows: where they are, in bounded memory, cut around
+the match."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ _BYTES = 4 * WIDTH
 
 @contextmanager
 def reading(place: Place) -> Iterator[BinaryIO]:
-    """Raises ToolError, and OSError for what is no regular file."""
+    """Opens a file to read. Raises ToolError, and OSError for what is no regular file."""
     with directory(place) as (fd, name), opened(name, fd) as file:
         yield file
 
 
 def of_file(place: Place, wanted: Mapping[int, int], check: Callable[[], None]) -> dict[int, str]:
-    """`of` for a file on disk."""
+    """Does what `of` does, for a file on disk."""
     with reading(place) as file:
         return of(pieces(file), wanted, check)
 

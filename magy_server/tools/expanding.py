@@ -1,4 +1,4 @@
-"""What the patterns in a command line stand for, found within bounds.
+"""This module finds within bounds what the patterns in a command line stand for.
 
 Links that lead back make any number of paths out of a few files, so what counts is each name that
 is looked at, not each that is found.
@@ -20,18 +20,18 @@ _WILD = "*?["
 
 
 class TooMuch(Exception):
-    """The bounds are reached."""
+    """The search has reached its bounds."""
 
 
 @dataclass(slots=True)
 class Bounds:
-    """Of one command line."""
+    """The bounds of one command line."""
 
     names: int = NAMES
     until: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
     def spend(self) -> None:
-        """Raises TooMuch."""
+        """Counts a name. Raises TooMuch."""
         self.names -= 1
         if self.names < 0 or (self.names % 64 == 0 and time.monotonic() > self.until):
             raise TooMuch
@@ -58,7 +58,8 @@ def expanded(pattern: str, cwd: str, most: int, bounds: Bounds) -> list[str]:
 
 
 def _step(folder: str, part: str, cwd: str, bounds: Bounds, *, last: bool) -> Iterator[str]:
-    """The names in `folder` (that ends in a slash, or is empty) for one part of a pattern."""
+    """Returns the names in `folder` (that ends in a slash, or is empty) for one part of a
+    pattern."""
     bounds.spend()
     if not any(char in part for char in _WILD):
         path = folder + part

@@ -150,7 +150,7 @@ def _scored(
 
 
 def _rank(path: str, wanted: str, folder: str) -> int:
-    """0 is best."""
+    """Returns a rank; 0 is best."""
     if folder:
         if path == wanted:
             return 0
@@ -176,5 +176,5 @@ def _loose(names: Names, wanted: str, check: Callable[[], None]) -> Iterator[tup
 
 
 def exists(root: str, name: str) -> bool:
-    """Whether a name of the list is still there."""
+    """Returns whether a name of the list is still there."""
     return os.path.lexists(os.path.join(root, name))

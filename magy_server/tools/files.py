@@ -42,7 +42,7 @@ def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
 
 
 def judged_place(ctx: ToolContext) -> Place:
-    """The file that was judged; never resolved again from the arguments."""
+    """Returns the file that was judged. It never resolves the arguments again."""
     found = ctx.facts.resources[0]
     if found.relative is None:
         raise ToolError(f"{found.subject} is outside the workspace.")
@@ -87,7 +87,8 @@ async def read_file(
 
 
 async def _whole(ctx: ToolContext, place: Place) -> Base | None:
-    """The file as an edit would see it; None when it is too large, or too damaged, for that."""
+    """Returns the file as an edit would see it; None when it is too large, or too damaged, for
+    that."""
     try:
         proposed = await ctx.proposal(place.path) if ctx.review == "propose" else None
         base = await load(ctx.editor, place, proposed)

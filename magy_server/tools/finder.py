@@ -1,4 +1,4 @@
-"""Asks ripgrep, or what stands in for it, which files there are and which lines match.
+"""This module asks ripgrep, or what stands in for it, which files there are and which lines match.
 
 Both answer alike. Answers are positions, never text: that is read later, of the few lines shown,
 from files that may be read.
@@ -42,7 +42,7 @@ class Answer:
     lines: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """(line, byte in the line) of each first match, both from 1."""
     unreadable: bool = False
-    """Something in the tree could not be read."""
+    """The search could not read something in the tree."""
     cut: bool = False
     """There are more than `SCANNED` files."""
 
@@ -55,7 +55,7 @@ class Finder:
         self._suits: dict[tuple[str, int], bool] = {}
 
     async def files(self, folder: str, keep: Filter, start: int, answer: Answer) -> None:
-        """The files below `folder` whose path from character `start` on passes."""
+        """Finds the files below `folder` whose path from character `start` on passes."""
 
         def add(found: re.Match[bytes]) -> bool:
             path = os.fsdecode(found[1])
@@ -72,7 +72,7 @@ class Finder:
         )  # fmt: skip
 
     async def counts(self, path: str, regex: Regex, keep: Filter | None, answer: Answer) -> None:
-        """How many lines match in which files. Raises ToolError above `MOST` files."""
+        """Finds how many lines match in which files. Raises ToolError above `MOST` files."""
         start = len(path.rstrip("/")) + 1
 
         def add(found: re.Match[bytes]) -> bool:
@@ -94,7 +94,7 @@ class Finder:
             )
 
     async def lines(self, paths: Sequence[str], regex: Regex, most: int, answer: Answer) -> None:
-        """Where the first `most` matching lines of each file are."""
+        """Finds where the first `most` matching lines of each file are."""
         if paths:
             question = {"do": "lines", "paths": list(paths), "most": most, **_patterns(regex)}
             await self._ask(

@@ -1,4 +1,4 @@
-"""The git tools that only look: status, diff, log. They run nothing that a repository names."""
+"""These git tools only look: status, diff, log. They run nothing that a repository names."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def _history(records: Sequence[str], count: int, offset: int, note: str) -> Resu
 
 
 def _page(page: Page, note: str, shown: str, whole: Sequence[str] | bytes) -> Result:
-    """A page of a text, and the whole beside it when it is longer."""
+    """Returns a page of a text, and the whole beside it when it is longer."""
     if page.first > max(page.total, 1):
         raise ToolError(
             f"The answer has only {page.total} lines; offset {page.first} is past the end."

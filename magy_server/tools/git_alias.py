@@ -1,4 +1,4 @@
-"""What a command of git stands for when its subcommand is an alias.
+"""A subcommand of git may be an alias; this module tells what it stands for.
 
 An alias may be told by any file of git's configuration, by what that includes, by `-c` and by the
 environment; so git itself is asked, in the directory and with the options of the command.

@@ -127,7 +127,7 @@ def _line(text: str) -> str:
 
 
 async def exists(repository: Repository, name: str) -> bool:
-    """Whether there is a local branch of this name."""
+    """Returns whether there is a local branch of this name."""
     ran = await repository.git.look("show-ref", "--verify", "--quiet", f"refs/heads/{name}")
     return ran.code == 0
 
@@ -276,7 +276,7 @@ async def _checked_out(
 async def _target(
     repository: Repository, branch: str, create: bool, start: str, detach: bool
 ) -> str:
-    """The commit that will be HEAD's; "" when there is none yet. Raises ToolError."""
+    """Returns the commit that HEAD will name; "" when there is none yet. Raises ToolError."""
     if create:
         await check_new(repository, branch)
         return await repository.commit(start) if start else await repository.head()

@@ -1,4 +1,5 @@
-"""git_commit: what is staged, or exactly the files named, after a person has seen the diff of it.
+"""git_commit commits what is staged, or exactly the files named, after a person has seen the diff
+of it.
 
 What was shown is what is committed: the call works its commit out again right before it runs, and
 stops when anything about it is different by then.
@@ -125,7 +126,7 @@ def make(repositories: Repositories) -> Tool:
 
 
 def _resources(root: str, plan: Plan) -> list[Resource]:
-    """The command, and the files whose text goes into the commit."""
+    """Returns the command, and the files whose text goes into the commit."""
     found = [command(*plan.argv)]
     names = [c.name.decode("utf-8", "replace") for c in plan.changed if c.letter != "D"]
     if len(names) > FILES:
@@ -172,7 +173,8 @@ async def _plan(repository: Repository, wish: Wish) -> Plan:
 
 
 async def _last(repository: Repository) -> str:
-    """The last commit in words; that others may have it already is what a person must know."""
+    """Returns the last commit in words; that others may have it already is what a person must
+    know."""
     out = await repository.git.get(
         "for-each-ref", "--contains=HEAD", "--count=1", "--format=%(refname:short)", "refs/remotes"
     )
@@ -231,7 +233,7 @@ def _nothing(status: Status, wish: Wish) -> str:
 async def _contents(
     repository: Repository, status: Status, wish: Wish, names: Sequence[str]
 ) -> tuple[list[Changed], list[bytes], str]:
-    """The files with their changes, of these the untracked ones, and the diff."""
+    """Returns the files with their changes, of these the untracked ones, and the diff."""
     base = status.oid or await repository.head_or_nothing()
     specs = [literal(name) for name in names]
     if not names:
@@ -354,7 +356,8 @@ def _told(ran: Ran, head: str, plan: Plan, repository: Repository) -> Result:
 
 
 async def _recover(ctx: ToolContext, repository: Repository, wish: Wish) -> Result | None:
-    """Whether HEAD is a new commit with our message. Raises ToolError when that is not clear."""
+    """Returns whether HEAD is a new commit with our message. Raises ToolError when that is not
+    clear."""
     if lock := repository.locked():
         raise ToolError(
             f"Magy was killed while it committed, and {lock} still exists. Check with git_log "

@@ -1,5 +1,5 @@
-"""What a git repository can do to who only looks at it: the programs that its own configuration
-names, and another repository that it may stand for.
+"""A git repository can harm whoever only looks at it: its own configuration names programs, and it
+may stand for another repository. This module finds both.
 
 A clone brings no configuration along; an unpacked archive with a `.git` in it does. Then a plain
 `git diff` or `git status` runs filters, drivers and hooks that a stranger chose. The git tools
@@ -57,7 +57,7 @@ def named(cwd: str, env: Mapping[str, str]) -> list[Named]:
 
 
 class Unclear(Exception):
-    """git did not answer, or not in a way that can be read."""
+    """Git did not answer, or not in a way that Magy can read."""
 
 
 def ask(env: Mapping[str, str], cwd: str, *words: str) -> bytes | None:
@@ -171,7 +171,8 @@ def foreign(top: str, directory: str, common: str) -> str:
 
 
 def _main(directory: str) -> str:
-    """The main git directory of a linked work tree's git directory, `MAIN/worktrees/NAME`."""
+    """Returns the main git directory of a linked work tree's git directory,
+    `MAIN/worktrees/NAME`."""
     folder = os.path.dirname(directory)
     return os.path.dirname(folder) if os.path.basename(folder) == "worktrees" else directory
 
@@ -190,7 +191,7 @@ def _first_line(path: str) -> str:
 
 
 def _text(path: str) -> str:
-    """The beginning of a small file; "" for what is none."""
+    """Returns the beginning of a small file; "" for what is none."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return os.fsdecode(file.read(65_536) or b"")

@@ -1,4 +1,5 @@
-"""Names in git: how people and models write them, how git takes them, how they are shown."""
+"""Names in git: this module knows how people and models write them, how git takes them, and how to
+show them."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Entry:
 
 
 def command(*argv: str) -> Resource:
-    """What a call amounts to, for the rules about commands."""
+    """Returns what a call amounts to, for the rules about commands."""
     return Resource(kind="exec", subject=" ".join(map(quote, argv)), argv=argv)
 
 
@@ -62,13 +63,13 @@ def pathspec(root: str, path: str) -> str:
 
 
 def literal(name: str | bytes, *, without: bool = False) -> str:
-    """A pathspec for exactly this file or directory below the root, or for all but it."""
+    """Returns a pathspec for exactly this file or directory below the root, or for all but it."""
     text = os.fsdecode(name)
     return f":({'exclude,' if without else ''}literal){text}"
 
 
 def shown(name: bytes) -> str:
-    """A name on one line: in quotes, with escapes, if it is not plain."""
+    """Returns a name on one line: in quotes, with escapes, if it is not plain."""
     text = name.decode("utf-8", "backslashreplace")
     if text.isprintable() and not text.startswith((" ", '"')) and not text.endswith(" "):
         return text
@@ -85,7 +86,7 @@ def listed(names: Sequence[bytes], most: int = NAMES) -> str:
 
 
 def describe(entry: Entry, *, staged: bool) -> str:
-    """One line of a status."""
+    """Returns one line of a status."""
     if entry.conflict:
         return f"{_CONFLICTS.get(entry.conflict, 'conflict')}: {shown(entry.name)}"
     if entry.index == "?":

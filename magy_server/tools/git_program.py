@@ -1,5 +1,5 @@
-"""The git program, run through GitPython: bounded, without surprises from the repository or the
-environment, and gone when the call is over.
+"""This module runs the git program through GitPython: bounded, without surprises from the
+repository or the environment, and gone when the call is over.
 
 Only GitPython's command layer is used. Its reading of references knows neither SHA-256 nor
 reftable, and its porcelain runs what a repository's configuration names (hooks, monitors, filters),
@@ -121,7 +121,7 @@ class Git:
     async def get(
         self, *words: str, env: Mapping[str, str] | None = None, given: bytes = b""
     ) -> bytes:
-        """The whole answer of a command that looks. Raises ToolError when it fails."""
+        """Returns the whole answer of a command that looks. Raises ToolError when it fails."""
         return answer(words[0], await self.look(*words, env=env, given=given))
 
     async def act(
@@ -291,7 +291,7 @@ class Spool:
         self.output.feed(b"", final=True)
 
     def pieces(self) -> Iterator[str]:
-        """The text, in pieces."""
+        """Gives the text, in pieces."""
         at = 0
         while piece := self.output.page(at, _CHUNK):
             yield piece
@@ -299,7 +299,7 @@ class Spool:
 
 
 def answer(word: str, ran: Ran) -> bytes:
-    """The whole answer of `git WORD`. Raises ToolError when it failed."""
+    """Returns the whole answer of `git WORD`. Raises ToolError when it failed."""
     if ran.code != 0 or ran.cut:
         why = "its answer is too long; narrow it down" if ran.cut else explain(ran.err)
         raise ToolError(f"git {word}: {why}")
@@ -307,7 +307,7 @@ def answer(word: str, ran: Ran) -> bytes:
 
 
 def explain(err: str) -> str:
-    """What git's words mean here, and what to do."""
+    """Returns what git's words mean here, and what to do."""
     said = re.sub(r"^(fatal|error): ", "", err.strip())[:8_000]
     if ".lock': File exists" in said or ("Unable to create" in said and ".lock" in said):
         return (

@@ -14,7 +14,7 @@ from itertools import pairwise
 ALTERNATIVES = 100
 """Patterns that the braces of one pattern may stand for."""
 LONGEST = 1_000
-"""Characters of a pattern."""
+"""The most characters of a pattern."""
 _CLASS = re.compile(r"\[([!^]?)(\][^\]]*|[^\]]+)\]", re.DOTALL)
 _LITERAL = re.compile(r"[\w.*?-]+", re.ASCII)
 
@@ -83,7 +83,8 @@ def _normal(glob: str) -> list[str]:
 
 
 def expanded(glob: str) -> list[str]:
-    """The patterns without braces that one with braces stands for, in order. Raises BadGlob."""
+    """Returns the patterns without braces that one with braces stands for, in order. Raises
+    BadGlob."""
     done, todo = [], [glob]
     while todo:
         one = todo.pop(0)
@@ -134,7 +135,7 @@ def _plain_characters(glob: str) -> Iterator[tuple[int, str]]:
 
 
 def regex(glob: str) -> str:
-    """The expression for whole paths of a pattern without braces. Raises BadGlob."""
+    """Returns the expression for whole paths of a pattern without braces. Raises BadGlob."""
     segments: list[list[str]] = [[]]
     for part in _parts(glob):
         if part == "**":
@@ -164,7 +165,7 @@ def _parts(glob: str) -> list[str]:
 
 
 def _part_regex(part: str) -> str:
-    """One name of a path."""
+    """Returns the expression for one name of a path."""
     chunks, at = [""], 0
     while at < len(part):
         char = part[at]

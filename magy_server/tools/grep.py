@@ -1,5 +1,5 @@
-"""Searching in files and in the buffers that are open: which lines match, and the page of them that
-is shown.
+"""This module searches in files and in the buffers that are open: which lines match, and the page
+of them that is shown.
 
 First all files with matches are found and counted; then it is asked which of them may be read; only
 then lines are read, and of no more files than the page needs.
@@ -28,7 +28,7 @@ from magy_server.tools.paths import Place, below
 from magy_server.tools.scope import called, in_thread, printable
 
 SECONDS = 30.0
-"""The longest time of one search."""
+"""The longest time of one search, in seconds."""
 SLICE = 0.005
 """Seconds of asking what may be read, before others get their turn."""
 LATE = 100
@@ -41,7 +41,7 @@ class Wish:
     """What was asked for. `most`: lines of a page."""
 
     shown: str
-    """The pattern as it was given."""
+    """Returns the pattern as it was given."""
     regex: Regex
     keep: Filter | None
     context: int
@@ -111,7 +111,7 @@ class _Search:
         return found
 
     def _searched(self, opened: Mapping[str, str]) -> dict[str, bytes]:
-        """The open files that the search would find on disk."""
+        """Returns the open files that the search would find on disk."""
         live = {}
         for path, text in opened.items():
             name = below(self._place.path, path) or path
@@ -209,7 +209,7 @@ class _Search:
         return "\n".join([*blocks, end])
 
     def _blocks(self, picks: Sequence[_Pick], check: Callable[[], None]) -> tuple[list[str], int]:
-        """The lines of the page, and how many matches they are."""
+        """Returns the lines of the page, and how many matches they are."""
         found: list[str] = []
         room, shown = PAGE, 0
         for pick in picks:
@@ -279,7 +279,7 @@ class _Search:
         return "".join(f"\n[{note}]" for note in notes)
 
     def late(self) -> str:
-        """What a search that took too long had found."""
+        """Returns what a search that took too long had found."""
         first = islice(self._answer.counts, LATE)
         may = [path for path in first if self._ctx.may_read(path) == "allow"][:20]
         names = ", ".join(map(printable, sorted(map(self._name, may), key=excerpts.path_order)))

@@ -1,4 +1,4 @@
-"""Process groups of commands: who is alive in one, and how all of it is ended.
+"""Process groups of commands: this module tells who is alive in one, and ends all of it.
 
 Every process of a command carries `MAGY_CALL=<session>:<call>` in its environment, also one that
 left the group (setsid, daemons). A dead server's group id may belong to someone else by now, so at
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 VARIABLE = "MAGY_CALL"
 GRACE = 2.0
-"""Seconds between the polite signal and the deadly one."""
+"""Between the polite signal and the deadly one lie so many seconds."""
 
 
 def mark(session: str, call: str) -> str:
-    """The value of `MAGY_CALL` for the processes of a call."""
+    """Returns the value of `MAGY_CALL` for the processes of a call."""
     return f"{session}:{call}"
 
 
@@ -42,7 +42,8 @@ async def end_group(
 
 
 def group_alive(group: int | None, marked: str, *, ours: bool = False) -> bool:
-    """Whether `end_group` would find anyone. Reads the process table: some milliseconds."""
+    """Returns whether `end_group` would find anyone. It reads the process table, which takes some
+    milliseconds."""
     return bool(_alive(group if ours else None, marked))
 
 

@@ -1,4 +1,5 @@
-"""Reading the web with GET: which address a URL leads to, and a bounded look at what is there.
+"""This module reads the web with GET: it finds the address that a URL leads to, and takes a bounded
+look at what is there.
 
 A name is resolved once; what it leads to is checked, and the connection is made to that very
 address, so that a name which changes its mind (DNS rebinding) gains nothing. TLS certificates are
@@ -33,10 +34,10 @@ MOST = 10_000_000
 """Bytes that are read of an answer, and the most that they are unpacked to."""
 REDIRECTS = 5
 TOTAL_TIME = 60.0
-"""Seconds for everything, redirects included."""
+"""The seconds for everything, redirects included."""
 CONNECT_TIME = 10.0
 SILENCE = 20.0
-"""Seconds without a byte."""
+"""A server may be silent for so many seconds."""
 _GZIP = b"\x1f\x8b"
 _MEMBERS = 1_000
 """The most bytes of one gzip answer."""
