@@ -22,7 +22,7 @@ from magy_server.llm import catalogue
 from magy_server.llm.discreet import Discreet
 from magy_server.llm.served import is_near
 
-PROBE = 0.8
+PROBE = 3.0
 """Seconds that a model server on this machine has for the list of its models."""
 PATIENCE = 900.0
 """Seconds until a reply of a model on this machine must have begun, unless the person says
@@ -32,7 +32,7 @@ WINDOW = 10.0
 every processor of the machine is slow to say it."""
 AGAIN = 60.0
 """Seconds until it is asked again."""
-_KNOCK = 0.3
+_KNOCK = 1.0
 """Seconds for a connection to a port of this machine: it is there at once, or not at all."""
 _FREE = Price(0, 0, 0, 0)
 _PRICES = ("input", "output", "cache_read", "cache_write")

@@ -16,7 +16,7 @@ from magy_server.doctor.finding import Around, Finding
 
 GIT = (2, 25)
 """Older versions lack options that Magy uses."""
-_PATIENCE = 5.0
+_PATIENCE = 10.0
 _MOST = 64 * 1024
 """The most bytes of a program's output that the check keeps."""
 
