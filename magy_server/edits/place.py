@@ -73,8 +73,9 @@ def _closers(
     source: Source, hunk: Hunk, wanted: Wanted, found: list[Site], n: int
 ) -> Found | Failure:
     """Where lines are that do nothing but close blocks. How far they are indented does not tell
-    which ones are meant, as models often get that wrong."""
-    plain = cleaned(wanted, source.alike)
+    which ones are meant, as models often get that wrong. What is there as written has no fence
+    around it: fences close blocks, too."""
+    plain = wanted if found else cleaned(wanted, source.alike)
     alike = [Site(*match.span, match=match) for match in in_form(source, plain, "indentation")]
     if len(alike) <= 1 and found:
         return _narrowed(source, hunk, Found("exact", found), wanted.line, n)

@@ -18,6 +18,7 @@ from .samples import CHANGED, pairs
 @given(pairs(), st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["\n", "\r\n"]))
 @example(("00\n\n\na\n", "00\n\n\na\n00\na\n"), "\n", "\n")
 @example(("a0\n\n\n\n\nb\n", "a0\n\n\n\n\na0\nb\n"), "\n", "\n")
+@example(("```\n```\n```", "```\n```\n```more\n"), "\n", "\n")
 def test_the_difference_applies(format: str, pair: tuple[str, str], end: str, ours: str) -> None:
     before, after = pair
     edit = edit_of(before, after, "a.py")
