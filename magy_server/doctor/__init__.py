@@ -32,15 +32,15 @@ __all__ = ["CHECKS", "Around", "Check", "Finding", "examine", "main"]
 CHECKS: Sequence[Check] = (
     Check("installation", installation.check),
     Check("sqlite", installation.sqlite),
-    Check("state", state.check, 20),
-    Check("database", database.check, database.SECONDS + 10),
+    Check("state", state.check),
+    Check("database", database.check),
     Check("processes", state.processes),
     Check("configuration", settings.check),
     Check("agents", settings.agents),
-    Check("programs", programs.check, 20),
-    Check("models", models.check, 30),
+    Check("programs", programs.check),
+    Check("models", models.check),
     Check("keys", keys.check),
-    Check("editors", editors.check, 20),
+    Check("editors", editors.check),
     Check("terminal", terminal.check),
 )
 

@@ -34,9 +34,10 @@ Run = Callable[[Around], Awaitable[list[Finding]]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check; `seconds` is how long it may take. It imports what it needs when it runs, so that
-    it reports a broken installation instead of failing with it."""
+    """One check; `seconds` is how long it may take: so long that it hangs, and is not only slow on
+    a busy machine. It imports what it needs when it runs, so that it reports a broken installation
+    instead of failing with it."""
 
     topic: str
     run: Run
-    seconds: float = 10.0
+    seconds: float = 90.0
