@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +14,10 @@ from magy_server.core.errors import ProviderError
 from magy_server.core.ports import Message, ModelFacts, ModelRequest, Price
 from magy_server.core.values import Text
 from magy_server.llm import catalogue
-from magy_server.providers import Providers, is_local, key_variables, known, settled
+from magy_server.llm.openai import ChatProvider
+from magy_server.providers import WINDOW, Providers, is_local, key_variables, known, settled
 from tests.loopback import AnthropicServer, ChatServer, Fault, text
+from tests.patience import PATIENCE, pass_time
 
 SHUT = "http://127.0.0.1:1/v1"
 LOCAL = ("ollama", "llamacpp", "vllm", "lmstudio")
@@ -299,6 +303,29 @@ def test_a_gateway_has_the_same_models_at_prices_of_its_own() -> None:
 @pytest.mark.req("G031")
 def test_what_runs_on_this_machine_costs_nothing() -> None:
     assert made().facts("ollama/qwen3") == ModelFacts(price=Price(0, 0, 0, 0), local=True)
+
+
+async def test_the_import_of_an_sdk_is_not_the_servers_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine it takes longer than a server has to say how large its window is."""
+    begun, done, warm = threading.Event(), threading.Event(), ChatProvider.warm
+
+    def slow(provider: ChatProvider) -> None:
+        begun.set()
+        done.wait(PATIENCE)
+        warm(provider)
+
+    monkeypatch.setattr(ChatProvider, "warm", slow)
+    async with ChatServer() as server:
+        server.places["/v1/models"] = {"data": [{"id": "qwen", "meta": {"n_ctx": 2048}}]}
+        providers = made(entry("mine", base_url=server.base_url))
+        asked = asyncio.create_task(providers.measured("mine/qwen"))
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        pass_time(2 * WINDOW)
+        done.set()
+        assert (await asked).window == 2048
+        await providers.close()
 
 
 @pytest.mark.parametrize(
