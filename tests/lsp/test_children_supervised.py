@@ -13,16 +13,17 @@ import pytest
 from tests.lsp.family import Parent, parent
 from tests.patience import PATIENCE
 
-SCRIPT = """
+WORK = 'while [ ! -e go ]; do sleep 0.02; done; echo went", "timeout": 600}'
+SCRIPT = f"""
 prompt: first
-call: bash {"command": "echo $$ >> first; while [ ! -e go ]; do sleep 0.02; done; echo went"}
+call: bash {{"command": "echo $$ >> first; {WORK}
 ---
-text: The first is done: {{last}}
+text: The first is done: {{{{last}}}}
 
 prompt: second
-call: bash {"command": "echo $$ >> second; while [ ! -e go ]; do sleep 0.02; done; echo went"}
+call: bash {{"command": "echo $$ >> second; {WORK}
 ---
-text: The second is done: {{last}}
+text: The second is done: {{{{last}}}}
 """
 
 
