@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.lsp.client import Client, uri_of
@@ -70,17 +71,30 @@ async def test_keys_that_are_no_python_names(ours: Client, bare: Client) -> None
 
 @pytest.mark.req("F001")
 async def test_a_client_that_does_not_read(ours: Client, bare: Client) -> None:
-    async def stalled(client: Client) -> Any:
-        ticks = client.start("magy/ticks", {"seconds": 5})[1]
+    async def stalled(client: Client, enough: Awaitable[None]) -> Any:
+        ticks = client.start("magy/ticks", {"seconds": 8})[1]
         client.start("magy/stream", {"count": 20_000, "size": 100})
         await client.wait_for("magy/chunk")
         client.pause()
-        await asyncio.sleep(1.5)
+        await enough
         client.resume()
         return await asyncio.wait_for(ticks, PATIENCE)
 
-    stalls = await asyncio.gather(stalled(ours), stalled(bare))
+    stalls = await asyncio.gather(
+        stalled(ours, asyncio.sleep(1.5)), stalled(bare, _stands_still(bare.process.pid))
+    )
     assert stalls[0] < 0.5 < stalls[1]
+
+
+async def _stands_still(pid: int) -> None:
+    """Until the process, which has work to do, has done nothing for a while."""
+    process = psutil.Process(pid)
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            before = process.num_ctx_switches()
+            await asyncio.sleep(0.7)
+            if process.num_ctx_switches() == before:
+                return
 
 
 async def test_a_form_feed_in_a_document(ours: Client, bare: Client, tmp_path: Path) -> None:
