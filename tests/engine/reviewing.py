@@ -176,11 +176,17 @@ class Place:
     async def decide(self, verb: Any, name: str, *numbers: int, proposed: bool = False,
                      **fields: Any) -> Outcome:  # fmt: skip
         """About hunks by number; none: all."""
+        ids = await self.ids(name, proposed) if numbers else ()
+        which = Which(ids=tuple(ids[number] for number in numbers)) if numbers else Which(all=True)
+        return await self.wish(verb, name, which, proposed=proposed, **fields)
+
+    async def ids(self, name: str, proposed: bool = False) -> list[str]:
         file = await self.reviews.get(self.path(name), proposed)
-        ids = tuple(file.hunks[number].id for number in numbers)
-        which = Which(ids=ids) if numbers else Which(all=True)
-        wish = Wish(verb, which, **fields)
-        return await self.reviews.resolve(self.path(name), wish, proposed)
+        return [hunk.id for hunk in file.hunks]
+
+    async def wish(self, verb: Any, name: str, which: Which, *, proposed: bool = False,
+                   **fields: Any) -> Outcome:  # fmt: skip
+        return await self.reviews.resolve(self.path(name), Wish(verb, which, **fields), proposed)
 
     async def journal(self, name: str, proposed: bool = False) -> list[Entry]:
         from magy_server.engine.review_log import stream_of

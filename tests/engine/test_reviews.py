@@ -533,11 +533,12 @@ async def test_two_processes_decide_at_once(root: Path, tmp_path: Path) -> None:
         await agent.write("a.py", NEW)
         heard: list[str] = []
         two.reviews.watch(heard.extend)
+        first, second = ([Which(ids=(id,)) for id in await at.ids("a.py")] for at in (one, two))
         results = await asyncio.gather(
-            one.decide("accept", "a.py", 0),
-            two.decide("reject", "a.py", 1),
-            one.decide("accept", "a.py", 0),
-            two.decide("accept", "a.py", 0),
+            one.wish("accept", "a.py", first[0]),
+            two.wish("reject", "a.py", second[1]),
+            one.wish("accept", "a.py", first[0]),
+            two.wish("accept", "a.py", second[0]),
         )
         done = [r for r in results if r.decision]
         assert len(done) == 2 and len([r for r in results if r.message]) == 2
