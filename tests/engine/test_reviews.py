@@ -533,7 +533,8 @@ async def test_two_processes_decide_at_once(root: Path, tmp_path: Path) -> None:
         await agent.write("a.py", NEW)
         heard: list[str] = []
         two.reviews.watch(heard.extend)
-        first, second = ([Which(ids=(id,)) for id in await at.ids("a.py")] for at in (one, two))
+        first = [Which(ids=(id,)) for id in await one.ids("a.py")]
+        second = [Which(ids=(id,)) for id in await two.ids("a.py")]
         results = await asyncio.gather(
             one.wish("accept", "a.py", first[0]),
             two.wish("reject", "a.py", second[1]),
