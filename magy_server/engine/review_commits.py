@@ -18,11 +18,12 @@ Test = Callable[[HunkInfo], bool]
 
 
 class Commits:
-    """Looks once for each commit and entry of a review."""
+    """Looks once for each commit and what is pending of a review: a program that writes the file
+    may be in the middle of it."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._looked: dict[str, tuple[str, int]] = {}
+        self._looked: dict[str, tuple[str, int, frozenset[str]]] = {}
 
     async def accepted(self, now: Now) -> tuple[str, ...]:
         """The hunks that the checked out commit has, and those did not that were checked out when
@@ -31,7 +32,10 @@ class Commits:
         if held.proposed or not now.hunks or now.unreadable:
             return ()
         head = await self._desk.files.head(held.root, held.path)
-        if head is None or self._looked.get(held.path) == (head, now.seq):
+        if head is None:
+            return ()
+        seen = head, now.seq, frozenset(hunk.id for hunk in now.hunks)
+        if self._looked.get(held.path) == seen:
             return ()
         left = [hunk for hunk in now.hunks if head not in _commits(hunk)]
         left = await self._among(now, left, head) if left else []
@@ -40,7 +44,7 @@ class Commits:
             had = {hunk.id for hunk in await self._among(now, about, commit, unknown=True)}
             left = [hunk for hunk in left if hunk.id not in had]
         if not left:
-            self._looked[held.path] = (head, now.seq)
+            self._looked[held.path] = seen
         return tuple(hunk.id for hunk in left)
 
     async def _among(

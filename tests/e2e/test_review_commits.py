@@ -179,6 +179,22 @@ async def test_of_many_hunks_a_decision_comes_back_with_their_number(
         assert await listed(one) == [("a.txt", "modified", 300)]
 
 
+@needs_git
+async def test_a_look_in_the_middle_of_a_change_does_not_hide_what_a_commit_has(
+    root: Path, state: Path, path: Path
+) -> None:
+    """A program that writes the file empties it first."""
+    committed(root)
+    async with person(root, state, edit("two\n", "2\n") + END) as one:
+        await worked(one)
+        written = path.read_text()
+        git(root, "commit", "-qam", "second")
+        path.write_text(written.replace("2\n", "2 and\n"))
+        assert await listed(one) == [("a.txt", "modified", 1)]
+        path.write_text(written)
+        assert await listed(one) == []
+
+
 # --- one file, one review -----------------------------------------------------------------------
 
 
