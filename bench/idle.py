@@ -24,7 +24,9 @@ from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
 from magy_server.core.ports import Batch
 from magy_server.core.specs import Agents
+from magy_server.engine.guards import Guards
 from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
 from magy_server.store.memory import MemoryStore
 
@@ -47,10 +49,11 @@ async def agents(count: int, directory: str) -> dict[str, float]:
 
     async def load() -> None:
         for stream in streams:
-            await runner.session(stream)
+            await sessions.session(stream)
 
-    async with Runner(world, _no_groups, ()) as runner:
-        await runner.session("session/root")
+    sessions = LoadedSessions(store, bus, world.clock, bus.id)
+    async with Runner(world, sessions, Guards()):
+        await sessions.session("session/root")
         told = await measured(load)
     await bus.close()
     return told
@@ -70,10 +73,6 @@ def _log(stream: str) -> list[Event]:
 
 def _no_models(root: str | None) -> Any:
     raise AssertionError("no model is asked here")
-
-
-async def _no_groups(group: int, marker: str) -> None:
-    raise AssertionError("no process group was started here")
 
 
 async def tasks(count: int, directory: str) -> dict[str, float]:

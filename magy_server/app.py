@@ -10,6 +10,7 @@ import platform
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,23 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.secrets import Secrets
 from magy_server.core.state import State
+from magy_server.engine.absent import NoEditor
 from magy_server.engine.audit import Audit
 from magy_server.engine.budget import Purse
+from magy_server.engine.checkpoints import Checkpoints
 from magy_server.engine.children import Children
 from magy_server.engine.consult import Titles
+from magy_server.engine.guards import Guards
 from magy_server.engine.kin import Herald
+from magy_server.engine.lanes import Lanes
 from magy_server.engine.mailing import Mailing
 from magy_server.engine.mirror import Mirror, mirroring
+from magy_server.engine.relatives import Relatives
+from magy_server.engine.reports import report
 from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
+from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.supervision import Supervisor
 from magy_server.engine.world import Expand, Settings, World, read_project
 from magy_server.projects import Projects
@@ -69,55 +77,83 @@ async def compose(
 ) -> AsyncIterator[tuple[Engine, Projects]]:
     """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
     state = layers.state_dir()
-    projects = Projects(options)
     async with AsyncExitStack() as closing:
-        opened = await SqliteStore.open(str(state))
-        closing.push_async_callback(opened.close)
+        store = await SqliteStore.open(str(state))
+        closing.push_async_callback(store.close)
+        projects = Projects(options, store)
         for root in roots:
-            projects.add(root, (await read_project(opened, root)).trusted)
+            projects.add(root, (await read_project(store, root)).trusted)
+        own = projects.settings(None)
         keys = _key_names(projects, roots)
         secrets = Secrets(os.environ.get(name, "") for name in keys)
         discretion.log_without(secrets)
         privacy.withdraw_names(keys)
-        processes = Processes(keys, more=projects.settings(None).tools.environment)
+        processes = Processes(keys, more=own.tools.environment)
         bus = LocalBus(str(state / "bus"))
         closing.push_async_callback(bus.close)
         await bus.start()
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
-        world = _world(opened, bus, projects, processes, configured, editor, secrets)
-        _limit(world, projects, roots)
-        titles = Titles(lambda stream: runner.session(stream), world)
-        audit = _audit(state, projects.settings(None).audit, closing)
         herald = Herald(bus)
-        mirror = _mirror(opened, bus, state, projects.settings(None).mirror)
+        lanes = _lanes(herald, projects, roots)
+        sessions = LoadedSessions(store, bus, SystemClock(), bus.id, [report])
+        world = _world(sessions, lanes, bus, projects, processes, configured, editor, secrets)
+        audit = _audit(state, own.audit, closing)
+        mirror = _mirror(store, bus, state, own.mirror)
         mirrors = [await closing.enter_async_context(mirror)] if mirror else []
-        heard: list[Listener] = [*listeners, *audit, *mirrors, titles, herald]
-        world.lanes.moved = herald.moved
-        runner = await closing.enter_async_context(Runner(world, end_group, heard))
-        world.reviews = Reviews(runner)
-        world.children = Children(runner)
-        closing.push_async_callback(world.children.settle)
-        world.mailing = Mailing(runner)
-        closing.push_async_callback(world.mailing.close)
-        world.purse = Purse(runner)
-        world.supervisor = await closing.enter_async_context(Supervisor(runner))
-        heard += [world.purse, world.supervisor]  # no session is there yet that would miss it
-        closing.callback(world.reviews.close)
-        closing.push_async_callback(titles.close)
+        heard: list[Listener] = [*listeners, *audit, *mirrors, herald]
+        for listener in heard:
+            sessions.news.appended.add(listener)
+        engine = await closing.enter_async_context(_running(world, sessions, lanes))
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
-        projects.engine = Engine(runner)
-        yield projects.engine, projects
+        yield engine, projects
 
 
-def _limit(world: World, projects: Projects, roots: Sequence[str]) -> None:
-    """How many children there may be in this process, by what holds in its workspace roots."""
+@asynccontextmanager
+async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> AsyncIterator[Engine]:
+    """The features, the loop that asks them, and the verbs on top."""
+    children = Children(world, sessions, lanes)
+    mailing = Mailing(world, sessions, children)
+    reviews = Reviews(world, sessions)
+    checkpoints = Checkpoints(world, sessions, reviews, children)
+    purse = Purse(world, sessions)
+    supervisor = Supervisor(world, sessions)
+    titles = Titles(sessions, world, purse)
+    for listener in (titles, purse, supervisor):
+        sessions.news.appended.add(listener)
+    family = partial(Relatives, world, sessions, children, mailing)
+    guards = Guards(reviews, checkpoints, purse, supervisor, family)
+    async with AsyncExitStack() as closing:
+        await closing.enter_async_context(Runner(world, sessions, guards))
+        closing.push_async_callback(children.settle)
+        closing.push_async_callback(mailing.close)
+        await closing.enter_async_context(supervisor)
+        closing.callback(reviews.close)
+        closing.push_async_callback(titles.close)
+        yield Engine(
+            world,
+            sessions,
+            lanes,
+            reviews=reviews,
+            checkpoints=checkpoints,
+            children=children,
+            mailing=mailing,
+            purse=purse,
+            supervisor=supervisor,
+        )
+
+
+def _lanes(herald: Herald, projects: Projects, roots: Sequence[str]) -> Lanes:
+    """With as many children as there may be in this process, by what holds in its workspace
+    roots."""
     where: Sequence[str | None] = roots or [None]
     asked = [projects.settings(root).spawn for root in where]
-    world.lanes.configure(spawn_limits.limits(asked))
     for remark in dict.fromkeys(said for spawn in asked for said in spawn_limits.remarks(spawn)):
         LOG.warning("%s", remark)
+    lanes = Lanes(herald.moved)
+    lanes.configure(spawn_limits.limits(asked))
+    return lanes
 
 
 def _key_names(projects: Projects, roots: Sequence[str]) -> set[str]:
@@ -145,7 +181,8 @@ def _mirror(
 
 
 def _world(
-    store: Store,
+    sessions: LoadedSessions,
+    lanes: Lanes,
     bus: LocalBus,
     projects: Projects,
     processes: Processes,
@@ -156,9 +193,9 @@ def _world(
     options = ToolOptions(**projects.settings(None).tools.model_dump(exclude={"environment"}))
     return World(
         me=bus.id,
-        store=store,
+        store=sessions.store,
         bus=bus,
-        clock=SystemClock(),
+        clock=sessions.clock,
         settings=configured.settings,
         models=configured.models,
         tools={tool.name: tool for tool in make_tools(processes, options)},
@@ -166,8 +203,11 @@ def _world(
         rules=projects.rules,
         expand=_expand(editor),
         contexts=[environment, instructions(str(layers.config_dir() / "AGENTS.md"))],
-        editor=editor,
+        editor=editor or NoEditor(),
         files=WorkspaceFiles(editor, Commits(processes)),
+        ancestors=sessions,
+        slots=lanes,
+        end_group=end_group,
         peers=bus.peer_ids,
         busy=processes.busy,
         secrets=secrets,

@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from magy_server.api.engine import Engine
 from magy_server.config import layers
 from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
 from magy_server.config.settings import Action, Patterns, Permission, Settings
 from magy_server.core.errors import InvalidConfig, NotTrusted
+from magy_server.core.events import Trusted
 from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.ports import Store
 from magy_server.core.specs import Agents
 from magy_server.engine.trust import MOST, files_hash, magy_files
-from magy_server.engine.world import read_project
+from magy_server.engine.world import read_project, record
 
 Signature = frozenset[tuple[str, int, int, int]]
 """Of files: path, size, time of the last change, inode."""
@@ -41,9 +42,9 @@ class Projects:
     then the methods may raise InvalidConfig naming file and key. What holds may be asked for in
     any thread; trust is given and taken on the loop."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self.engine: Engine | None = None
+    def __init__(self, options: Mapping[str, Any], store: Store) -> None:
         self._options = options
+        self._store = store
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
         self._keeping = threading.Lock()
@@ -129,10 +130,9 @@ class Projects:
 
     async def set(self, root: str, trusted: bool) -> None:
         """Remembers the person's word, for the root's Magy files as they are now."""
-        assert self.engine is not None
-        await self.engine.trust(root, files_hash(root) if trusted else "", trusted)
-        known = await read_project(self.engine.world.store, root)
-        self.add(root, known.trusted)
+        files = files_hash(root) if trusted else ""
+        await record(self._store, root, Trusted(root=root, files=files, trusted=trusted))
+        self.add(root, (await read_project(self._store, root)).trusted)
 
 
 def _hash(root: str) -> str | None:

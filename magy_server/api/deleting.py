@@ -9,30 +9,31 @@ from __future__ import annotations
 from magy_server.core.errors import InvalidRequest
 from magy_server.engine import kin
 from magy_server.engine.commands import end_commands
-from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
 
 
-async def delete(runner: Runner, session: str) -> bool:
+async def delete(world: World, sessions: Sessions, session: str) -> bool:
     """Stops what runs of it here, its commands in the background too. False: there was nothing.
     Raises InvalidRequest when it runs elsewhere."""
-    world, stream = runner.world, f"session/{session}"
+    stream = f"session/{session}"
     user = f"{stream}/:deleting"  # no child has such a name
-    if not await runner.trees.take(user):  # before it is let go of: nobody else goes on with it
-        raise _refusal(session, here=runner.trees.holds(user))
+    if not await sessions.trees.take(user):  # before it is let go of: nobody else goes on with it
+        raise _refusal(session, here=sessions.trees.holds(user))
     try:
-        async with runner.forgotten(stream):
-            if not await runner.trees.take(stream):
+        async with sessions.forgotten(stream):
+            if not await sessions.trees.take(stream):
                 raise _refusal(session, here=True)
             try:
                 infos = await kin.whole(world.store, session)
-                await end_commands(runner, [info.stream for info in infos])
+                await end_commands(world, [info.stream for info in infos])
                 found = await world.store.delete(stream)
             finally:
-                await runner.trees.give_back(stream)
+                await sessions.trees.give_back(stream)
         for info in infos:
             kin.say_deleted(world.bus, info)
     finally:
-        await runner.trees.give_back(user)
+        await sessions.trees.give_back(user)
     return found
 
 

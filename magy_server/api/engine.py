@@ -19,28 +19,33 @@ from magy_server.core.events import (
     Configured,
     Content,
     Entry,
-    Event,
     Grant,
     Hash,
     Opened,
     Prompted,
     Requeued,
-    Trusted,
     Withdrawn,
 )
-from magy_server.core.ports import Batch, Page, StreamInfo
+from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.state import State
 from magy_server.engine import kin
+from magy_server.engine.briefing import mentioned
+from magy_server.engine.budget import Purse
+from magy_server.engine.checkpoints import Checkpoints
+from magy_server.engine.children import Children
 from magy_server.engine.commands import end_commands
 from magy_server.engine.consult import consult
 from magy_server.engine.fork import copied
 from magy_server.engine.keys import earlier, refuse_other, refuse_other_fork
-from magy_server.engine.mailing import arriving, refuse_closed, refuse_full
-from magy_server.engine.runner import FRESH, Runner
+from magy_server.engine.lanes import Lanes
+from magy_server.engine.mailing import Mailing, arriving, refuse_closed, refuse_full
+from magy_server.engine.reviews import Reviews
 from magy_server.engine.session import Decide, Session, Write
+from magy_server.engine.sessions import FRESH, LoadedSessions
 from magy_server.engine.stopping import cancelling, dropping
+from magy_server.engine.supervision import Supervisor
 from magy_server.engine.whole import Whole
-from magy_server.engine.world import Project, read_project
+from magy_server.engine.world import Project, World, record
 
 LOG = logging.getLogger(__name__)
 NO_BLOBS: Mapping[Hash, bytes] = {}
@@ -52,9 +57,30 @@ def stream_of(session_id: str) -> str:
 
 
 class Engine:
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
-        self.world = runner.world
+    """Features that have verbs of their own are attributes."""
+
+    def __init__(
+        self,
+        world: World,
+        sessions: LoadedSessions,
+        lanes: Lanes,
+        *,
+        reviews: Reviews,
+        checkpoints: Checkpoints,
+        children: Children,
+        mailing: Mailing,
+        purse: Purse,
+        supervisor: Supervisor,
+    ) -> None:
+        self.world = world
+        self.loaded = sessions
+        self.lanes = lanes
+        self.reviews = reviews
+        self.checkpoints = checkpoints
+        self.children = children
+        self.mailing = mailing
+        self.supervisor = supervisor
+        self._purse = purse
         self._whole = Whole()
 
     # --- sessions -------------------------------------------------------------------------------
@@ -65,13 +91,13 @@ class Engine:
         _check_root(session_id)
         stream = stream_of(session_id)
         if await self.world.store.head(stream):
-            return await self.runner.session(stream)
+            return await self.loaded.session(stream)
         self.world.agent(agent, root)
-        session = self.runner.watch(stream)
+        session = self.loaded.watch(stream)
         await session.load()
         opened = Opened(root=root, cwd=cwd, agent=agent, model=model)
         await session.append(lambda now: None if now.opened else Write([opened]))
-        return await self.runner.session(stream)
+        return await self.loaded.session(stream)
 
     async def sessions(self, *, first_root: str | None, root: str | None, cursor: str | None,
                    limit: int) -> Page:  # fmt: skip
@@ -102,8 +128,8 @@ class Engine:
     async def resume(self, session_id: str) -> None:
         """Goes on with a turn that was left open, and with those of its children."""
         stream = stream_of(session_id)
-        self.runner.wake(await self.runner.session(stream))
-        await self.runner.resume_tree(stream)
+        self.loaded.wake(await self.loaded.session(stream))
+        await self.loaded.resume_tree(stream)
 
     async def resume_all(self, roots: Sequence[str]) -> None:
         """At start: goes on with what was left open in these workspace roots a short while ago."""
@@ -111,7 +137,7 @@ class Engine:
         for root in roots:
             for info in await self._left_open(root, since):
                 try:
-                    await self.runner.resume(info.stream)
+                    await self.loaded.resume(info.stream)
                 except StoreError as error:  # this one is damaged; the others go on
                     LOG.warning("%s", error)
 
@@ -133,7 +159,7 @@ class Engine:
         `new_id` is another session's."""
         _check_root(new_id)
         stream, new = stream_of(session_id), stream_of(new_id)
-        source = await self.runner.session(stream)
+        source = await self.loaded.session(stream)
         upto = source.state.seq if seq is None else seq
         if not 1 <= upto <= source.state.seq:
             raise InvalidRequest(f"There is no entry {upto}; the last is {source.state.seq}.")
@@ -144,14 +170,14 @@ class Engine:
                 await self.world.store.append([batch])
             except Conflict:  # somebody else has made it meanwhile
                 LOG.debug("%s was made at the same time", new)
-        made = await self.runner.session(new)
+        made = await self.loaded.session(new)
         refuse_other_fork(made.state, session_id, seq)
         return made
 
     async def close(self, session_id: str) -> None:
         """Cancels what runs, ends commands in the background, and drops what waits, in all below it
         too; the log stays."""
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
 
         def drop(now: State) -> Write | None:
             events = dropping(now)
@@ -160,12 +186,12 @@ class Engine:
         await session.append(drop)
         await self._cancel(session, None, "closed")
         infos = await kin.whole(self.world.store, session_id)
-        await end_commands(self.runner, [info.stream for info in infos])
+        await end_commands(self.world, [info.stream for info in infos])
 
     async def delete(self, session_id: str) -> bool:
         """Stops it if it runs here, and removes it and all below it; forks keep what they share.
         Raises InvalidRequest when it runs elsewhere."""
-        return await delete(self.runner, session_id)
+        return await delete(self.world, self.loaded, session_id)
 
     async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
         return await options.in_force(self.world, about, root)
@@ -181,9 +207,9 @@ class Engine:
         blobs: Mapping[Hash, bytes] = NO_BLOBS,
     ) -> Outcome:
         """`blobs` are the pictures that the content names."""
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         async with session.arriving:
-            whole, found = await self.world.mentioned(session.state, content)
+            whole, found = await mentioned(self.world, session.state, content)
             outcome = await self._prompt(session, message_id, whole, delivery, {**blobs, **found})
         if outcome == "known":
             await refuse_other(self.world.store, session.state, message_id, content)
@@ -222,7 +248,7 @@ class Engine:
 
     async def compact(self, session_id: str, focus: str = "") -> None:
         """Asks for it; it happens before the next model request, or now if nothing runs."""
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         if not possible(session.state):
             raise InvalidRequest("There is nothing to compact: the model has not replied yet.")
 
@@ -235,15 +261,15 @@ class Engine:
 
     async def summary(self, session_id: str) -> str:
         """As for a pull request. Raises ProviderError."""
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         if not possible(session.state):
             raise InvalidRequest("There is nothing to summarize: the agent has not answered yet.")
-        said, blobs = await consult(session, self.world, "summary")
+        said, blobs = await consult(session, self.world, self._purse, "summary")
         await session.append(lambda now: Write([said], blobs))
         return said.text
 
     async def cancel(self, session_id: str, turn: str | None) -> bool:
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         async with session.arriving:
             return await self._cancel(session, turn, "user")
 
@@ -261,12 +287,11 @@ class Engine:
 
     async def _stop_below(self, session: Session, *, all: bool = False) -> None:
         """What its models had others do is not wanted any more, either."""
-        if self.world.children:
-            await self.world.children.stop_below(_id_of(session), all=all)
+        await self.children.stop_below(_id_of(session), all=all)
 
     async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
         """Raises NotFound for a prompt that does not wait (any more)."""
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         waiting = {prompt.id for prompt in session.state.waiting}
         if gone := [id for id in (*order, *dropped) if id not in waiting]:
             raise NotFound(f"No such waiting prompt: {', '.join(gone)}.")
@@ -275,7 +300,7 @@ class Engine:
         return session.state
 
     async def configure(self, session_id: str, option: Option, value: str) -> State:
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         root = session.state.opened.root if session.state.opened else None
         options.check(self.world, root, option, value)
         event = Configured(option=option, value=value)
@@ -296,7 +321,7 @@ class Engine:
     ) -> bool:
         """The first answer wins; False for a later one. Raises NotFound for a question that never
         was."""
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         await session.refresh()
         project = await self._project(session)
         call = interaction.removeprefix(f"{session_id}/")
@@ -328,11 +353,11 @@ class Engine:
         return [info for info in page.items if info.summary.get("questions")]
 
     async def grants(self, session_id: str) -> list[Grant]:
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         return [*session.state.grants, *(await self._project(session)).grants]
 
     async def withdraw(self, session_id: str, grant_id: str) -> bool:
-        session = await self.runner.session(stream_of(session_id))
+        session = await self.loaded.session(stream_of(session_id))
         event = Withdrawn(grant=grant_id)
 
         def decide(now: State) -> Write | None:
@@ -341,7 +366,7 @@ class Engine:
         withdrawn = bool(await session.append(decide))
         root = session.state.opened.root if session.state.opened else None
         if any(g.id == grant_id for g in (await self._project(session)).grants):
-            await self._record(root, event)
+            await record(self.world.store, root, event)
             withdrawn = True
         return withdrawn
 
@@ -349,27 +374,13 @@ class Engine:
         opened = session.state.opened
         return await self.world.project(opened.root if opened else None)
 
-    async def trust(self, root: str, files: str, trusted: bool) -> None:
-        """Records that a person trusts the root as its Magy files are now, or no more."""
-        await self._record(root, Trusted(root=root, files=files, trusted=trusted))
-
-    async def _record(self, root: str | None, event: Event) -> None:
-        """Appends to the stream of a workspace root, wherever that stands by now."""
-        while True:
-            project = await read_project(self.world.store, root)
-            try:
-                await self.world.store.append([Batch(project.stream, project.head, [event])])
-                return
-            except Conflict:
-                continue
-
     async def _say(self, session: Session, decide: Decide) -> bool:
         """Appends and wakes as a whole: a request that is cancelled in the middle must not leave a
         prompt behind that nobody runs. The answer says whether anything was appended."""
 
         async def whole() -> bool:
             appended = bool(await session.append(decide))
-            self.runner.wake(session)
+            self.loaded.wake(session)
             return appended
 
         return await self._whole(whole())

@@ -81,7 +81,7 @@ class Rewriting:
         stream = stream_of(session_id)
         if not await self._engine.world.store.head(stream):
             return False
-        session = await self._engine.runner.session(stream)
+        session = await self._engine.loaded.session(stream)
         return MESSAGE in session.state.prompts
 
     async def start(self, session_id: str, place: Place, instruction: str, model: str) -> None:

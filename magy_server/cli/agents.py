@@ -22,13 +22,11 @@ from magy_server.cli.terminal import Screen, standard_output
 from magy_server.cli.text import Span, harmless, one_line
 from magy_server.core import amounts, family
 from magy_server.core.children import ChildInfo, Result, Spawn, Waited
-from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.errors import InvalidRequest
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import kin
-from magy_server.engine.children import Children
 from magy_server.engine.glance import row, task_id
-from magy_server.engine.mailing import Mailing
 
 BY = "magy agents"
 PAGE = 200
@@ -137,7 +135,7 @@ async def spawn(options: Options, app: Composition) -> int:
     )
 
     async def begin(engine: Engine, parent: StreamInfo) -> Begun:
-        child, known = await _children(engine).spawn(id_of(parent), wanted)
+        child, known = await engine.children.spawn(id_of(parent), wanted)
         if known and child.turns < 2 and not options.detach:  # its task may have been left open
             await engine.resume(child.session)
         return child.session, task_id(child.session), 0
@@ -152,7 +150,7 @@ async def send(options: Options, app: Composition) -> int:
 
     async def begin(engine: Engine, to: StreamInfo) -> Begun:
         id = id_of(to)
-        outcome = await _mailing(engine).send(id, what, key=key, delivery=options.delivery)
+        outcome = await engine.mailing.send(id, what, key=key, delivery=options.delivery)
         running.complain(f"{id}: {outcome}.")
         return id, key if said is None and outcome != "known" else "", to.head
 
@@ -209,7 +207,7 @@ async def wait(options: Options, app: Composition) -> int:
     waiter = _waiter(ids)
     async with acting(app, waiter) as (engine, _):
         await engine.resume(waiter)
-        waited = await _mailing(engine).wait(
+        waited = await engine.mailing.wait(
             waiter,
             [] if ids == [waiter] else ids,
             until="any" if options.any else "all",
@@ -261,12 +259,12 @@ def _results(screen: Screen, waited: Waited) -> list[Span]:
 async def close(options: Options, app: Composition) -> int:
     mode: Literal["finish", "cancel"] = "cancel" if options.cancel else "finish"
     async with acting(app, options.session) as (engine, info):
-        before, closed = await _children(engine).close(
+        before, closed = await engine.children.close(
             id_of(info), mode, options.reason, recursive=not options.only, by=BY
         )
         if mode == "cancel":
             for id in closed:
-                session = await engine.runner.session(f"session/{id}")
+                session = await engine.loaded.session(f"session/{id}")
                 await running.settled(session, lambda now: now.turn is None)
     if options.json:
         line = record({"previousState": before, "closed": list(closed)})
@@ -275,17 +273,3 @@ async def close(options: Options, app: Composition) -> int:
         said = ", ".join(closed) if closed else "nothing changed: it was already closed"
         running.complain(f"closed {said}.")
     return ending.DONE
-
-
-def _children(engine: Engine) -> Children:
-    return _made(engine.world.children)
-
-
-def _mailing(engine: Engine) -> Mailing:
-    return _made(engine.world.mailing)
-
-
-def _made(part: T | None) -> T:
-    if part is None:
-        raise MagyError("This Magy was built without child agents.", reason="not_started")
-    return part

@@ -60,11 +60,10 @@ class Below:
 
     async def news(self) -> Sequence[ChildInfo]:
         """Returns the children whose state is another than at the last call."""
-        children = self._engine.world.children
-        if not self._changed or children is None:
+        if not self._changed:
             return ()
         self._changed = False
-        moved, every = [], await children.list(self._session, closed=True)
+        moved, every = [], await self._engine.children.list(self._session, closed=True)
         for child in every:
             before = self._seen.get(child.session)
             if before is None and child.status not in LIVE and child.updated < self._since:

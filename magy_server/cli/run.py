@@ -185,15 +185,13 @@ async def _spawn(
     engine: Engine, parent: str, agent: str, task: str, attached: Sequence[Content]
 ) -> str:
     """Spawns a child of the session, and returns its id. Raises MagyError."""
-    if engine.world.children is None:
-        raise MagyError("Magy was put together without child agents.", reason="not_started")
     asked = Spawn(
         key=f"t-{secrets.token_hex(6)}",
         agent=agent,
         prompt=(Text(text=task), *attached),
         by="magy run",
     )
-    return (await engine.world.children.spawn(parent, asked))[0].session
+    return (await engine.children.spawn(parent, asked))[0].session
 
 
 def left(interrupts: Interrupts, named: list[str]) -> int:
@@ -279,7 +277,7 @@ class Bypass:
         self._wanted = wanted
 
     async def __aenter__(self) -> None:
-        if (await self._engine.runner.session(stream_of(self._id))).state.bypass:
+        if (await self._engine.loaded.session(stream_of(self._id))).state.bypass:
             complain(
                 "bypass is on in this session: Magy answers every permission question with yes."
             )
@@ -316,7 +314,7 @@ class Turn:
     async def watch(self, start: int, awaited: str | None) -> int:
         """Shows what comes after entry `start`, and what an open turn does by then, to the end of
         the turn that the prompt `awaited` joins; None: of whatever turn is open. The exit code."""
-        session = await self._engine.runner.session(stream_of(self._id))
+        session = await self._engine.loaded.session(stream_of(self._id))
         start = min([start, *_under_way(session.state)])
         with ExitStack() as closing:
             keyboard = self._shown.keyboard()
@@ -351,16 +349,16 @@ class Turn:
         return await self._shown.end(self._id, found, watch.unasked, reviewed)
 
     async def _reviewed(self, session: Session) -> Sequence[Summary]:
-        reviews, opened = self._engine.world.reviews, session.state.opened
+        opened = session.state.opened
         with suppress(MagyError):  # the turn has ended as it has
-            if reviews and opened and opened.root:
-                return await reviews.list(opened.root)
+            if opened and opened.root:
+                return await self._engine.reviews.list(opened.root)
         return ()
 
     async def _kill(self, session: Session) -> None:
         """Ends what runs, without the time that a command has to end by itself: somebody is in a
         hurry, and what would be left running is nobody's. A cancelled turn then ends at once."""
-        tree = self._engine.runner.tree(session.stream)
+        tree = self._engine.loaded.tree(session.stream)
         await asyncio.gather(
             *(
                 end_group(group, mark(one.stream.removeprefix("session/"), call), 0.0)

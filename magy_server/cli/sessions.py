@@ -173,7 +173,7 @@ async def compact(options: Options, app: Composition) -> int:
     async with acting(app, options.session) as (engine, info):
         async with _progress(screen, f"summing up {id_of(info)}"):
             await engine.compact(id_of(info), options.focus)
-            session = await engine.runner.session(info.stream)
+            session = await engine.loaded.session(info.stream)
             try:
                 await running.settled(session, lambda now: now.compact is None)
             except asyncio.CancelledError:

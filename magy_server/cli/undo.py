@@ -36,8 +36,8 @@ WOULD = {"create": "would be created", "change": "would change", "remove": "woul
 async def undo(engine: Engine, info: StreamInfo, options: Options) -> int:
     """Runs the command, and returns the exit code: 1 when it had to leave files alone. Raises
     MagyError."""
-    checkpoints = Checkpoints(engine.runner)
-    session = await engine.runner.session(info.stream)
+    checkpoints = engine.checkpoints
+    session = await engine.loaded.session(info.stream)
     said = Said(options, session)
     if options.list:
         await said.turns(await checkpoints.list(session, limit=500))
@@ -46,9 +46,9 @@ async def undo(engine: Engine, info: StreamInfo, options: Options) -> int:
 
 
 async def redo(engine: Engine, info: StreamInfo, options: Options) -> int:
-    """Returns the newest undo that is not itself undone."""
-    checkpoints = Checkpoints(engine.runner)
-    session = await engine.runner.session(info.stream)
+    """Takes back the newest undo that is not itself undone, and returns the exit code."""
+    checkpoints = engine.checkpoints
+    session = await engine.loaded.session(info.stream)
     said = Said(options, session)
     newest = await checkpoints.newest(session)
     if newest is None:

@@ -68,7 +68,7 @@ class Watch:
     async def run(self) -> None:
         """Watches, and returns when the turn is over. Raises MagyError."""
         unwatch = self._session.watch(self._wake.set)
-        self._engine.runner.broken = self._break
+        unbreak = self._engine.loaded.news.broken.add(self._break)
         if self._keyboard:
             self._keyboard.wake = self._wake.set
         self._session.want_partials()
@@ -76,6 +76,7 @@ class Watch:
             await self._loop()
         finally:
             unwatch()
+            unbreak()
             self._below.close()
             if self._keyboard:
                 self._keyboard.rest()

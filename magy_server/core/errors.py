@@ -13,6 +13,7 @@ MagyError
 ├── ProviderError        a model request failed
 ├── OverBudget           a model request might take more than is left to its run
 ├── ToolError            a tool's answer to the model: why it did not do it
+│   └── ProposedElsewhere  another session proposes for the same file
 └── EditorError          the editor could not or would not apply an edit
     ├── EditRefused      it said no; nothing changed
     └── EditUnverified   it said yes, but what it then sent is not what was asked
@@ -121,6 +122,11 @@ class ToolError(MagyError):
     itself from it."""
 
     reason = "tool"
+
+
+class ProposedElsewhere(ToolError):
+    """One session proposes for a file, until the person has decided: proposals that do not know of
+    each other cannot be put together."""
 
 
 class EditorError(MagyError):

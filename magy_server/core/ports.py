@@ -40,6 +40,11 @@ class Batch:
     summary: Mapping[str, Any] | None = None
 
 
+def same(first: Sequence[Batch], second: Sequence[Batch]) -> bool:
+    """Whether both lead on from the same entries."""
+    return [(b.stream, b.after) for b in first] == [(b.stream, b.after) for b in second]
+
+
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
     """A row of `Store.streams`. `root` is the workspace root from its `Opened` (None: global)."""

@@ -8,7 +8,7 @@ after each append while others run; the loop does not start what it is already p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -231,3 +231,14 @@ def hand_back(state: State, turn: Turn, why: str) -> str:
 
 def _ids(calls: Iterable[CallState]) -> tuple[str, ...]:
     return tuple(call.call.id for call in calls)
+
+
+def works(step: Step, waits: Callable[[str], bool]) -> bool:
+    """Whether to perform this step is work, for which a child must have a slot. `waits`: whether a
+    call only waits."""
+    match step:
+        case RunTools(calls) | Recover(calls):
+            return not all(map(waits, calls))
+        case Rest() | Wait() | End() | Compact(cancelled=True):
+            return False
+    return True

@@ -144,7 +144,7 @@ class ToolContext(Protocol):
     call: str
     root: str
     facts: Facts
-    editor: Editor | None
+    editor: Editor
     review: str
     """review | propose | auto: in `propose` files are not changed, changes are only proposed."""
 
@@ -208,7 +208,7 @@ class FactContext(Protocol):
 
     session: str
     root: str
-    editor: Editor | None
+    editor: Editor
     review: str
 
     @property

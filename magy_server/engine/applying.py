@@ -23,14 +23,13 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
-from magy_server.core.ports import Batch, Found, Lease, Put
+from magy_server.core.ports import Batch, Found, Lease, Put, same
 from magy_server.core.state import CallState, State, Turn
 from magy_server.core.values import Version
 from magy_server.engine import review_changes
 from magy_server.engine.calls import happened
 from magy_server.engine.restoring import turns
 from magy_server.engine.review_desk import Desk
-from magy_server.engine.review_log import same
 
 EDITS = "edit/"
 REMEMBERED = 200

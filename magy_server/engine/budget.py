@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from magy_server.core import family
 from magy_server.core.errors import NotFound, OverBudget
@@ -21,10 +20,8 @@ from magy_server.core.sizes import bound
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.session import Session
+from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import USUAL_REPLY, World
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
 
 SETTLES = (Replied, Compacted, Consulted, Ended)
 """With one of these in the log, what a request took is counted there (or is not to be)."""
@@ -96,8 +93,9 @@ class Cap:
 class Purse:
     """One for a process; a listener, too."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, world: World, sessions: Sessions) -> None:
+        self._world = world
+        self._sessions = sessions
         self._slips: list[Slip] = []
         self._moved = asyncio.Event()
         self._looking = asyncio.Lock()
@@ -137,10 +135,10 @@ class Purse:
         found = []
         for one in (*reversed(family.ancestors(id)), id):
             try:
-                session = await self._runner.session(f"session/{one}")
+                session = await self._sessions.session(f"session/{one}")
             except NotFound:
                 continue
-            limits = _limits(session.state, self._runner.world)
+            limits = _limits(session.state, self._world)
             if limits.run_tokens or limits.run_cost:
                 found.append(Cap(one, limits))
         return found
@@ -162,7 +160,7 @@ class Purse:
 
     async def _spent(self, slip: Slip) -> list[tuple[str, Sum]]:
         """By session of the tree: what the run took there, as it is in the log."""
-        store = self._runner.world.store
+        store = self._world.store
         found = []
         for info in await kin.whole(store, family.root(slip.session)):
             tokens, cost = info.summary.get("runs", {}).get(slip.run, (0, 0.0))

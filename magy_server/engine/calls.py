@@ -54,7 +54,7 @@ async def failed(context: RunContext, status: Literal["failed", "unknown"], text
     """Also of a call that had changed some files by then: these are under review all the same, and
     the model knows how they are."""
     changes: tuple[FileChange, ...] = ()
-    if context.state and context.files:
+    if context.state:
         changes = await happened(context.files, context.root, context.state)
     said = context.secrets.clean(text)
     return Finished(call=context.call, status=status, for_model=said, changes=changes), {}

@@ -5,26 +5,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import Content, Event, FileChange, Restored, Restoring
 from magy_server.core.history import History, TurnBegun, Undone, history
-from magy_server.core.ports import Batch
+from magy_server.core.ports import Batch, same
 from magy_server.core.rewind import cannot_go_back, past_of
 from magy_server.core.state import State
 from magy_server.engine.file_changes import FileChanged, FileCount, counted, shown
 from magy_server.engine.restoring import Performed, Plan, Restorer
-from magy_server.engine.review_log import same
+from magy_server.engine.reviews import Reviews
 from magy_server.engine.session import Session, Write
+from magy_server.engine.sessions import Sessions
 from magy_server.engine.undoing import Aim, aim, first_words, note, said
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.world import World
 
 Events = Sequence[Event]
 LEFT = "It was left alone: somebody else had changed it later."
@@ -84,12 +83,25 @@ class Restore:
     text: str = ""
 
 
+class Spawned(Protocol):
+    """The children that turns had spawned."""
+
+    async def stop_below(self, id: str, *, all: bool, since: int = -1) -> None:
+        """Cancels what those below the session do; with `since`, only of those that its calls after
+        this entry spawned. `all`: those that people spawned, too."""
+        ...
+
+
 class Checkpoints:
     """One for a process."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._world = runner.world
+    def __init__(
+        self, world: World, sessions: Sessions, reviews: Reviews, children: Spawned
+    ) -> None:
+        self._world = world
+        self._sessions = sessions
+        self._reviews = reviews
+        self._children = children
         self._doing: set[asyncio.Task[Restore]] = set()
 
     # --- looking --------------------------------------------------------------------------------
@@ -220,16 +232,16 @@ class Checkpoints:
             _check_rests(session.state)
             yield
         finally:
-            await self._runner.trees.give_back(session.stream)
+            await self._sessions.trees.give_back(session.stream)
             self._world.results.forget()
-            self._runner.wake(session)
+            self._sessions.wake(session)
 
     async def _take(self, session: Session) -> None:
         """Who ran the last turn may hold it for a moment after that has ended."""
         for _ in range(TRIES):
             await session.refresh()
             _check_rests(session.state)
-            if await self._runner.trees.take(session.stream):
+            if await self._sessions.trees.take(session.stream):
                 await session.refresh()
                 return
             await asyncio.sleep(PAUSE)
@@ -268,9 +280,8 @@ class Checkpoints:
         """From the intent on; the files look as they may. `restorer`: who made the plan."""
         restorer = restorer or self._restorer(session)
         await self._stop_spawned(session, begun)
-        reviews = self._world.reviews
         paths = [change.path for change in begun.changes]
-        async with reviews.changing(paths) if reviews else nullcontext():
+        async with self._reviews.changing(paths):
             done = await restorer.perform(begun.changes, _label(found, begun))
             problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
             restored = Restored(
@@ -295,10 +306,10 @@ class Checkpoints:
     async def _stop_spawned(self, session: Session, begun: Restoring) -> None:
         """What the turns that go had others do is not wanted any more. What people spawned goes
         on."""
-        past, children = past_of(session.state, begun.turn), self._world.children
-        if children and past and begun.conversation and not begun.undoes:
+        past = past_of(session.state, begun.turn)
+        if past and begun.conversation and not begun.undoes:
             id = session.stream.removeprefix("session/")
-            await children.stop_below(id, all=False, since=past.seq)
+            await self._children.stop_below(id, all=False, since=past.seq)
 
     async def _written(
         self,
@@ -309,7 +320,7 @@ class Checkpoints:
         told: Callable[[State], Events],
     ) -> None:
         """Together with the reviews of the files, which go with them."""
-        reviews, root = self._world.reviews, self._restorer(session).root
+        root = self._restorer(session).root
         id = session.stream.removeprefix("session/")
         others: list[Batch] = []
 
@@ -318,16 +329,14 @@ class Checkpoints:
 
         while True:
             before = others
-            if reviews:
-                others = await reviews.carried(root, id, event, done.blobs, turns)
+            others = await self._reviews.carried(root, id, event, done.blobs, turns)
             try:
                 await session.append(write)
                 break
             except Conflict:  # somebody decided about one of the files just now, or: not ours
                 if same(before, others):
                     raise
-        if reviews:
-            reviews.said(others)
+        self._reviews.said(others)
 
     async def _known(
         self,
@@ -366,7 +375,7 @@ class Checkpoints:
 
     def _restorer(self, session: Session) -> Restorer:
         opened = session.state.opened
-        if self._world.files is None or opened is None:
+        if opened is None:
             raise InvalidRequest("There are no files to restore here.")
         return Restorer(self._world.files, self._world.store, opened.root or opened.cwd)
 

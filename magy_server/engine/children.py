@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from magy_server.core import family
 from magy_server.core.children import LIVE, ChildInfo, Sibling, Spawn, refusal
@@ -30,7 +30,9 @@ from magy_server.engine import kin
 from magy_server.engine.commands import end_commands
 from magy_server.engine.glance import Row, row, task_id
 from magy_server.engine.keys import message, same
+from magy_server.engine.lanes import Lanes
 from magy_server.engine.session import Session, Write
+from magy_server.engine.sessions import Sessions
 from magy_server.engine.spawning import (
     Beginning,
     agent_for,
@@ -41,9 +43,7 @@ from magy_server.engine.spawning import (
 )
 from magy_server.engine.stopping import stopping
 from magy_server.engine.whole import Whole
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.world import World
 
 NO_BLOBS: Mapping[Hash, bytes] = {}
 PAGE = 200
@@ -54,9 +54,10 @@ NEWEST = 1_000
 class Children:
     """One for a process."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._world = runner.world
+    def __init__(self, world: World, sessions: Sessions, lanes: Lanes) -> None:
+        self._world = world
+        self._sessions = sessions
+        self._lanes = lanes
         self._spawning = asyncio.Lock()
         self._whole = Whole()
 
@@ -83,12 +84,13 @@ class Children:
             _may_spawn(above.state, wanted)
             made = await beginning(self._world, above, child, wanted, blobs)
             await self._within_limits(parent)
-            session = self._runner.watch(f"session/{child}")
+            session = self._sessions.watch(f"session/{child}")
             await session.load()
             if not await self._append(session, above, made, wanted):
                 await self._refuse_other(child, wanted)
                 return await self.info(child), True
-            self._runner.wake(await self._runner.session(session.stream))  # from here on it counts
+            found = await self._sessions.session(session.stream)
+            self._sessions.wake(found)  # from here on it counts
         return await self.info(child), False
 
     async def check(self, above: State, agent: str, model: str, place: str) -> str:
@@ -131,19 +133,19 @@ class Children:
             except Conflict:
                 await self._refreshed(above, session)
             except InvalidRequest:
-                await self._runner.forget(session.stream)
+                await self._sessions.forget(session.stream)
                 raise
 
     async def _refreshed(self, above: Session, session: Session) -> None:
         try:
             await above.refresh()
         except NotFound:
-            await self._runner.forget(session.stream)
+            await self._sessions.forget(session.stream)
             raise _gone(above) from None
 
     async def _within_limits(self, parent: str) -> None:
         """Raises InvalidRequest, saying which limit there is and what is there."""
-        lanes = self._world.lanes
+        lanes = self._lanes
         siblings = [
             Sibling(one.session, one.about["name"] or one.about["agent"], self._status(one))
             for one in await self._rows(parent, flat=True)
@@ -154,11 +156,6 @@ class Children:
             raise InvalidRequest(why, reason="spawn_limit")
 
     # --- looking --------------------------------------------------------------------------------
-
-    async def above(self, id: str) -> Sequence[State]:
-        """The states of this session, its parent and so on to the root. Raises NotFound."""
-        names = [id, *family.ancestors(id)]
-        return [(await self._runner.session(f"session/{name}")).state for name in names]
 
     async def info(self, id: str) -> ChildInfo:
         """Raises NotFound."""
@@ -189,10 +186,10 @@ class Children:
         ]
 
     def _info(self, one: Row, below: Sequence[Row]) -> ChildInfo:
-        return one.info(below, queued=self._world.lanes.queued(one.stream))
+        return one.info(below, queued=self._lanes.queued(one.stream))
 
     def _status(self, one: Row) -> Status:
-        return one.status(queued=self._world.lanes.queued(one.stream))
+        return one.status(queued=self._lanes.queued(one.stream))
 
     async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
         """The rows of all sessions below; with `flat`, of its own children only."""
@@ -238,11 +235,11 @@ class Children:
 
         appended = await session.append(decide)
         if how.mode == "cancel":
-            await end_commands(self._runner, [session.stream])
+            await end_commands(self._world, [session.stream])
         # That a message which waited was dropped is no news of the agent.
         told = any(isinstance(entry.event, Closed | CancelAsked) for entry in appended)
         closed = [id] if told else []
-        self._runner.wake(session)
+        self._sessions.wake(session)
         if recursive:
             for one in await self._rows(id, flat=True):
                 with suppress(NotFound):  # deleted meanwhile
@@ -266,14 +263,14 @@ class Children:
     async def _stop_one(self, id: str, *, everything: bool) -> None:
         session = await self._session(id)
         await session.append(lambda now: _stopped(now, everything=everything))
-        self._runner.wake(session)
+        self._sessions.wake(session)
 
     async def settle(self) -> None:
         """What was begun is done; for the end of the process."""
         await self._whole.settle()
 
     async def _session(self, id: str) -> Session:
-        session = await self._runner.session(f"session/{id}")
+        session = await self._sessions.session(f"session/{id}")
         await session.refresh()
         return session
 

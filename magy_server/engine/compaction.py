@@ -19,6 +19,8 @@ from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.state import NO_USAGE, State
 from magy_server.core.steps import hand_back
 from magy_server.core.transcript import transcript
+from magy_server.engine.briefing import briefing as briefing_of
+from magy_server.engine.guards import Purse
 from magy_server.engine.model import ask, request_of
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
@@ -32,7 +34,7 @@ TEXT = 60_000
 the model's window is known."""
 
 
-async def compacted(session: Session, world: World) -> Write:
+async def compacted(session: Session, world: World, purse: Purse) -> Write:
     """What to append. Nothing is replaced unless there is a summary, or none can ever be had: then
     what the log knows has to do. All that can be wrong here is looked at before it costs anything.
     Raises StoreError."""
@@ -41,9 +43,9 @@ async def compacted(session: Session, world: World) -> Write:
     resting = state.turn is None
     try:
         agent = world.agent("compaction", root)
-        briefing, blobs = await world.briefing(state)
+        briefing, blobs = await briefing_of(world, state)
         session.notice("Compacting the conversation ...\n")
-        found = await _Summary(session, world, agent.prompt).write()
+        found = await _Summary(session, world, purse, agent.prompt).write()
     except StoreError:
         raise
     except OverBudget as error:
@@ -93,9 +95,10 @@ class _Summary:
     """First asked for at the end of the very conversation, so that all of it is read from the
     provider's cache; where that is too long, or is answered otherwise, of a transcript."""
 
-    def __init__(self, session: Session, world: World, instructions: str) -> None:
+    def __init__(self, session: Session, world: World, purse: Purse, instructions: str) -> None:
         self._session = session
         self._world = world
+        self._purse = purse
         self._state = session.state
         self._asked = instructions
         focus = self._state.compact.focus if self._state.compact else ""
@@ -114,7 +117,7 @@ class _Summary:
         tries += [self._alone(request, before, size) for size in (room, room // 4)]
         for one in tries:
             try:
-                reply = await ask(self._session, self._world, one)
+                reply = await ask(self._session, self._world, self._purse, one)
             except ProviderError as error:
                 if error.fault not in HOPELESS:
                     raise

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.state import State
 from magy_server.core.transcript import transcript
+from magy_server.engine.guards import Purse
 from magy_server.engine.model import ask
 from magy_server.engine.session import Session, Write
+from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World, put
 
 LOG = logging.getLogger(__name__)
@@ -25,7 +27,9 @@ TRIES = 3
 """How often a session is to get a title; then it is left as it is."""
 
 
-async def consult(session: Session, world: World, name: str) -> tuple[Consulted, dict[Hash, bytes]]:
+async def consult(
+    session: Session, world: World, purse: Purse, name: str
+) -> tuple[Consulted, dict[Hash, bytes]]:
     """What the agent `name` says of the session, and the blobs to store with it. Raises
     ProviderError."""
     state = session.state
@@ -45,7 +49,7 @@ async def consult(session: Session, world: World, name: str) -> tuple[Consulted,
         max_tokens=settings.max_tokens,
         temperature=agent.temperature,
     )
-    reply = await ask(session, world, request)
+    reply = await ask(session, world, purse, request)
     blobs: dict[Hash, bytes] = {}
     said = Consulted(
         agent=name,
@@ -63,12 +67,12 @@ def _text(reply: Replied) -> str:
 
 
 class Titles:
-    """A listener: a session that has ended a turn and has no title gets one from the model.
-    `session` finds the live session of a stream."""
+    """A listener: a session that has ended a turn and has no title gets one from the model."""
 
-    def __init__(self, session: Callable[[str], Awaitable[Session]], world: World) -> None:
-        self._session = session
+    def __init__(self, sessions: Sessions, world: World, purse: Purse) -> None:
+        self._sessions = sessions
         self._world = world
+        self._purse = purse
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._tries: Counter[str] = Counter()
 
@@ -88,8 +92,8 @@ class Titles:
     async def _give(self, stream: str) -> None:
         """A title is a nicety: when it cannot be had, the first prompt stands for it."""
         try:
-            session = await self._session(stream)
-            said, blobs = await consult(session, self._world, "title")
+            session = await self._sessions.session(stream)
+            said, blobs = await consult(session, self._world, self._purse, "title")
             said = said.model_copy(update={"text": title_of(said.text)})
             write = Write([said], blobs)
             await session.append(lambda now: write if now.opened else None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Hashable, Mapping
 from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING
 
 from magy_server.core.errors import NotFound
 from magy_server.core.events import (
@@ -25,25 +24,24 @@ from magy_server.core.ports import Editor, Files
 from magy_server.core.secrets import Secrets, Sieve
 from magy_server.core.state import CallState
 from magy_server.core.tool import Family, Proposal, Selection
-from magy_server.engine.relatives import Relatives
+from magy_server.engine.guards import Guards
+from magy_server.engine.law import Law
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World, put
-
-if TYPE_CHECKING:
-    from magy_server.engine.judge import Law
 
 
 class LookContext:
     """Enough to look at the world before a call is judged."""
 
-    def __init__(self, session: Session, world: World, review: str) -> None:
+    def __init__(self, session: Session, world: World, guards: Guards, review: str) -> None:
         opened = session.state.opened
         self.session = session.stream.removeprefix("session/")
         self.root = (opened.root or opened.cwd) if opened else ""
-        self.editor: Editor | None = world.editor
+        self.editor: Editor = world.editor
         self.review = review
         self._live = session
         self._world = world
+        self._guards = guards
 
     @property
     def cwd(self) -> str:
@@ -54,7 +52,7 @@ class LookContext:
 
     @property
     def family(self) -> Family:
-        return Relatives(self._live, self._world)
+        return self._guards.family(self._live)
 
     async def seen(self, path: str) -> bytes | None:
         hash = self._live.state.seen.get(path)
@@ -78,8 +76,7 @@ class LookContext:
         return next(iter(self._others(found)), "") if found else ""
 
     async def _proposed(self, path: str) -> Proposal | None:
-        reviews = self._world.reviews
-        return await reviews.proposal(path) if reviews else None
+        return await self._guards.changes.proposal(path)
 
     def _others(self, found: Proposal) -> list[str]:
         return [session for session in found.sessions if session != self.session]
@@ -92,10 +89,11 @@ class RunContext(LookContext):
         self,
         session: Session,
         world: World,
+        guards: Guards,
         judged: Judged,
         law: Law,
     ) -> None:
-        super().__init__(session, world, law.review)
+        super().__init__(session, world, guards, law.review)
         if judged.decision.proposed:  # nobody was asked whether it may be done
             self.review = "propose"
         self.call = judged.call
@@ -123,8 +121,6 @@ class RunContext(LookContext):
     def open_versions(self) -> Hashable:
         """Which text of which file the editor shows."""
         editor = self.editor
-        if editor is None:
-            return ()
         buffers = (editor.buffer(path) for path in editor.open_paths())
         # A file that is closed and opened again may have another text under the same version.
         return tuple(
@@ -138,7 +134,7 @@ class RunContext(LookContext):
         return turn.calls.get(self.call) if turn else None
 
     @property
-    def files(self) -> Files | None:
+    def files(self) -> Files:
         return self._world.files
 
     def may_read(self, path: str) -> Action:
@@ -149,9 +145,8 @@ class RunContext(LookContext):
             self._live.stream_delta("output", self.call, text)
 
     async def changing(self, paths: Collection[str]) -> None:
-        reviews, more = self._world.reviews, set(paths) - self._changing
-        if reviews and more:
-            await self._held.enter_async_context(reviews.changing(more))
+        if more := set(paths) - self._changing:
+            await self._held.enter_async_context(self._guards.changes.changing(more))
             self._changing |= more
 
     async def close(self) -> None:

@@ -18,7 +18,9 @@ from magy_server.core.surrogates import loads
 from magy_server.core.tool import Tool
 from magy_server.engine.calls import Outcome, supervised
 from magy_server.engine.context import RunContext
-from magy_server.engine.judge import facts_of, law, offered
+from magy_server.engine.guards import Guards
+from magy_server.engine.judge import facts_of, offered
+from magy_server.engine.law import law
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 
@@ -62,10 +64,11 @@ class _Ahead:
 class Early:
     """The prefetched calls of one reply. `group` runs them; without it there are none."""
 
-    def __init__(self, session: Session, world: World) -> None:
+    def __init__(self, session: Session, world: World, guards: Guards) -> None:
         self.group: asyncio.TaskGroup | None = None
         self._session = session
         self._world = world
+        self._guards = guards
         self._pieces: dict[str, list[str]] = {}
         self._ahead: dict[str, _Ahead] = {}
         self._closed = False
@@ -102,7 +105,7 @@ class Early:
     async def _look(self, call: Call, tool: Tool) -> _Found | None:
         """None: it will be judged, and answered or asked about, in the ordinary way."""
         try:
-            facts, blobs = await facts_of(self._session, self._world, tool, call)
+            facts, blobs = await facts_of(self._session, self._world, self._guards, tool, call)
             now = await law(self._session, self._world)
         except MagyError:
             return None
@@ -122,7 +125,7 @@ class Early:
             if now.identity != found.rules:
                 return None
             judged = Judged(call=call.id, facts=found.facts, decision=now.decide(tool, found.facts))
-            context = _QuietContext(self._session, self._world, judged, now)
+            context = _QuietContext(self._session, self._world, self._guards, judged, now)
             outcome = await supervised(call, tool, context, self._world.results)
         except MagyError:
             return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from magy_server.core import family
 from magy_server.core.children import status
@@ -14,16 +13,16 @@ from magy_server.core.events import Mailed
 from magy_server.core.mail import SignalPayload, key_of, keys, ulid
 from magy_server.core.state import State
 from magy_server.engine.session import Session, Write
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
 
 
 class Heartbeat:
-    """`Runner.signalled`: called with the signals that a session was found to have got."""
+    """A listener to the signals that sessions are found to have got."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, world: World, sessions: Sessions) -> None:
+        self._world = world
+        self._sessions = sessions
 
     def __call__(self, session: Session, signals: Sequence[Mailed]) -> None:
         if pings := [mail for mail in signals if mail.payload == SignalPayload(signal="ping")]:
@@ -33,7 +32,7 @@ class Heartbeat:
         """To the agent that asks; to the parent if a person does. Each ping once, whoever finds
         it, however often."""
         id = session.stream.removeprefix("session/")
-        trees, user = self._runner.trees, f"{session.stream}/heartbeat"
+        trees, user = self._sessions.trees, f"{session.stream}/heartbeat"
         if not await trees.take(user) and not trees.holds(user):
             return  # another process runs the tree: only that one can say how it is
         asked: dict[str, list[Mailed]] = {}
@@ -42,7 +41,7 @@ class Heartbeat:
         try:
             for to, those in asked.items():
                 with suppress(NotFound):
-                    asking = await self._runner.session(f"session/{to}")
+                    asking = await self._sessions.session(f"session/{to}")
                     await self._beat(session, asking, those)
         finally:
             await trees.give_back(user)
@@ -51,9 +50,9 @@ class Heartbeat:
         """Answers those that were not answered yet, in one append. When a log is loaded that is
         seldom any of all that it has."""
         id, to = (one.stream.removeprefix("session/") for one in (session, asking))
-        world, state = self._runner.world, session.state
-        at = world.clock.now()
-        now = status(state, queued=world.lanes.queued(session.stream))
+        state = session.state
+        at = self._world.clock.now()
+        now = status(state, queued=self._world.slots.queued(session.stream))
         about = {"state": now, "waiting": str(len(state.waiting)), "seq": str(state.seq)}
         ids = {ping.id: ulid(at, f"{id}:heartbeat:{ping.id}") for ping in pings}
 

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import (
-    Action,
     Asked,
     Call,
     Decision,
-    Effect,
     Event,
     Facts,
     Finished,
-    Grant,
     Hash,
     Judged,
-    Resource,
 )
 from magy_server.core.harmless import LINE, TITLE, glance, visible
-from magy_server.core.state import State
 from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
-from magy_server.engine.levels import Level, levels, review_mode
+from magy_server.engine.guards import Guards
+from magy_server.engine.law import law
+from magy_server.engine.levels import review_mode
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 
 
-async def judge(session: Session, world: World, call: Call) -> Write:
+async def judge(session: Session, world: World, guards: Guards, call: Call) -> Write:
     """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
     tool = world.tools.get(call.name)
     if tool is None or not offered(session, call.name):
         return _impossible(call, _unknown(session, call.name))
     try:
-        facts, blobs = await facts_of(session, world, tool, call)
+        facts, blobs = await facts_of(session, world, guards, tool, call)
     except ToolError as error:
         return _impossible(call, error.message)
     if facts.problem:
@@ -59,67 +55,8 @@ def _proposable(decision: Decision) -> Decision:
     return Decision(action="allow", rule=rule, proposed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
-    """What decides in a session at this moment: the strictest of its own rules and those of each
-    session above it. What was granted to one of them answers for it, too. `review`: what becomes of
-    its edits."""
-
-    levels: Sequence[Level]
-    grants: Sequence[Grant]
-    bypass: bool
-    review: str = "review"
-
-    @property
-    def identity(self) -> Hashable:
-        """The same for two that decide the same."""
-        rules = tuple((level.session, level.text) for level in self.levels[1:])
-        grants = tuple(grant.id for grant in self.grants)
-        return (self.levels[0].text, rules, grants, self.bypass)
-
-    def decide(self, tool: Tool, facts: Facts) -> Decision:
-        decision = self._under(tool.key, tool.effect, facts)
-        new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
-        if tool.key != "edit" or not new or facts.problem:
-            return decision
-        # a patch that makes a file writes it whole
-        whole = self._under("write", tool.effect, facts.model_copy(update={"resources": new}))
-        return permit.strictest([decision, whole])
-
-    def _under(self, key: str, effect: Effect, facts: Facts) -> Decision:
-        return permit.strictest([
-            permit.decide(facts, key, effect, level.sources, self.grants, self.bypass)
-            for level in self.levels
-        ])  # fmt: skip
-
-    def may_read(self, root: str, path: str) -> Action:
-        """What the rules say about reading a file: its canonical path, in `root` or not."""
-        inside = path.startswith(root.rstrip("/") + "/")
-        relative = path[len(root.rstrip("/")) + 1 :] if inside else None
-        facts = Facts(resources=(Resource(kind="read", subject=path, relative=relative),))
-        return self._under("read", "read", facts).action
-
-
-async def law(session: Session, world: World) -> Law:
-    state = session.state
-    assert state.briefing is not None
-    above = await world.above(state)
-    project = await world.project(state.opened.root if state.opened else None)
-    return Law(
-        levels=await levels(world, state, above),
-        grants=[*(g for one in (state, *above) for g in _granted(one, state.run)), *project.grants],
-        bypass=any(one.bypass for one in (state, *above)),
-        review=await review_mode(world, state),
-    )
-
-
-def _granted(one: State, run: str) -> Iterator[Grant]:
-    """What was granted for a run holds in that run only, for all who work for it."""
-    return (grant for grant in one.grants if grant.scope != "run" or one.run == run)
-
-
 async def facts_of(
-    session: Session, world: World, tool: Tool, call: Call
+    session: Session, world: World, guards: Guards, tool: Tool, call: Call
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     if call.invalid is not None:
         raise ToolError(
@@ -127,7 +64,7 @@ async def facts_of(
             f"Parameters are: {', '.join(tool.parameters.get('properties', {}))}."
         )
     arguments = tool.arguments(call.arguments)
-    context = LookContext(session, world, await review_mode(world, session.state))
+    context = LookContext(session, world, guards, await review_mode(world, session.state))
     facts, blobs = await tool.facts(context, **arguments)
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
     update: dict[str, Any] = {"kind": tool.kind, "title": glance(whole, most)}

@@ -14,7 +14,6 @@ from types import TracebackType
 
 from magy_server.core import family
 from magy_server.core.children import SpawnLimits, clamped
-from magy_server.core.steps import Compact, End, Recover, Rest, RunTools, Step, Wait
 
 PER_PROVIDER = 10
 """Requests to one provider at once."""
@@ -81,15 +80,15 @@ class Permits:
 class Lanes:
     """One for a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, moved: Callable[[str], None] = lambda stream: None) -> None:
+        """`moved` is called when a session has got in line, and when it has left it."""
         self.limits = SpawnLimits()
         self.children = Permits(self.limits.concurrent)
         self._all = Permits(REQUESTS)
         self._providers: dict[str, Permits] = {}
         self._working: set[str] = set()
         self._queued: set[str] = set()
-        self.moved: Callable[[str], None] = lambda stream: None
-        """Called when a session has got in line, and when it has left it."""
+        self._moved = moved
 
     def configure(self, asked: SpawnLimits) -> tuple[str, ...]:
         """Holds from now on, for what is running too; a limit below what is in use takes nothing
@@ -138,13 +137,13 @@ class Lanes:
         waits = self.children.used >= self.children.size
         self._queued.add(stream)
         if waits:
-            self.moved(stream)
+            self._moved(stream)
         try:
             await self.children.acquire()
         finally:
             self._queued.discard(stream)
             if waits:
-                self.moved(stream)
+                self._moved(stream)
 
 
 class Slot:
@@ -176,14 +175,3 @@ class Slot:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.give_back()
-
-
-def works(step: Step, waits: Callable[[str], bool]) -> bool:
-    """Whether to perform this step is work, for which a child must have a slot. `waits`: whether a
-    call only waits."""
-    match step:
-        case RunTools(calls) | Recover(calls):
-            return not all(map(waits, calls))
-        case Rest() | Wait() | End() | Compact(cancelled=True):
-            return False
-    return True

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from magy_server.core import family
 from magy_server.core.children import LIVE, MAX_QUEUE, Waited
@@ -27,14 +28,15 @@ from magy_server.core.events import (
 from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPayload, known, ulid
 from magy_server.core.state import Arrival, State
 from magy_server.core.steps import opener
+from magy_server.engine.briefing import mentioned
+from magy_server.engine.children import Children
 from magy_server.engine.heartbeat import Heartbeat
 from magy_server.engine.keys import earlier, refuse_other
 from magy_server.engine.session import Decide, Session, Write, ahead
+from magy_server.engine.sessions import Sessions
 from magy_server.engine.waiting import Waiting
 from magy_server.engine.whole import Whole
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.world import World
 
 LOG = logging.getLogger(__name__)
 
@@ -51,16 +53,19 @@ STOPS = ("cancel", "shutdown")
 class Mailing:
     """One for a process."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._world = runner.world
+    def __init__(self, world: World, sessions: Sessions, children: Children) -> None:
+        self._world = world
+        self._sessions = sessions
+        self._children = children
         self._whole = Whole()
-        runner.signalled = Heartbeat(runner)
-        self._unsubscribe = self._world.bus.subscribe(TOPIC, self._receive)
+        self._subscriptions = ExitStack()
+        self._subscriptions.callback(world.bus.subscribe(TOPIC, self._receive))
+        heartbeat = Heartbeat(world, sessions)
+        self._subscriptions.callback(sessions.news.signalled.add(heartbeat))
 
     async def close(self) -> None:
         """What is being appended is appended."""
-        self._unsubscribe()
+        self._subscriptions.close()
         await self._whole.settle()
 
     async def send(
@@ -91,7 +96,7 @@ class Mailing:
             return await self._say(session, await self._mail(to, said, key, sender), delivery)
         content = (Text(text=said.text),) if isinstance(said, TextPayload) else tuple(said)
         async with session.arriving:
-            found, more = await self._world.mentioned(session.state, content)
+            found, more = await mentioned(self._world, session.state, content)
             prompted = Prompted(id=key, content=tuple(found), by=self._world.me)
             sent = await self._say(session, prompted, delivery, {**blobs, **more})
         if sent == "known":
@@ -123,15 +128,14 @@ class Mailing:
                 )
         session = await self._session(waiter)
         targets = [await self._session(id) for id in dict.fromkeys(ids)]
-        waiting = Waiting(self._runner, session, targets, until, after, itself)
+        waiting = Waiting(
+            self._world, self._sessions, self._children, session, targets, until, after, itself
+        )
         return await waiting.until(deadline)
 
     async def awaited(self, waiter: str, after: int | None = None) -> list[str]:
         """Its children that are not closed, or still at work, or whose result came after this
         cursor; without one: waits to be read. Raises NotFound."""
-        children = self._world.children
-        if children is None:
-            return []
         session = await self._session(waiter)
         await session.refresh()
         state = session.state
@@ -141,7 +145,9 @@ class Mailing:
             for id, one in state.reports.items()
             if (one.mail.id in inbox if after is None else one.seq > after)
         }
-        there = [await children.list(waiter, recursive=False, closed=c) for c in (True, False)]
+        there = [
+            await self._children.list(waiter, recursive=False, closed=c) for c in (True, False)
+        ]
         takes = {child.session for child in there[1]}
         return [
             child.session
@@ -153,7 +159,7 @@ class Mailing:
 
     async def _session(self, id: str) -> Session:
         try:
-            return await self._runner.session(f"session/{id}")
+            return await self._sessions.session(f"session/{id}")
         except NotFound:
             raise NotFound(f"There is no agent {id!r}; the list of agents names them.") from None
 
@@ -212,9 +218,9 @@ class Mailing:
         if not sender:
             await refuse_other(self._world.store, session.state, key, payload)
         mail = await self._mail(to, payload, key, sender)
-        if signal == "shutdown" and self._world.children:
+        if signal == "shutdown":
             by = sender or self._world.me
-            await self._world.children.close(to, "cancel", "shutdown", recursive=True, by=by)
+            await self._children.close(to, "cancel", "shutdown", recursive=True, by=by)
 
         def decide(now: State) -> Write | None:
             if _had(now, mail) or (not sender and earlier(now, key)):
@@ -237,28 +243,27 @@ class Mailing:
 
     async def _stop_below(self, session: Session) -> None:
         """What its turn had others do is not wanted any more, either."""
-        if self._world.children:
-            id = session.stream.removeprefix("session/")
-            await self._world.children.stop_below(id, all=False)
+        id = session.stream.removeprefix("session/")
+        await self._children.stop_below(id, all=False)
 
     async def _post(self, session: Session, decide: Decide) -> bool:
         """Appends and wakes as a whole, also when who asked for it is gone meanwhile."""
 
         async def whole() -> bool:
             appended = bool(await session.append(decide))
-            self._runner.wake(session)
+            self._sessions.wake(session)
             return appended
 
         return await self._whole(whole())
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         stream = str(message.get("to", ""))
-        if message.get("by") != self._world.me and self._runner.trees.holds(stream):
+        if message.get("by") != self._world.me and self._sessions.trees.holds(stream):
             self._whole.begin(self._look(stream))
 
     async def _look(self, stream: str) -> None:
         try:
-            session = await self._runner.session(stream)
+            session = await self._sessions.session(stream)
             await session.refresh()
         except (NotFound, StoreError) as error:
             LOG.warning("%s: %s", stream, error)

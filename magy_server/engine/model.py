@@ -21,6 +21,7 @@ from magy_server.core.state import State
 from magy_server.core.steps import hand_back
 from magy_server.core.surrogates import Joining, all_whole
 from magy_server.engine.early import Early
+from magy_server.engine.guards import Purse
 from magy_server.engine.progress import Progress, shown
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import Settings, World
@@ -31,13 +32,13 @@ LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: the person decides."""
 
 
-async def call_model(session: Session, world: World, early: Early) -> None:
+async def call_model(session: Session, world: World, purse: Purse, early: Early) -> None:
     state = session.state
     turn = state.turn
     if turn is None:
         return
     try:
-        reply = await ask(session, world, await request_of(state, world), early)
+        reply = await ask(session, world, purse, await request_of(state, world), early)
     except OverBudget as error:
         early.discard()
         over = Ended(turn=turn.id, stop="max_run", message=hand_back(state, turn, error.message))
@@ -60,7 +61,11 @@ async def request_of(state: State, world: World) -> ModelRequest:
 
 
 async def ask(
-    session: Session, world: World, request: ModelRequest, early: Early | None = None
+    session: Session,
+    world: World,
+    purse: Purse,
+    request: ModelRequest,
+    early: Early | None = None,
 ) -> Replied:
     """The reply, fit for the log, with what it cost. Without `early` nothing of it is shown while
     it streams. Raises ProviderError, OverBudget."""
@@ -69,18 +74,16 @@ async def ask(
     provider, own_name = models.named(request.model)
     sent = replace(request, model=own_name)
     settings = world.settings(root)
-    permit = partial(world.lanes.requests, request.model.partition("/")[0])
+    permit = partial(world.slots.requests, request.model.partition("/")[0])
     facts = models.facts(request.model)
-    purse = world.purse
-    async with purse.reserved(session, request, facts) if purse else nullcontext() as slip:
+    async with purse.reserved(session, request, facts) as slip:
         _check_fits(request, facts)
         reply = _storable(await _retried(session, settings, provider, sent, early, permit, facts))
         price = facts.price
         known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
         cost = price.of(reply.usage) if price is not None and known else None
         reply = reply.model_copy(update={"model": request.model, "cost": cost})
-        if slip:
-            slip.took(reply)
+        slip.took(reply)
     return reply
 
 

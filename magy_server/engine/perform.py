@@ -8,7 +8,7 @@ from dataclasses import replace
 from os.path import relpath
 
 from magy_server.core.compact import due
-from magy_server.core.errors import Conflict, ToolError
+from magy_server.core.errors import Conflict, ProposedElsewhere, ToolError
 from magy_server.core.events import (
     Admitted,
     Call,
@@ -22,18 +22,19 @@ from magy_server.core.events import (
     Replied,
     Text,
 )
-from magy_server.core.ports import Batch
+from magy_server.core.ports import Batch, same
 from magy_server.core.state import Arrival, CallState, State
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
+from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
 from magy_server.engine.compaction import compacted, given_up
 from magy_server.engine.context import RunContext
 from magy_server.engine.early import Early
-from magy_server.engine.judge import judge, law
+from magy_server.engine.guards import Guards
+from magy_server.engine.judge import judge
+from magy_server.engine.law import law
 from magy_server.engine.model import call_model
-from magy_server.engine.review_changes import ProposedElsewhere
-from magy_server.engine.review_log import same
 from magy_server.engine.session import Partial, Session, Write
 from magy_server.engine.trees import is_child
 from magy_server.engine.world import World
@@ -43,10 +44,11 @@ LATE = "The editor made the edit nevertheless, after that"
 
 
 class Performer:
-    def __init__(self, session: Session, world: World) -> None:
+    def __init__(self, session: Session, world: World, guards: Guards) -> None:
         self._session = session
         self._world = world
-        self.early = Early(session, world)
+        self._guards = guards
+        self.early = Early(session, world, guards)
         self._asked = ""
         """The request that is under way."""
 
@@ -65,9 +67,8 @@ class Performer:
 
     async def admit(self, step: Admit) -> None:
         state = self._session.state
-        briefing, blobs = await self._world.briefing(state)
-        reviews = self._world.reviews
-        note = await reviews.notes(state) if reviews and step.opens else None
+        briefing, blobs = await briefing_of(self._world, state)
+        note = await self._guards.changes.notes(state) if step.opens else None
         first = min(state.prompts[id] for id in step.prompts)
         admitted = Admitted(turn=step.turn, prompts=step.prompts, first=first, opens=step.opens)
 
@@ -88,11 +89,11 @@ class Performer:
     async def call_model(self) -> None:
         self.early.begin()
         self._asked = str(self._session.state.seq)
-        await call_model(self._session, self._world, self.early)
+        await call_model(self._session, self._world, self._guards.purse, self.early)
         self._asked = ""
 
     async def compact(self) -> None:
-        write = await compacted(self._session, self._world)
+        write = await compacted(self._session, self._world, self._guards.purse)
         await self._session.append(lambda now: write if now.compact or due(now) else None)
 
     async def keep_whole(self, problem: str) -> None:
@@ -123,7 +124,7 @@ class Performer:
         if call is None or call.judged:
             return
         write = await self._judged_ahead(call.call)
-        write = write or await judge(self._session, self._world, call.call)
+        write = write or await judge(self._session, self._world, self._guards, call.call)
         await self._session.append(lambda now: write if _is_open(now, call_id) else None)
 
     async def _judged_ahead(self, call: Call) -> Write | None:
@@ -193,7 +194,7 @@ class Performer:
     async def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
         assert call.judged is not None
         now = await law(self._session, self._world)
-        context = RunContext(self._session, self._world, call.judged, now)
+        context = RunContext(self._session, self._world, self._guards, call.judged, now)
         return self._world.tools[call.call.name], context
 
     async def _finish(self, outcome: Outcome, context: RunContext, began: float) -> None:
@@ -235,15 +236,13 @@ class Performer:
                 before, others = others, await self._reviewed(state, finished, write.blobs)
                 if same(before, others):
                     raise
-        if self._world.reviews and done:
-            self._world.reviews.said(others)
+        if done:
+            self._guards.changes.said(others)
 
     async def _reviewed(
         self, state: State | None, finished: Finished, blobs: Mapping[Hash, bytes]
-    ) -> list[Batch]:
-        reviews = self._world.reviews
-        state = state or self._session.state
-        return await reviews.batches(state, finished, blobs) if reviews else []
+    ) -> Sequence[Batch]:
+        return await self._guards.changes.batches(state or self._session.state, finished, blobs)
 
     def waits(self, call_id: str) -> bool:
         """Whether all that this call does is wait."""
@@ -290,7 +289,7 @@ class Performer:
         turn, opened, files = (
             self._session.state.turn, self._session.state.opened, self._world.files
         )  # fmt: skip
-        if turn is None or opened is None or files is None:
+        if turn is None or opened is None:
             return []
         late = []
         for call in turn.open_calls:
@@ -310,7 +309,7 @@ class Performer:
         turn's all the same. `before`: the session in that turn."""
         opened, editor, files = before.opened, self._world.editor, self._world.files
         paths = [change.path for change in call.started.changes] if call.started else []
-        if opened is None or editor is None or files is None:
+        if opened is None:
             return
         if not any([await editor.late(path) for path in paths]):
             return
@@ -324,9 +323,8 @@ class Performer:
             await self._write(before, Write([made, note]), made)
 
     async def _settle(self) -> None:
-        opened, reviews = self._session.state.opened, self._world.reviews
-        if opened and reviews:
-            await reviews.settle(opened.root or opened.cwd)
+        if opened := self._session.state.opened:
+            await self._guards.changes.settle(opened.root or opened.cwd)
 
 
 def _said_so_far(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from magy_server.core import family
 from magy_server.core.children import ChildInfo, Spawn, Waited
@@ -18,12 +18,11 @@ from magy_server.core.errors import (
 )
 from magy_server.core.mail import Status
 from magy_server.core.tool import Delivery
+from magy_server.engine.children import Children
+from magy_server.engine.mailing import Mailing
 from magy_server.engine.session import Session
+from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
-
-if TYPE_CHECKING:
-    from magy_server.engine.children import Children
-    from magy_server.engine.mailing import Mailing
 
 NAMED = 20
 """Agents that an error names."""
@@ -31,9 +30,15 @@ PARENT = "parent"
 
 
 class Relatives:
-    def __init__(self, session: Session, world: World) -> None:
+    def __init__(
+        self, world: World, sessions: Sessions, children: Children, mailing: Mailing,
+        session: Session,
+    ) -> None:  # fmt: skip
         self._session = session
         self._world = world
+        self._sessions = sessions
+        self._children = children
+        self._mailing = mailing
         self._id = session.stream.removeprefix("session/")
         opened = session.state.opened
         self._root = opened.root if opened else None
@@ -42,18 +47,6 @@ class Relatives:
 
     def now(self) -> float:
         return self._world.clock.now()
-
-    @property
-    def _children(self) -> Children:
-        if self._world.children is None:
-            raise ToolError("This session has no child agents.")
-        return self._world.children
-
-    @property
-    def _mailing(self) -> Mailing:
-        if self._world.mailing is None:
-            raise ToolError("This session has no other agents to write to.")
-        return self._world.mailing
 
     async def spawn(self, wanted: Spawn) -> tuple[ChildInfo, bool]:
         with _for_the_model():
@@ -104,7 +97,7 @@ class Relatives:
         if above is None:
             raise ToolError("You have no parent: a person prompted you. Write it in your answer.")
         with _for_the_model():
-            parents = await self._children.above(above)
+            parents = await self._sessions.above(above)
         return above, parents[0].agent
 
     async def send(self, to: str, text: str, delivery: Delivery, key: str) -> str:

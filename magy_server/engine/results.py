@@ -15,17 +15,32 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from magy_server.core.events import Call
-from magy_server.core.tool import Result, Tool
-
-if TYPE_CHECKING:
-    from magy_server.engine.context import RunContext
+from magy_server.core.tool import Result, Tool, ToolContext
 
 MOST = 128
 LARGEST = 256 * 1024
 """Characters or bytes; what is larger is not kept."""
+
+
+class Asking(ToolContext, Protocol):
+    """Who runs the tool, and all that its answer depends on."""
+
+    @property
+    def rules(self) -> Hashable:
+        """What this agent may do, as far as it is remembered."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """Commands run in the background, and may change anything."""
+        ...
+
+    def open_versions(self) -> Hashable:
+        """Which text of which file the editor shows."""
+        ...
 
 
 @dataclass(slots=True)
@@ -45,7 +60,7 @@ class Results:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._changing = 0
 
-    async def of(self, call: Call, tool: Tool, context: RunContext) -> Result:
+    async def of(self, call: Call, tool: Tool, context: Asking) -> Result:
         """Runs the tool, or gives what the same call gave a moment ago."""
         arguments = tool.arguments(call.arguments)
         if tool.effect not in ("read", "agent"):
@@ -83,7 +98,7 @@ class Results:
             self.forget()
 
 
-def _key(call: Call, context: RunContext) -> Hashable:
+def _key(call: Call, context: Asking) -> Hashable:
     """All that the answer depends on, as far as it can be known without running the tool: also what
     this agent may read, and which versions of which files are open in the editor."""
     subjects = tuple((r.subject, _stamp(r.subject)) for r in context.facts.resources)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from magy_server.core.errors import ToolError
+from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import FileChange, Finished, Hash, Restored
 from magy_server.core.ports import Batch, Found
 from magy_server.core.reviews import Reviewed
@@ -126,11 +126,6 @@ def _origin(state: State, finished: Finished, change: FileChange, commit: str) -
         command=command[:COMMAND] if change.via == "command" else "",
         commit=commit,
     )
-
-
-class ProposedElsewhere(ToolError):
-    """One session proposes for a file, until the person has decided: proposals that do not know of
-    each other cannot be put together."""
 
 
 def _brought(held: Held, now: Side) -> Held:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from magy_server.core.errors import NotFound, ToolError
@@ -23,9 +23,8 @@ from magy_server.engine.restoring import adrift, look
 from magy_server.engine.review_hunks import Now
 from magy_server.engine.review_log import Standing
 from magy_server.engine.session import Session, Write
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
 
 TOPIC = "reviews"
 KEPT = 16
@@ -37,9 +36,9 @@ Changed = Callable[[Sequence[str]], None]
 
 
 class Desk:
-    def __init__(self, runner: Runner) -> None:
-        self.world = runner.world
-        self._runner = runner
+    def __init__(self, world: World, sessions: Sessions) -> None:
+        self.world = world
+        self._sessions = sessions
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._watchers: list[Changed] = []
         self._kept: dict[str, tuple[int, Held]] = {}
@@ -48,8 +47,6 @@ class Desk:
 
     @property
     def files(self) -> Files:
-        if self.world.files is None:
-            raise NotFound("This Magy has no files to review.")
         return self.world.files
 
     def lock(self, stream: str) -> asyncio.Lock:
@@ -152,7 +149,7 @@ class Desk:
             stream = f"session/{id}"
             if await self.world.store.head(stream):
                 try:
-                    session = await self._runner.session(stream)
+                    session = await self._sessions.session(stream)
                     await session.refresh()
                 except NotFound:
                     continue

@@ -84,11 +84,6 @@ def batch(
     return Batch(at.stream, at.seq, events, blobs, summary)
 
 
-def same(first: Sequence[Batch], second: Sequence[Batch]) -> bool:
-    """Whether both lead on from the same entries."""
-    return [(b.stream, b.after) for b in first] == [(b.stream, b.after) for b in second]
-
-
 # --- the journal ----------------------------------------------------------------------------------
 
 

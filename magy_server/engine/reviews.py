@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import FileChange, Finished, Hash, Noted, Restored
@@ -40,9 +40,8 @@ from magy_server.engine.review_file import (
 from magy_server.engine.review_hunks import Now
 from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
 from magy_server.engine.review_notes import Pending, reminder
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
 
 LOG = logging.getLogger(__name__)
 
@@ -54,8 +53,8 @@ __all__ = [
 class Reviews:
     """Paths are canonical and absolute. All methods may raise StoreError."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._desk = Desk(runner)
+    def __init__(self, world: World, sessions: Sessions) -> None:
+        self._desk = Desk(world, sessions)
         self.applying = Applying(self._desk)
         self._deciding = Deciding(self._desk)
         self._commits = Commits(self._desk)

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from magy_server.core.errors import Conflict, NotFound
-from magy_server.core.events import Ended, Entry, Event, Hash, Mailed
+from magy_server.core.events import Entry, Event, Hash, Mailed
 from magy_server.core.fold import apply
 from magy_server.core.ports import Batch, Bus, Lease, Store
 from magy_server.core.state import State
+from magy_server.engine.listeners import Listeners
 from magy_server.engine.summary import summarise
 
 LOG = logging.getLogger(__name__)
@@ -42,12 +43,12 @@ class Write:
 
 
 class Letter(Protocol):
-    """What an append of a child says to its parent, in the same transaction."""
+    """What goes along with an append, to another stream, in the same transaction."""
 
     batch: Batch
 
     async def stale(self) -> bool:
-        """Whether the parent's log does not stand any more where this was to go."""
+        """Whether that stream does not stand any more where this was to go."""
         ...
 
     def posted(self, appended: Sequence[Entry]) -> None:
@@ -55,9 +56,24 @@ class Letter(Protocol):
         ...
 
 
-Reporting = Callable[[State, Sequence[Event]], Awaitable[Letter | None]]
-"""async (a child's state, what is to be appended to it, with the end of a turn)."""
-Signalled = Callable[["Session", Sequence[Mailed]], None]
+Companion = Callable[[State, Sequence[Event]], Awaitable[Letter | None]]
+"""async (the state, what is to be appended to it) -> what goes along in the same transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the sessions of a process say to whoever listens."""
+
+    appended: Listeners[[State, Sequence[Entry]]] = field(default_factory=Listeners)
+    """Entries were appended here; the state has them."""
+    signalled: Listeners[[Session, Sequence[Mailed]]] = field(default_factory=Listeners)
+    """Signals have come, from any process; all of them again when the log is loaded."""
+    woken: Listeners[[Session]] = field(default_factory=Listeners)
+    """There may be something to do in a session."""
+    vanished: Listeners[[Session]] = field(default_factory=Listeners)
+    """It turned out that the log was deleted."""
+    broken: Listeners[[str, str]] = field(default_factory=Listeners)
+    """A session (its stream) cannot go on at all, and why: its log cannot be written."""
 
 
 @dataclass(slots=True)
@@ -102,7 +118,13 @@ class Session:
     """`lease` is set while this process runs the session; appends then carry it."""
 
     def __init__(
-        self, store: Store, bus: Bus, stream: str, me: str, listeners: Sequence[Listener]
+        self,
+        stream: str,
+        store: Store,
+        bus: Bus,
+        me: str,
+        news: News,
+        companions: Sequence[Companion] = (),
     ) -> None:
         self.stream = stream
         self.state = State(stream)
@@ -115,11 +137,6 @@ class Session:
         """It was deleted, or let go from memory."""
         self.doubted = False
         """What was folded may be wrong: it is folded anew before anything is done with it."""
-        self.reporting: Reporting | None = None
-        self.signalled: Signalled | None = None
-        """Called with the signals that have come; with all again when the log is loaded."""
-        self.vanished: Callable[[Session], None] | None = None
-        """Called when it turns out that the log was deleted."""
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         self.partials: dict[tuple[str, str], Partial] = {}
         self.moved = asyncio.Event()
@@ -130,7 +147,8 @@ class Session:
         self._store = store
         self._bus = bus
         self._me = me
-        self._listeners = listeners
+        self._news = news
+        self._companions = companions
         self._lock = asyncio.Lock()
         self._watchers: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -164,33 +182,32 @@ class Session:
                 write = decide(self.state)
                 if write is None:
                     return []
-                letter = await self._letter(write.events)
+                letters = await self._letters(write.events)
                 try:
-                    return await self._append(write, letter)
+                    return await self._append(write, letters)
                 except Conflict:
                     before = self.state.seq
                     await self._catch_up()
-                    if self.state.seq == before and not (letter and await letter.stale()):
+                    if self.state.seq == before and not await _stale(letters):
                         raise  # the lease or another stream moved
 
-    async def _letter(self, events: Sequence[Event]) -> Letter | None:
-        """The end of a child's turn is told to its parent, whatever ended it. The parent's lock may
-        be waited for here: it never is the other way round."""
-        if self.reporting is None or not any(isinstance(event, Ended) for event in events):
-            return None
-        return await self.reporting(self.state, events)
+    async def _letters(self, events: Sequence[Event]) -> Sequence[Letter]:
+        """A companion may wait for the lock of a session above this one: never the other way
+        round."""
+        found = [await companion(self.state, events) for companion in self._companions]
+        return [letter for letter in found if letter]
 
-    async def _append(self, write: Write, letter: Letter | None) -> Sequence[Entry]:
+    async def _append(self, write: Write, letters: Sequence[Letter]) -> Sequence[Entry]:
         now = self.state
         events = list(write.events)
         preview = ahead(now, events)
         own = Batch(self.stream, now.seq, events, write.blobs, summarise(preview))
-        others = [*write.others, letter.batch] if letter else write.others
+        others = [*write.others, *(letter.batch for letter in letters)]
         appended: Sequence[Entry] = ()
         try:
             appended = await self._store.append([own, *others], self.lease)
         finally:
-            if letter:
+            for letter in letters:
                 letter.posted([e for e in appended if e.stream == letter.batch.stream])
         entries = [entry for entry in appended if entry.stream == self.stream]
         self._fold(entries)
@@ -198,8 +215,8 @@ class Session:
         return entries
 
     def _heard(self, entries: Sequence[Entry]) -> None:
-        for listener in self._listeners if entries else ():
-            listener(self.state, entries)
+        if entries:
+            self._news.appended(self.state, entries)
         self._bus.publish(self.stream, {"by": self._me, "head": self.state.seq})
 
     def beside(self, events: Sequence[Event]) -> Batch:
@@ -237,8 +254,7 @@ class Session:
     def _vanish(self) -> NotFound:
         self.gone = True
         self.wake()
-        if self.vanished:
-            self.vanished(self)
+        self._news.vanished(self)
         return deleted(self.stream)
 
     def _fold(self, entries: Iterable[Entry]) -> None:
@@ -250,8 +266,8 @@ class Session:
             self.recent.append(entry)
             self.settle(entry.event)
         signals = [e.event for e in entries if isinstance(e.event, Mailed) and e.event.is_signal]
-        if signals and self.signalled:
-            self.signalled(self, signals)
+        if signals:
+            self._news.signalled(self, signals)
         self.wake()
 
     def settle(self, event: Event) -> None:
@@ -376,11 +392,12 @@ class Session:
             self.wake()
         return None
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
+    def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Does it besides everything else, for as long as the session is held here."""
-        task = asyncio.ensure_future(work)
+        task = asyncio.create_task(work, name=self.stream)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -388,12 +405,22 @@ class Session:
             LOG.error("%s: %s", self.stream, error)
 
     async def close(self) -> None:
+        """Stops what goes on here; the log stays as it is."""
+        await self._stop()
         self._unsubscribe()
         self.gone = True
         self.wake()
-        for task in tuple(self._tasks):
+        await self._stop()  # what came meanwhile
+
+    async def _stop(self) -> None:
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _stale(letters: Sequence[Letter]) -> bool:
+    return any([await letter.stale() for letter in letters])
 
 
 def deleted(stream: str) -> NotFound:

@@ -1,13 +1,89 @@
-"""The sessions that a process has in memory, by the tree that they are in."""
+"""The sessions of a process: what features need of them, and those that are in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
+from typing import Protocol
 
+from magy_server.core import family
+from magy_server.core.errors import NotFound, StoreError
+from magy_server.core.events import Event
+from magy_server.core.ports import Bus, Clock, Store, StreamInfo
+from magy_server.core.state import State
 from magy_server.core.steps import Rest, Step, next_step
-from magy_server.engine.session import Session, deleted
-from magy_server.engine.trees import root_of
+from magy_server.engine import kin
+from magy_server.engine.session import Letter, News, Session, deleted
+from magy_server.engine.trees import Trees, root_of
+
+LOG = logging.getLogger(__name__)
+FRESH = 3600.0
+"""Seconds. A session left open longer ago than this waits for a person to resume it."""
+
+
+class Sessions(Protocol):
+    """What features need of the sessions of a process. `LoadedSessions` is the real one."""
+
+    @property
+    def trees(self) -> Trees: ...
+
+    @property
+    def news(self) -> News: ...
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    async def session(self, stream: str) -> Session:
+        """The live session, folded. Raises NotFound, StoreError."""
+        ...
+
+    def watch(self, stream: str) -> Session:
+        """The session for watching: costs nothing, however long its log is. Raises NotFound while
+        it is deleted."""
+        ...
+
+    async def above(self, id: str) -> Sequence[State]:
+        """The states of this session (its id), its parent and so on to the root. Raises
+        NotFound."""
+        ...
+
+    def tree(self, stream: str) -> Sequence[Session]:
+        """The folded sessions of the tree that this session is in."""
+        ...
+
+    def loaded(self) -> Sequence[Session]:
+        """All that are folded here."""
+        ...
+
+    def wake(self, session: Session) -> None:
+        """Runs the session here if there is something to do and no living process runs it."""
+        ...
+
+    async def resume(self, stream: str) -> None:
+        """Loads the session and runs it, if it has something to do. Raises StoreError."""
+        ...
+
+    async def resume_tree(self, stream: str) -> None:
+        """Goes on with all that was left open in the tree: for who runs this session of it. What is
+        below that is needed for it, however long ago it was left; the rest may be too old."""
+        ...
+
+    async def forget(self, stream: str) -> None:
+        """Stops a session here and drops it from memory; its turn stays as it is in the log."""
+        ...
+
+    def forgotten(self, stream: str) -> AbstractAsyncContextManager[None]:
+        """Drops the session and all below it, and keeps them out of memory meanwhile."""
+        ...
+
+
+Companion = Callable[[Sessions, State, Sequence[Event]], Awaitable[Letter | None]]
+"""async (all sessions, the state of one, what is to be appended to it) -> what goes along."""
 
 
 class Kept:
@@ -37,41 +113,90 @@ class Kept:
         return not self.session.watched and isinstance(self.step(), Rest)
 
 
-class Sessions:
-    """`make` gives the session of a stream, blank yet."""
+class LoadedSessions:
+    """Those of one process. `companions`, in this order, go along with each append."""
 
-    def __init__(self, make: Callable[[str], Session]) -> None:
-        self._make = make
-        self._trees: dict[str, dict[str, Kept]] = {}
+    def __init__(
+        self, store: Store, bus: Bus, clock: Clock, me: str, companions: Sequence[Companion] = ()
+    ) -> None:
+        self.news = News()
+        self.trees = Trees(store, self._released)
+        self.store = store
+        self._bus = bus
+        self.clock = clock
+        self._me = me
+        self._companions = [partial(companion, self) for companion in companions]
+        self._by_root: dict[str, dict[str, Kept]] = {}
         self._changes = 0
         self._barred: list[str] = []
 
+    # --- those in memory ------------------------------------------------------------------------
+
     def __iter__(self) -> Iterator[Kept]:
         """Those that are there now."""
-        return iter([kept for tree in self._trees.values() for kept in tree.values()])
+        return iter([kept for tree in self._by_root.values() for kept in tree.values()])
 
     def get(self, stream: str) -> Kept | None:
-        return self._trees.get(root_of(stream), {}).get(stream)
+        return self._by_root.get(root_of(stream), {}).get(stream)
 
-    def keep(self, stream: str) -> Session:
-        """The one that is there, or a new one. Raises NotFound while it is barred."""
+    async def session(self, stream: str) -> Session:
+        session = self.watch(stream)
+        if not session.loaded:
+            await session.load()
+        elif session.state.opened is None or self.missed(stream):
+            await session.refresh()  # who was making it may have been stopped right after
+        if session.state.opened is None:
+            await self.forget(stream)
+            name = stream.removeprefix("session/")
+            raise NotFound(f"There is no session {name!r}. `magy/session/list` names them.")
+        if session.gone:
+            raise deleted(stream)
+        return session
+
+    def watch(self, stream: str) -> Session:
         if any(_within(stream, top) for top in self._barred):
             raise deleted(stream)
-        tree = self._trees.setdefault(root_of(stream), {})
+        tree = self._by_root.setdefault(root_of(stream), {})
         if stream not in tree:
-            tree[stream] = Kept(self._make(stream), self._changes)
-        return tree[stream].session
+            tree[stream] = Kept(self._blank(stream), self._changes)
+        session = tree[stream].session
+        session.used = self.clock.now()
+        return session
 
-    def drop(self, stream: str) -> Session | None:
+    def _blank(self, stream: str) -> Session:
+        return Session(stream, self.store, self._bus, self._me, self.news, self._companions)
+
+    async def above(self, id: str) -> Sequence[State]:
+        names = [id, *family.ancestors(id)]
+        return [(await self.session(f"session/{name}")).state for name in names]
+
+    def tree(self, stream: str) -> Sequence[Session]:
+        tree = self._by_root.get(root_of(stream), {})
+        return [kept.session for kept in tree.values() if kept.session.loaded]
+
+    def loaded(self) -> Sequence[Session]:
+        return [kept.session for kept in self if kept.session.loaded]
+
+    # --- letting go -----------------------------------------------------------------------------
+
+    async def forget(self, stream: str) -> None:
         root = root_of(stream)
-        tree = self._trees.get(root, {})
+        tree = self._by_root.get(root, {})
         kept = tree.pop(stream, None)
         if not tree:
-            self._trees.pop(root, None)
-        return kept.session if kept else None
+            self._by_root.pop(root, None)
+        if kept:
+            await kept.session.close()
+
+    @asynccontextmanager
+    async def forgotten(self, stream: str) -> AsyncIterator[None]:
+        with self._bar(stream):
+            for name in [n for n in self._by_root.get(root_of(stream), {}) if _within(n, stream)]:
+                await self.forget(name)
+            yield
 
     @contextmanager
-    def barred(self, stream: str) -> Iterator[None]:
+    def _bar(self, stream: str) -> Iterator[None]:
         """None of this session and those below it comes into memory meanwhile: it is deleted."""
         self._barred.append(stream)
         try:
@@ -79,18 +204,44 @@ class Sessions:
         finally:
             self._barred.remove(stream)
 
-    def within(self, stream: str) -> Sequence[str]:
-        """The streams of this session and those below it, as far as they are here."""
-        return [name for name in self._trees.get(root_of(stream), {}) if _within(name, stream)]
+    # --- running --------------------------------------------------------------------------------
 
-    def tree(self, stream: str) -> Sequence[Session]:
-        """The folded sessions of the tree that this session is in."""
-        tree = self._trees.get(root_of(stream), {})
-        return [kept.session for kept in tree.values() if kept.session.loaded]
+    def wake(self, session: Session) -> None:
+        self.news.woken(session)
+
+    async def resume(self, stream: str) -> None:
+        kept = self.get(stream)
+        if kept is None or not kept.session.loaded:
+            info = await self.store.info(stream)
+            if info is None or not _left_open(info):
+                return
+        try:
+            session = await self.session(stream)
+            await session.refresh()
+        except NotFound:  # it was deleted meanwhile
+            return
+        self.wake(session)
+
+    async def resume_tree(self, stream: str) -> None:
+        now = self.clock.now()
+        root = root_of(stream).removeprefix("session/")
+        for info in await kin.whole(self.store, root):
+            wanted = info.stream.startswith(f"{stream}/") or now - info.updated < FRESH
+            if wanted and _left_open(info) and info.stream != stream:
+                try:
+                    await self.resume(info.stream)
+                except StoreError as error:  # that one is damaged; the others go on
+                    LOG.warning("%s", error)
+
+    def _released(self, root: str) -> None:
+        """Others may have waited for the tree, with prompts of their own."""
+        self._bus.publish("runner", {"by": self._me, "free": root})
+
+    # --- what others append ---------------------------------------------------------------------
 
     def at_work(self, roots: Iterable[str]) -> Sequence[Kept]:
         """All of these trees, and of the others those that are not quiet."""
-        trees = [self._trees[root] for root in roots if root in self._trees]
+        trees = [self._by_root[root] for root in roots if root in self._by_root]
         found = {id(kept): kept for tree in trees for kept in tree.values()}
         found.update((id(kept), kept) for kept in self if not kept.quiet)
         return list(found.values())
@@ -106,6 +257,10 @@ class Sessions:
             return False
         kept.read = self._changes
         return True
+
+
+def _left_open(info: StreamInfo) -> bool:
+    return info.summary.get("state") != "idle"
 
 
 def _within(stream: str, top: str) -> bool:

@@ -25,6 +25,7 @@ from magy_server.core.harmless import glance, visible
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state import State
+from magy_server.engine.briefing import mentioned
 from magy_server.engine.fork import context
 from magy_server.engine.glance import task_id
 from magy_server.engine.session import Session
@@ -99,8 +100,8 @@ async def beginning(
     prompt: Sequence[Content] = wanted.prompt
     if wanted.by:  # what a person mentions in it
         state = State(stream, opened=begin, options={"agent": agent.name})
-        prompt, mentioned = await world.mentioned(state, prompt)
-        found |= mentioned
+        prompt, named = await mentioned(world, state, prompt)
+        found |= named
     task = Prompted(id=task_id(child), content=tuple(prompt), by=world.me)
     return Beginning(first, task, found, called=not wanted.by)
 

@@ -12,7 +12,6 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from magy_server.core.children import status
 from magy_server.core.events import Ended, Entry
@@ -20,9 +19,8 @@ from magy_server.core.mail import Status
 from magy_server.core.sizes import size
 from magy_server.core.state import State
 from magy_server.engine.session import Session
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
 
 LOG = logging.getLogger(__name__)
 EVERY = 30.0
@@ -72,8 +70,9 @@ class _Record:
 class Supervisor:
     """One for a process; a listener, too. Use as an async context manager."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, world: World, sessions: Sessions) -> None:
+        self._world = world
+        self._loaded = sessions
         self._records: dict[str, _Record] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -132,7 +131,7 @@ class Supervisor:
     def look(self) -> None:
         """Notes what goes on. Who has something to do and is not at it is woken by the runner,
         which looks more often."""
-        now = self._runner.world.clock.now()
+        now = self._world.clock.now()
         for session in self._sessions():
             record = self._records.get(session.stream)
             streamed = sum(partial.size for partial in session.partials.values())
@@ -145,7 +144,7 @@ class Supervisor:
     # --- records --------------------------------------------------------------------------------
 
     def _sessions(self) -> list[Session]:
-        return [one for one in self._runner.loaded() if one.state.opened]
+        return [one for one in self._loaded.loaded() if one.state.opened]
 
     def _counts(self, session: Session) -> bool:
         return session.stream in self._records or status(session.state) in AT_WORK
@@ -164,7 +163,7 @@ class Supervisor:
 
     def _health(self, session: Session) -> Health:
         state, record = session.state, self._records.get(session.stream) or _Record()
-        queued = self._runner.world.lanes.queued(session.stream)
+        queued = self._world.slots.queued(session.stream)
         failures = sum(record.outcomes)
         return Health(
             session=session.stream.removeprefix("session/"),

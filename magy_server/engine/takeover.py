@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from magy_server.core.events import Event, Exited, Resumed
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 
-EndGroup = Callable[[int, str], Awaitable[object]]
-"""async (process group, its MAGY_CALL marker): ends what a dead server left running."""
 
-
-async def take_over(session: Session, world: World, end_group: EndGroup) -> None:
+async def take_over(session: Session, world: World) -> None:
     """Ends what the dead holder of the lease left running, then marks its calls as orphans. For who
     holds the lease now. Raises StoreError."""
-    events = await _lost_background(session, world, end_group) if session.fresh else []
+    events = await _lost_background(session, world) if session.fresh else []
     session.fresh = False
     if turn := session.state.turn:
         name = session.stream.removeprefix("session/")
         for call in turn.open_calls:
             if call.started and call.started.group:
-                await end_group(call.started.group, f"{name}:{call.call.id}")
+                await world.end_group(call.started.group, f"{name}:{call.call.id}")
         events.append(Resumed(by=world.me))
     await session.append(lambda now: Write(events) if events else None)
 
 
-async def _lost_background(session: Session, world: World, end_group: EndGroup) -> list[Event]:
+async def _lost_background(session: Session, world: World) -> list[Event]:
     """Background commands belong to the process that started them: when the session is new to this
     one, and no other is alive, they are nobody's."""
     if world.peers():
         return []
     name, groups = session.stream.removeprefix("session/"), session.state.background
     for call, group in groups.items():
-        await end_group(group, f"{name}:{call}")
+        await world.end_group(group, f"{name}:{call}")
     return [Exited(call=call, code=None) for call in groups]

@@ -23,8 +23,9 @@ from magy_server.core.steps import (
     Step,
     Wait,
     next_step,
+    works,
 )
-from magy_server.engine.lanes import Slot, works
+from magy_server.engine.guards import Slot
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from magy_server.core import family
 from magy_server.core.children import LIVE, Result, Waited, status
 from magy_server.core.errors import NotFound
 from magy_server.core.state import Reported
+from magy_server.engine.children import Children
 from magy_server.engine.session import Session
-
-if TYPE_CHECKING:
-    from magy_server.engine.runner import Runner
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
 
 Why = Literal["done", "timed_out", "interrupted"]
 
@@ -29,14 +29,18 @@ class Waiting:
 
     def __init__(
         self,
-        runner: Runner,
+        world: World,
+        sessions: Sessions,
+        children: Children,
         waiter: Session,
         targets: Sequence[Session],
         until: Literal["any", "all"],
         after: int | None,
         itself: bool,
     ) -> None:
-        self._runner = runner
+        self._world = world
+        self._sessions = sessions
+        self._children = children
         self._waiter = waiter
         self._targets = list(targets)
         self._any = until == "any"
@@ -50,7 +54,7 @@ class Waiting:
 
     async def until(self, deadline: float) -> Waited:
         """`deadline`: seconds since the epoch. Raises NotFound when who waits was deleted."""
-        left = deadline - self._runner.world.clock.now()
+        left = deadline - self._world.clock.now()
         why: Why | None = None
         with self._watching:
             for session in (self._waiter, *self._targets):
@@ -107,7 +111,7 @@ class Waiting:
                 self._deleted.append(_id(target))
 
     async def _again(self, session: Session) -> Session:
-        found = await self._runner.session(session.stream)
+        found = await self._sessions.session(session.stream)
         self._watch(found)
         return found
 
@@ -150,9 +154,7 @@ class Waiting:
     async def _result(self, target: Session) -> Result:
         """One that is not below the waiter directly has told its own parent."""
         id = _id(target)
-        world = self._runner.world
-        assert world.children
-        info = await world.children.info(id)
+        info = await self._children.info(id)
         if not self._done(target):
             return Result(info)
         direct = family.parent(id) == _id(self._waiter)
@@ -169,7 +171,7 @@ class Waiting:
         )
 
     async def _told(self, id: str) -> Reported | None:
-        parent = await self._runner.session(f"session/{family.parent(id)}")
+        parent = await self._sessions.session(f"session/{family.parent(id)}")
         await parent.refresh()
         return parent.state.reports.get(id)
 

@@ -14,8 +14,8 @@ from magy_server.api.follow import PAGE
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
 from magy_server.core.state import State
-from magy_server.engine.runner import FRESH
 from magy_server.engine.session import Session
+from magy_server.engine.sessions import FRESH
 from magy_server.lsp.command_wire import Prompted, Prompting
 from magy_server.lsp.documents import canonical
 from magy_server.lsp.door import place
@@ -166,7 +166,7 @@ class Asking:
 
     async def _state(self, session_id: str) -> State | None:
         try:
-            return (await self._engine.runner.session(stream_of(session_id))).state
+            return (await self._engine.loaded.session(stream_of(session_id))).state
         except NotFound:  # it was deleted elsewhere
             self.left(session_id)
             return None
@@ -215,7 +215,7 @@ class Asking:
             self._following.pop(session_id, None)
 
     async def _follow(self, session_id: str, message_id: str, ended: Ending) -> None:
-        session = await self._engine.runner.session(stream_of(session_id))
+        session = await self._engine.loaded.session(stream_of(session_id))
         waiting = _Waiting(message_id)
         cursor = session.state.prompts.get(message_id, 1) - 1
         moved = asyncio.Event()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from magy_server.api.engine import Engine, stream_of
 from magy_server.core.errors import InvalidRequest
-from magy_server.engine.checkpoints import Checkpoint, Checkpoints
+from magy_server.engine.checkpoints import Checkpoint
 from magy_server.engine.file_changes import FileChanged
 from magy_server.engine.session import Session
 from magy_server.lsp import review_wire as wire
@@ -17,7 +17,7 @@ from magy_server.lsp.present import stamp
 class CheckpointVerbs:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._checkpoints = Checkpoints(engine.runner)
+        self._checkpoints = engine.checkpoints
 
     async def list(self, params: wire.CheckpointListParams) -> wire.CheckpointListResult:
         session = await self._session(params.session_id)
@@ -68,7 +68,7 @@ class CheckpointVerbs:
 
     async def _session(self, session_id: str) -> Session:
         """Up to date: another process may have appended. Raises NotFound."""
-        session = await self._engine.runner.session(stream_of(session_id))
+        session = await self._engine.loaded.session(stream_of(session_id))
         await session.refresh()
         return session
 

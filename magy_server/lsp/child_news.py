@@ -12,12 +12,12 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from magy_server.api.engine import Engine
 from magy_server.core import family
 from magy_server.core.children import ChildInfo
 from magy_server.core.errors import NotFound
 from magy_server.engine.glance import Row
 from magy_server.engine.kin import DELETED, tree_topic
-from magy_server.engine.world import World
 from magy_server.lsp import child_wire, family_present
 
 TOGETHER = 0.05
@@ -31,8 +31,9 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 class ChildNews:
     """Tells one client about child agents. One instance per connection."""
 
-    def __init__(self, world: World, notify: Callable[[str, Any], None], spawn: Spawn) -> None:
-        self._world = world
+    def __init__(self, engine: Engine, notify: Callable[[str, Any], None], spawn: Spawn) -> None:
+        self._children = engine.children
+        self._bus = engine.world.bus
         self._notify = notify
         self._spawn = spawn
         self._watched: Counter[str] = Counter()
@@ -42,13 +43,13 @@ class ChildNews:
         self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._telling: asyncio.Task[None] | None = None
         self._deletions = 0
-        self._stop_hearing = world.bus.subscribe(DELETED, self._hear_deleted)
+        self._stop_hearing = self._bus.subscribe(DELETED, self._hear_deleted)
 
     def follow(self, session_id: str) -> None:
         root = family.root(session_id)
         self._watched[root] += 1
         if root not in self._stops:
-            self._stops[root] = self._world.bus.subscribe(tree_topic(root), self._hear)
+            self._stops[root] = self._bus.subscribe(tree_topic(root), self._hear)
 
     def leave(self, session_id: str) -> None:
         root = family.root(session_id)
@@ -98,12 +99,11 @@ class ChildNews:
                 await self._tell(session)
 
     async def _tell(self, session: str) -> None:
-        children = self._world.children
-        if children is None or family.root(session) not in self._watched:
+        if family.root(session) not in self._watched:
             return
         deletions = self._deletions
         try:
-            info = await children.info(session)
+            info = await self._children.info(session)
         except NotFound:  # deleted since, and that was said
             return
         if deletions == self._deletions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from magy_server.api.engine import Engine
 from magy_server.core import family
 from magy_server.core.children import Spawn, SpawnLimits
-from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Hash, Limits
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.narrowing import narrowing
@@ -19,9 +19,7 @@ from magy_server.lsp import family_present as present
 from magy_server.lsp.present import content
 
 if TYPE_CHECKING:
-    from magy_server.engine.children import Children
-    from magy_server.engine.lanes import Lanes
-    from magy_server.engine.mailing import Mailing
+    pass
 
 T = TypeVar("T")
 
@@ -42,19 +40,10 @@ class ChildVerbs:
     def __init__(self, engine: Engine, client: str) -> None:
         self._engine = engine
         self._world = engine.world
+        self._children = engine.children
+        self._mailing = engine.mailing
+        self._lanes = engine.lanes
         self._client = client
-
-    @property
-    def _children(self) -> Children:
-        return _made(self._world.children)
-
-    @property
-    def _mailing(self) -> Mailing:
-        return _made(self._world.mailing)
-
-    @property
-    def _lanes(self) -> Lanes:
-        return _made(self._world.lanes)
 
     async def spawn(
         self, params: wire.ChildSpawnParams, more: Sequence[Content] = ()
@@ -155,12 +144,6 @@ class ChildVerbs:
             queued=lanes.waiting(),
             clamped=list(said),
         )
-
-
-def _made(part: T | None) -> T:
-    if part is None:
-        raise MagyError("This Magy was built without child agents.", reason="not_started")
-    return part
 
 
 def _context(params: wire.ChildSpawnParams) -> int:

@@ -230,8 +230,7 @@ class Door:
         return wire.AgentsResult(agents=agents)
 
     async def agent_health(self, params: Empty) -> child_wire.AgentHealthResult:
-        supervisor = self._engine.world.supervisor
-        found = supervisor.health() if supervisor else ()
+        found = self._engine.supervisor.health()
         return child_wire.AgentHealthResult(agents=[family_present.health(one) for one in found])
 
     async def interaction_list(self, params: wire.InteractionsParams) -> wire.InteractionsResult:
@@ -285,7 +284,7 @@ class Door:
             old.close()
         else:
             self._news.follow(session_id)
-        session = self._engine.runner.watch(stream_of(session_id))
+        session = self._engine.loaded.watch(stream_of(session_id))
         session.want_partials()
         subscription = Subscription(self._engine, session, self._outbox, cursor)
         self._subscriptions[session_id] = subscription

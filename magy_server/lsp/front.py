@@ -109,7 +109,8 @@ class Front:
         compose = self._compose()(roots, about.settings, editor, [announcer])
         engine, trust = await self._stack.enter_async_context(compose)
         self._stack.callback(announcer.attach(engine))
-        engine.runner.broken = lambda stream, sentence: _say_broken(server, stream, sentence)
+        news = engine.loaded.news
+        news.broken.add(lambda stream, sentence: _say_broken(server, stream, sentence))
         outbox = server.connection.outbox
         scratch = self._scratch()
         home = Home(
@@ -117,8 +118,10 @@ class Front:
             lambda: announcer.running,
         )  # fmt: skip
         surface = self._surface = Surface(server, engine, editor, about, home, spawn, self._examine)
-        news = ChildNews(engine.world, notify, spawn)
-        self._door = Door(engine, trust, outbox, roots, scratch, about.client, surface.groups, news)
+        children = ChildNews(engine, notify, spawn)
+        self._door = Door(
+            engine, trust, outbox, roots, scratch, about.client, surface.groups, children
+        )
         self._resuming = server.connection.spawn(_resume(engine, roots))
         for root in roots:
             if ignored := trust.ignored(root):

@@ -16,7 +16,7 @@ from magy_server.core.harmless import one_line
 from magy_server.core.ports import StreamInfo
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.runner import FRESH
+from magy_server.engine.sessions import FRESH
 from magy_server.lsp import rewrite_wire as wire
 from magy_server.lsp.documents import LiveWorkspace, Positions
 from magy_server.lsp.outbox import Outbox
@@ -126,7 +126,6 @@ class RewriteVerbs:
     ) -> Place:
         """The place that was meant when the request came, in the text as it is now."""
         files, meant = self._engine.world.files, self._documents.meant()
-        assert files is not None
         found = await files.look(root, path)
         now = plain(found.text or "")
         if meant is None and found.buffer and found.disk is not None:
@@ -152,7 +151,7 @@ class RewriteVerbs:
     def _follow(self, session_id: str, *, tells: bool) -> Drafts:
         if known := self._followed.get(session_id):
             return known
-        session = self._engine.runner.watch(stream_of(session_id))
+        session = self._engine.loaded.watch(stream_of(session_id))
         about = About(session_id, tells, self._warn, lambda: self._unfollow(session_id))
         drafts = Drafts(about, session, self._engine.world, self._documents, self._outbox)
         self._followed[session_id] = drafts

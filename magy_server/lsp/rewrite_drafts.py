@@ -137,7 +137,7 @@ class Drafts:
         for part in prompted.content:
             if isinstance(part, Embedded) and part.selected:
                 data = await self._world.store.blob(part.selected.base)
-                text = (self._world.files.text(data) if self._world.files else None) or ""
+                text = self._world.files.text(data) or ""
                 self._place = LivePlace(part.uri, part.selected, text, self._documents)
                 self._untrack = self._documents.watch(part.uri, lambda document: self._wake())
 
@@ -232,7 +232,7 @@ class Drafts:
 
     async def _live(self, place: LivePlace) -> str:
         live = place.live
-        if live is None and self._world.files:
+        if live is None:
             path = place.selected.path
             live = (await self._world.files.look(path.rpartition("/")[0] or "/", path)).text
         return live or ""

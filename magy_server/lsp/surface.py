@@ -9,9 +9,7 @@ from typing import Any
 from lsprotocol import types
 
 from magy_server.api.engine import Engine
-from magy_server.core.errors import EditorError, MagyError
-from magy_server.core.ports import Files
-from magy_server.engine.reviews import Reviews
+from magy_server.core.errors import EditorError
 from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.checkpoints import CheckpointVerbs
 from magy_server.lsp.children import ChildVerbs
@@ -49,13 +47,10 @@ class Surface:
         spawn: Spawn,
         examine: Callable[[], Examine],
     ) -> None:
-        reviews, files = engine.world.reviews, engine.world.files
-        if reviews is None or files is None:
-            raise MagyError("Magy was put together without reviews.", reason="not_started")
         self._server = server
         roots = home.roots
         can = Abilities(server.client)
-        view = View(reviews, files, server.workspace, roots, about.client)
+        view = View(engine.reviews, engine.world.files, server.workspace, roots, about.client)
         verbs = ReviewVerbs(view, lambda cwd: place(cwd, roots)[0])
         review = PlainReview(
             view, verbs, Window(server.show, self._reveal, editor.unseen), server.connection.spawn,
@@ -74,7 +69,7 @@ class Surface:
             "child": children,
             "rewrite": self.rewrites,
             "checkpoint": CheckpointVerbs(engine),
-            "edit": _edits(engine, reviews, files, about, roots),
+            "edit": _edits(engine, about, roots),
             **knowing(engine, editor, reach, contexts, spawn, examine),
         }
         self._shows = can.show_document
@@ -114,12 +109,10 @@ class Surface:
             return
 
 
-def _edits(
-    engine: Engine, reviews: Reviews, files: Files, about: Announced, roots: Sequence[str]
-) -> EditVerbs:
+def _edits(engine: Engine, about: Announced, roots: Sequence[str]) -> EditVerbs:
     return EditVerbs(
-        reviews,
-        files,
+        engine.reviews,
+        engine.world.files,
         engine.world.store,
         lambda cwd: place(cwd, roots),
         next(iter(roots), None),

@@ -99,7 +99,7 @@ class Transcripts:
         await self._engine.info(session_id)
         shown = self._shown.get(session_id)
         if shown is None or shown.closed:
-            session = self._engine.runner.watch(stream_of(session_id))
+            session = self._engine.loaded.watch(stream_of(session_id))
             shown = _Shown(uri_of(session_id), session, self._request, self._spawn)
             self._show(session_id, shown)
         shown.asked_for()

@@ -53,8 +53,6 @@ async def emacs_eval(
     and the output of `message` and `princ`. Use it to inspect Emacs itself: variables, functions,
     key bindings, hooks, buffers, packages. While it runs the user cannot type, and it must not ask
     anything. Do not edit files with it: such changes are not under review."""
-    if ctx.editor is None:
-        raise ToolError("No Emacs is connected.")
     await ctx.started()
     try:
         found = await ctx.editor.ask(Evaluation(code, timeout))

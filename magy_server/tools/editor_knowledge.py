@@ -143,8 +143,6 @@ KNOWLEDGE_TOOLS: Sequence[Tool] = (diagnostics, find_definition, find_references
 
 
 async def _ask(ctx: ToolContext, question: Question[A]) -> A:
-    if ctx.editor is None:
-        raise ToolError("No editor is connected; use grep and read_file instead.")
     try:
         return await ctx.editor.ask(question)
     except EditorError as error:

@@ -17,6 +17,7 @@ from magy_server.core.specs import Agents
 from magy_server.core.values import Facts, Resource
 from magy_server.engine.trust import files_hash
 from magy_server.projects import Project, Projects, Signature
+from magy_server.store.memory import MemoryStore
 from magy_server.tools.kit import make_tools
 from magy_server.tools.process import Processes
 
@@ -264,7 +265,7 @@ def test_the_common_rules_hold_for_every_agent_until_the_user_has_others(
     home: Path, root: Path
 ) -> None:
     agent(home / "agent", "open", "x", "permissions: read allow")
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     assert reads(projects, root, ".env") == "deny"
     assert reads(projects, root, "talk.key") == "deny"
     assert reads(projects, root, "a.py") == "allow"
@@ -277,7 +278,7 @@ def test_a_project_cannot_loosen_them(home: Path, root: Path) -> None:
     agent(home / "agent", "open", "x", "permissions: read allow")
     (root / ".magy/agent/common.yaml").write_text("read: allow\n")
     (root / "magy.toml").write_text('[permission]\nread = "allow"\n')
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     projects.add(str(root), files_hash(str(root)))
     assert projects.trusted(str(root))
     assert reads(projects, root, ".env") == "deny"
@@ -287,9 +288,9 @@ def test_nothing_runs_by_common_rules_that_cannot_be_read(home: Path, root: Path
     file = home / "agent" / "common.yaml"
     file.write_text("raed: deny\n")
     with pytest.raises(InvalidConfig, match=r"common\.yaml:1: unknown permission 'raed'"):
-        Projects({})
+        Projects({}, MemoryStore())
     file.unlink()
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     assert projects.rules(None)
     file.write_text("raed: deny\n")
     with pytest.raises(InvalidConfig, match=r"common\.yaml:1: unknown permission 'raed'"):
@@ -305,7 +306,7 @@ def test_nothing_runs_by_common_rules_that_cannot_be_read(home: Path, root: Path
 
 
 def test_changes_are_noticed(home: Path, root: Path) -> None:
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     assert "one" not in projects.agents(str(root))
     file = agent(home / "agent", "one", "first")
     assert described(projects.agents(str(root)), "one") == "first"
@@ -351,7 +352,7 @@ def test_who_read_while_trust_was_withdrawn_does_not_give_it_back(home: Path, ro
 def test_a_project_that_changes_loses_its_trust(home: Path, root: Path) -> None:
     agent(root / ".magy/agent", "one")
     hash = files_hash(str(root))
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     projects.add(str(root), hash)
     assert "one" in projects.agents(str(root)) and not projects.ignored(str(root))
     agent(root / ".magy/agent", "two", "x", "permissions: bash allow")
@@ -388,7 +389,7 @@ def test_a_linked_directory_is_never_trusted(home: Path, root: Path, tmp_path: P
     (root / ".magy/agent").symlink_to(tmp_path / "far")
     with pytest.raises(NotTrusted, match="symbolic link"):
         files_hash(str(root))
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     projects.add(str(root), "0" * 64)
     assert "one" not in projects.agents(str(root))
 
@@ -397,7 +398,7 @@ def test_a_configuration_that_breaks_stops_work_but_not_looking(home: Path, root
     file = root / "magy.toml"
     file.write_text('default_agent = "plan"\n')
     agent(root / ".magy/agent", "one")
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     projects.add(str(root), files_hash(str(root)))
     assert projects.settings(str(root)).default_agent == "plan"
     file.write_text("default_agent = \n")
@@ -413,7 +414,7 @@ def test_a_configuration_that_breaks_stops_work_but_not_looking(home: Path, root
 
 def test_problems_of_agents_are_there_for_people(home: Path) -> None:
     agent(home / "agent", "one", "x", "nonsense: 1")
-    projects = Projects({})
+    projects = Projects({}, MemoryStore())
     assert len(projects.problems(None)) == 1
     with pytest.raises(InvalidConfig, match=r"one\.md:3: unknown setting 'nonsense'"):
         projects.agents(None).named("one")

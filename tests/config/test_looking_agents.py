@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core.permit import Ruleset, decide
+from magy_server.engine.absent import NoEditor
 from magy_server.tools.process import Processes
 from magy_server.tools.shell import shell_tools
 from tests.patience import PATIENCE
@@ -70,7 +71,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Place:
     """`core.tool.FactContext` for a directory."""
 
-    editor = None
+    editor = NoEditor()
     session = "s1"
 
     def __init__(self, root: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.engine.world import edit_style
+from magy_server.engine.briefing import edit_style
 
 from .harness import SESSION, person
 

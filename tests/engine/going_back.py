@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from magy_server.api.engine import Engine
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import (
     Admitted,
@@ -30,15 +31,17 @@ from magy_server.core.events import (
 from magy_server.core.ports import Files, Store
 from magy_server.core.specs import Agents
 from magy_server.core.values import Kind
-from magy_server.engine.checkpoints import Checkpoints
+from magy_server.engine.guards import Guards
+from magy_server.engine.lanes import Lanes
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session, Write
+from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Models, Settings, World
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.commits import Commits
-from magy_server.tools.groups import end_group
 from magy_server.tools.process import Processes
 from magy_server.tools.workspace import WorkspaceFiles
+from tests.engine.running import verbs
 
 BRIEFED = Briefed(
     agent="build", model="scripted/x", sections=(), tools=(), readers=(), rules="r", max_tokens=100
@@ -62,14 +65,15 @@ def no_models(root: str | None) -> Models:
 class Place:
     """One process's engine on a directory of files."""
 
-    def __init__(self, root: Path, store: Store, runner: Runner) -> None:
+    def __init__(self, root: Path, store: Store, engine: Engine) -> None:
         self.root = root
         self.store = store
-        self.runner = runner
-        self.checkpoints = Checkpoints(runner)
+        self.engine = engine
+        self.sessions = engine.loaded
+        self.checkpoints = engine.checkpoints
 
     async def session(self, id: str = "s", **fields: object) -> Agent:
-        session = self.runner.watch(f"session/{id}")
+        session = self.sessions.watch(f"session/{id}")
         await session.load()
         about = {"root": str(self.root), "cwd": str(self.root), "agent": "build", "model": "m/x"}
         opened = Opened.model_validate({**about, **fields})
@@ -212,8 +216,9 @@ async def place(
         files=files or WorkspaceFiles(None, Commits(Processes())), peers=bus.peer_ids,
     )  # fmt: skip
     try:
-        async with Runner(world, end_group, []) as runner:
-            yield Place(root, store, runner)
+        engine = verbs(world, LoadedSessions(store, bus, world.clock, bus.id), Lanes())
+        async with Runner(world, engine.loaded, Guards(restores=engine.checkpoints)):
+            yield Place(root, store, engine)
     finally:
         await bus.close()
         await store.close()

@@ -45,19 +45,18 @@ class Home:
 
     def __init__(self, engine: Engine, root: Path) -> None:
         self.engine, self.root = engine, root
-        self.runner = engine.runner
+        self.sessions = engine.loaded
         self.world: World = engine.world
 
     @property
     def mailing(self) -> Mailing:
-        assert self.world.mailing
-        return self.world.mailing
+        return self.engine.mailing
 
     async def new(self, id: str = "s") -> Session:
         return await self.engine.open(id, str(self.root), str(self.root), "build", "")
 
     async def live(self, id: str) -> Session:
-        return await self.runner.session(f"session/{id}")
+        return await self.sessions.session(f"session/{id}")
 
     async def state(self, id: str) -> State:
         session = await self.live(id)
@@ -80,11 +79,11 @@ class Home:
             parent=family.parent(id), call=key if family.is_call(key) else "", limits=limits,
         )  # fmt: skip
         task = Prompted(id=f"{id}:task", content=(Text(text=text),), run=run)
-        session = self.runner.watch(f"session/{id}")
+        session = self.sessions.watch(f"session/{id}")
         await session.load()
         await session.append(lambda now: None if now.opened else Write([opened, task]))
         if wake:
-            self.runner.wake(session)
+            self.sessions.wake(session)
         return session
 
     async def prompt(self, id: str, text: str, key: str = "p1") -> None:

@@ -29,10 +29,12 @@ from magy_server.core.events import (
 )
 from magy_server.core.specs import Agents
 from magy_server.core.state import State
+from magy_server.engine.guards import Guards
 from magy_server.engine.review_file import Outcome, Which, Wish
 from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session, Write
+from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.commits import Commits
@@ -141,13 +143,13 @@ class Agent:
 class Place:
     """One process, as far as reviews go."""
 
-    def __init__(self, root: Path, world: World, runner: Runner, reviews: Reviews,
+    def __init__(self, root: Path, world: World, sessions: LoadedSessions, reviews: Reviews,
                  editor: FakeEditor) -> None:  # fmt: skip
-        self.root, self.world, self.runner = root, world, runner
+        self.root, self.world, self.sessions = root, world, sessions
         self.reviews, self.editor = reviews, editor
 
     async def agent(self, id: str = "s1", **options: str) -> Agent:
-        session = self.runner.watch(f"session/{id}")
+        session = self.sessions.watch(f"session/{id}")
         await session.load()
         if session.state.opened is None:
             opened = Opened(root=str(self.root), cwd=str(self.root), agent="build", model="m")
@@ -211,16 +213,12 @@ async def process(root: Path, state: Path, review: str = "review") -> AsyncItera
             settings=lambda root: Settings(review=review), models=no_models,
             editor=editor, files=WorkspaceFiles(editor, Commits(processes)), peers=bus.peer_ids,
         )  # fmt: skip
-        runner = Runner(world, no_groups, ())
-        world.reviews = reviews = Reviews(runner)
+        sessions = LoadedSessions(store, bus, world.clock, bus.id)
+        reviews = Reviews(world, sessions)
         closing.callback(reviews.close)
-        await closing.enter_async_context(runner)
-        yield Place(root, world, runner, reviews, editor)
+        await closing.enter_async_context(Runner(world, sessions, Guards(reviews)))
+        yield Place(root, world, sessions, reviews, editor)
 
 
 def no_models(root: str | None) -> Any:
     raise AssertionError("no model is asked here")
-
-
-async def no_groups(group: int, marker: str) -> None:
-    raise AssertionError("no process group was started here")

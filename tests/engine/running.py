@@ -5,22 +5,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from magy_server.api.engine import Engine
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied, Text
 from magy_server.core.permit import Rule, Ruleset
-from magy_server.core.ports import Batch, ModelFacts, Provider, Store
+from magy_server.core.ports import Batch, Bus, ModelFacts, Provider, Store
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
+from magy_server.engine.budget import Purse
+from magy_server.engine.checkpoints import Checkpoints
+from magy_server.engine.children import Children
+from magy_server.engine.guards import Guards
+from magy_server.engine.kin import DELETED
+from magy_server.engine.lanes import Lanes
+from magy_server.engine.mailing import Mailing
+from magy_server.engine.reports import report
+from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
+from magy_server.engine.sessions import LoadedSessions
+from magy_server.engine.supervision import Supervisor
 from magy_server.engine.world import Settings, World
 from magy_server.llm.scripted import ScriptedProvider
 from magy_server.store.sqlite import SqliteStore
@@ -95,9 +106,9 @@ class Place:
 
     def __init__(self, engine: Engine, gates: Gates, entries: list[Entry]) -> None:
         self.engine = engine
-        self.runner = engine.runner
+        self.sessions = engine.loaded
         self.world = engine.world
-        self.lanes = engine.world.lanes
+        self.lanes = engine.lanes
         self.gates = gates
         self.entries = entries
 
@@ -109,13 +120,13 @@ class Place:
         await spawn(self.world.store, id, prompt, model, by)
 
     async def run(self, id: str) -> None:
-        await self.runner.resume(f"session/{id}")
+        await self.sessions.resume(f"session/{id}")
 
     async def prompt(self, id: str, text: str, key: str, delivery: str = "queue") -> None:
         await self.engine.prompt(id, key, [Text(text=text)], delivery)
 
     async def state(self, id: str) -> State:
-        session = await self.runner.session(f"session/{id}")
+        session = await self.sessions.session(f"session/{id}")
         await session.refresh()
         return session.state
 
@@ -130,7 +141,7 @@ class Place:
             await until(lambda id=id: self._resting(id))  # type: ignore[misc]
 
     def _resting(self, id: str) -> bool:
-        found = [s for s in self.runner.tree(f"session/{id}") if s.stream == f"session/{id}"]
+        found = [s for s in self.sessions.tree(f"session/{id}") if s.stream == f"session/{id}"]
         return bool(found) and isinstance(next_step(found[0].state), Rest)
 
     def turns(self, id: str) -> int:
@@ -186,10 +197,12 @@ async def place(
         await bus.start()
         models = Models(ScriptedProvider(script) if isinstance(script, str) else script)
         gates, entries = Gates(), list[Entry]()
+        lanes, sessions = Lanes(), LoadedSessions(store, bus, clock, bus.id, [report])
         world = World(
             me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
             rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
             settings=lambda root: Settings(retries=retries, retry_delay=0.01),
+            slots=lanes, end_group=end_group,
         )  # fmt: skip
 
         def heard(state: State, new: Sequence[Entry]) -> None:
@@ -197,9 +210,32 @@ async def place(
             for entry in new:
                 listener(entry)
 
-        runner = Runner(world, end_group, [heard])
-        await closing.enter_async_context(runner)
-        yield Place(Engine(runner), gates, entries)
+        sessions.news.appended.add(heard)
+        await closing.enter_async_context(Runner(world, sessions, Guards()))
+        yield Place(verbs(world, sessions, lanes), gates, entries)
+
+
+def verbs(world: World, sessions: LoadedSessions, lanes: Lanes) -> Engine:
+    """What front doors ask, on sessions whose loop asks no feature."""
+    children, reviews = Children(world, sessions, lanes), Reviews(world, sessions)
+    return Engine(
+        world, sessions, lanes, reviews=reviews, children=children,
+        checkpoints=Checkpoints(world, sessions, reviews, children),
+        mailing=Mailing(world, sessions, children), purse=Purse(world, sessions),
+        supervisor=Supervisor(world, sessions),
+    )  # fmt: skip
+
+
+def deafen(bus: Bus) -> None:
+    """Nobody on it is told any more which trees are free, and which sessions are deleted."""
+    assert isinstance(bus, LocalBus)
+    real = bus.deliver
+
+    def deliver(topic: str, message: Mapping[str, Any]) -> None:
+        if topic not in ("runner", DELETED):
+            real(topic, message)
+
+    bus.deliver = deliver
 
 
 async def end_group(group: int, marker: str) -> None:

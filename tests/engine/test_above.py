@@ -30,9 +30,8 @@ async def started(here: Home) -> None:
 
 async def child(here: Home) -> str:
     """Spawned while `s` is as it is; it does not begin yet."""
-    assert here.world.children
     wanted = Spawn(key="mine", agent="general", prompt=(Text(text="write"),), by="another process")
-    return (await here.world.children.spawn("s", wanted))[0].session
+    return (await here.engine.children.spawn("s", wanted))[0].session
 
 
 async def written(here: Home, id: str) -> Finished:
@@ -74,10 +73,9 @@ async def test_the_strictest_review_of_the_chain_counts(
         for id, value in (("s", above), ("s/mine", own)):
             if value:
                 await here.engine.configure(id, "review", value)
-        here.runner.wake(await here.live("s/mine"))
+        here.sessions.wake(await here.live("s/mine"))
         finished = await written(here, "s/mine")
         assert finished.status == "completed"
         assert (here.root / "made.txt").exists() is not proposed
-        assert here.world.reviews
-        standing = await here.world.reviews.list(str(here.root))
+        standing = await here.engine.reviews.list(str(here.root))
         assert bool(standing) is stands

@@ -93,7 +93,7 @@ async def test_a_tree_stays_within_its_tokens_though_all_ask_at_once(
         for id in CHILDREN:
             await here.child(id, "work", run="p1", wake=False)
         for id in CHILDREN:
-            here.runner.wake(await here.live(id))
+            here.sessions.wake(await here.live(id))
         for id in CHILDREN:
             await here.rested(id)
         tokens, _ = await spent(here, "p1", "s", *CHILDREN)
@@ -129,7 +129,7 @@ async def test_a_tree_stays_within_its_cost(tmp_path: Path) -> None:
         for id in CHILDREN:
             await here.child(id, "work", run="p1", wake=False)
         for id in CHILDREN:
-            here.runner.wake(await here.live(id))
+            here.sessions.wake(await here.live(id))
         for id in CHILDREN:
             await here.rested(id)
         _, cost = await spent(here, "p1", *CHILDREN)
@@ -207,7 +207,7 @@ async def test_who_must_wait_for_others_goes_on_when_they_took_less(tmp_path: Pa
         for id in ("s/1.0", "s/1.1", "s/1.2"):
             await here.child(id, "message", run="p1", wake=False)
         for id in ("s/1.0", "s/1.1", "s/1.2"):
-            here.runner.wake(await here.live(id))
+            here.sessions.wake(await here.live(id))
         for id in ("s/1.0", "s/1.1", "s/1.2"):
             await here.rested(id)
             assert [e.stop for e in await ends(here, id)] == ["end_turn"]
@@ -218,7 +218,7 @@ async def test_a_cancelled_request_gives_back_what_was_put_aside(tmp_path: Path)
     async with home(tmp_path, script, settings=capped(run_tokens=8_000)) as here:
         await here.new()
         await here.child("s/1.0", "hang", run="p1")
-        await until(lambda: here.world.purse._slips)
+        await until(lambda: here.engine._purse._slips)
         await here.child("s/1.1", "message", run="p1")
         await here.until("s/1.1", lambda s: s.turn)
         await asyncio.sleep(0.1)

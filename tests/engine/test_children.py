@@ -43,8 +43,7 @@ text: Worked.
 
 
 def children(one: Home) -> Children:
-    assert one.world.children
-    return one.world.children
+    return one.engine.children
 
 
 def wanted(text: str = "work", key: str = "job", **fields: Any) -> Spawn:
@@ -303,7 +302,7 @@ async def test_ids_of_calls_do_not_collide_with_those_of_the_parent(tmp_path: Pa
 async def test_each_limit_says_which_it_is_and_what_is_there(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         await one.new()
-        lanes = one.world.lanes
+        lanes = one.engine.lanes
         lanes.configure(SpawnLimits(depth=1, children=2, total=3))
         await spawn(one, text="hold", key="a", name="Alpha")
         assert "spawn.max_depth" in await refused(one, parent="s/a")
@@ -451,7 +450,7 @@ async def test_cancel_stops_what_models_spawned_and_not_what_a_person_did(tmp_pa
 
 async def test_a_task_that_was_taken_back_is_cancelled(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
-        one.world.lanes.configure(SpawnLimits(concurrent=1))
+        one.engine.lanes.configure(SpawnLimits(concurrent=1))
         await one.new()
         await spawn(one, text="hold", key="a")
         await working(one, "s/a")

@@ -16,7 +16,7 @@ from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Text
 from magy_server.engine import runner
 from magy_server.engine.children import Children
-from tests.engine.running import until
+from tests.engine.running import deafen, until
 from tests.patience import PATIENCE
 
 from .home import Home, home
@@ -40,8 +40,7 @@ text: Understood.
 
 
 def children(here: Home) -> Children:
-    assert here.world.children
-    return here.world.children
+    return here.engine.children
 
 
 def wanted(key: str, text: str = "talk") -> Spawn:
@@ -56,7 +55,7 @@ async def talked(here: Home) -> None:
 
 
 async def loaded(here: Home) -> list[str]:
-    return [session.stream.removeprefix("session/") for session in here.runner.loaded()]
+    return [session.stream.removeprefix("session/") for session in here.sessions.loaded()]
 
 
 # --- here -----------------------------------------------------------------------------------------
@@ -93,7 +92,7 @@ async def test_who_asks_for_it_meanwhile_does_not_bring_it_back(
         assert all(sentence.endswith("was deleted in the meantime.") for sentence in said[:2])
         assert len(said) == 5
         assert await loaded(here) == ["s"]
-        assert not here.runner.trees.held()
+        assert not here.sessions.trees.held()
         child, known = await children(here).spawn("s", wanted("x"))  # its key is free again
         assert (child.session, known) == ("s/x", False)
         assert (await here.rested("s/x")).last_stop == "end_turn"
@@ -163,9 +162,9 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
         await there.live("s/x")
         assert await loaded(there) == ["s/x"]
         if not heard:
-            there.runner._unsubscribe()
+            deafen(there.world.bus)
         assert await here.engine.delete("s/x")
-        await until(lambda: not there.runner.loaded() and not there.runner.trees.held())
+        await until(lambda: not there.sessions.loaded() and not there.sessions.trees.held())
         taken: list[str] = []
         real = there.world.store.lease
 
@@ -175,7 +174,7 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
 
         monkeypatch.setattr(there.world.store, "lease", lease)
         await asyncio.sleep(0.3)
-        assert (taken, there.runner.loaded()) == ([], [])
+        assert (taken, there.sessions.loaded()) == ([], [])
         with pytest.raises(NotFound, match="There is no session 's/x'"):
             await there.prompt("s/x", "talk", "p2")
 
@@ -184,7 +183,7 @@ async def test_a_log_that_another_one_took_the_place_of_is_not_folded_on(tmp_pat
     """Deleted elsewhere and made anew, as long as it was."""
     async with home(tmp_path, SCRIPT) as here, home(tmp_path, SCRIPT) as there:
         before = await here.new()
-        there.runner._unsubscribe()
+        deafen(there.world.bus)
         known = await there.live("s")
         await here.engine.delete("s")
         await here.new()
@@ -192,7 +191,7 @@ async def test_a_log_that_another_one_took_the_place_of_is_not_folded_on(tmp_pat
             await known.refresh()
         assert before.gone and known.gone
         async with asyncio.timeout(PATIENCE):
-            while known in there.runner.loaded():
+            while known in there.sessions.loaded():
                 await asyncio.sleep(0.005)
         assert (await there.live("s")).state.seq == 1
 

@@ -267,7 +267,7 @@ async def test_a_question_holds_no_slot(tmp_path: Path) -> None:
         at.lanes.configure(SpawnLimits(concurrent=1))
         await at.root()
         ids = await children(at, "abc", "asks")
-        sessions = [await at.runner.session(f"session/{id}") for id in ids]
+        sessions = [await at.sessions.session(f"session/{id}") for id in ids]
         await until(lambda: all(session.state.questions for session in sessions))
         await until(lambda: at.lanes.children.used == 0)
         for session in sessions:
@@ -336,7 +336,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
         for id in ids:
             await at.child(id, "mixed")
             await at.run(id)
-        sessions = [await at.runner.session(f"session/{id}") for id in ids]
+        sessions = [await at.sessions.session(f"session/{id}") for id in ids]
         for _ in range(60):
             match dice.randrange(5):
                 case 0:
@@ -465,5 +465,5 @@ async def test_who_waits_to_try_again_holds_no_permit(tmp_path: Path) -> None:
     async with place(tmp_path, model, retries=1) as at:
         ids = await asking(at, PER_PROVIDER + 1, "p1")
         await at.rests(ids[-1])
-        sessions = [await at.runner.session(f"session/{id}") for id in ids[:-1]]
+        sessions = [await at.sessions.session(f"session/{id}") for id in ids[:-1]]
         assert all(session.state.turn for session in sessions)

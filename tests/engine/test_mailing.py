@@ -144,7 +144,7 @@ async def test_what_was_deleted_behind_its_back_goes_on_nowhere(tmp_path: Path) 
         assert "'s/1.0' was deleted" in await refused(here.engine.cancel("s/1.0", None))
         assert "'s' was deleted" in await refused(here.prompt("s", "start"))
         async with asyncio.timeout(PATIENCE):
-            while here.runner.loaded() or here.runner.trees.held():
+            while here.sessions.loaded() or here.sessions.trees.held():
                 await asyncio.sleep(0.01)
         assert "There is no session 's'" in await refused(here.prompt("s", "start"))
 
@@ -228,8 +228,7 @@ async def test_a_closed_agent_takes_nothing(tmp_path: Path) -> None:
         await here.new()
         await here.child("s/1.0", "quickly")
         await here.rested("s/1.0")
-        assert here.world.children
-        await here.world.children.close("s/1.0", "finish", "done with it")
+        await here.engine.children.close("s/1.0", "finish", "done with it")
         for said in ("more", DataPayload(data={}), PING):
             why = await refused(here.mailing.send("s/1.0", said, key="k"))
             assert why.startswith(
@@ -319,11 +318,15 @@ async def test_a_ping_is_answered_once_though_the_model_says_nothing(tmp_path: P
         # It is answered for an agent that rests, too, and read again it is not answered again.
         await here.mailing.send("s/1.0", CANCEL, key="c", sender="s")
         await here.rested("s/1.0")
-        await here.runner.forget("session/s/1.0")
+        await here.sessions.forget("session/s/1.0")
         await here.mailing.send("s/1.0", PING, key="3.0", sender="s")
         assert (await beats(here, "s", 3))[-1].metadata["state"] == "cancelled"
         assert not any(isinstance(e, Replied) for e in await here.events("s"))
         assert (await here.state("s")).turns == 0
+
+
+def deaf_to_signals(here: Home) -> None:
+    here.sessions.news.signalled._all = ()
 
 
 async def test_a_ping_that_nobody_could_answer_is_answered_after_a_restart(
@@ -331,8 +334,8 @@ async def test_a_ping_that_nobody_could_answer_is_answered_after_a_restart(
 ) -> None:
     async with home(tmp_path, SCRIPT) as here:
         await here.new()
-        child = await here.child("s/1.0", "slowly")
-        child.signalled = None  # as if the process had died right then
+        await here.child("s/1.0", "slowly")
+        deaf_to_signals(here)  # as if the process had died right then
         await here.mailing.send("s/1.0", PING, key="1.0", sender="s")
     async with home(tmp_path, SCRIPT) as here:
         await here.engine.resume_all([str(here.root)])
@@ -346,11 +349,11 @@ async def test_pings_that_were_answered_are_not_again_and_many_are_in_one_append
     count = 50
     async with home(tmp_path, SCRIPT) as here:
         await here.new()
-        child = await here.child("s/1.0", "slowly")
+        await here.child("s/1.0", "slowly")
         await streaming(here, "s/1.0")
         await here.mailing.send("s/1.0", PING, key="first", sender="s")
         await beats(here, "s")
-        child.signalled = None  # as if the process had died right then
+        deaf_to_signals(here)  # as if the process had died right then
         for number in range(count):
             await here.mailing.send("s/1.0", PING, key=f"{number}.0", sender="s")
     async with home(tmp_path, SCRIPT) as here:
@@ -506,8 +509,7 @@ async def test_a_wait_for_what_is_closed_or_deleted_ends(tmp_path: Path) -> None
         await here.child("s/b", "slowly")
         both = asyncio.create_task(here.mailing.wait("s", deadline=here.after(60)))
         await streaming(here, "s/a")
-        assert here.world.children
-        await here.world.children.close("s/a", "cancel")
+        await here.engine.children.close("s/a", "cancel")
         await here.engine.delete("s/b")
         waited = await asyncio.wait_for(both, PATIENCE)
         assert (waited.why, waited.deleted) == ("done", ("s/b",))
@@ -553,7 +555,7 @@ async def test_a_wait_of_another_process_sees_the_end(tmp_path: Path) -> None:
         assert result.text in ("One moment.", "Here it is.")
         await there.mailing.send("s/a", PING, key="p")
         assert len(await beats(there, "s")) == 1
-        assert not there.runner.trees.holds("session/s")
+        assert not there.sessions.trees.holds("session/s")
 
 
 class Ahead:
@@ -568,7 +570,7 @@ class Ahead:
 
 @pytest.mark.parametrize("passed", [3599.5, 7200])
 async def test_a_wait_goes_on_after_a_restart_with_the_time_that_is_left(
-    tmp_path: Path, passed: float
+    tmp_path: Path, passed: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = 'call: wait_agent {"job_ids": ["s/a"], "timeout": 3600}'
     script = SCRIPT + f"\nprompt: delegate\n{call}\n---\ntext: ok\n"
@@ -578,8 +580,8 @@ async def test_a_wait_goes_on_after_a_restart_with_the_time_that_is_left(
         await here.prompt("s", "delegate")
         await here.until("s", lambda s: s.turn and any(c.started for c in s.turn.open_calls))
     async with home(tmp_path, script) as here:
-        here.world.clock = Ahead(passed)
-        here.runner.wake(await here.live("s"))
+        monkeypatch.setattr(here.world.clock, "now", Ahead(passed).now)
+        here.sessions.wake(await here.live("s"))
         state = await here.rested("s")
         (finished,) = [e for e in await here.events("s") if isinstance(e, Finished)]
         assert finished.status == "completed" and "running" in finished.for_model

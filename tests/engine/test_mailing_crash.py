@@ -84,7 +84,7 @@ async def begin(here: Home) -> None:
     await here.prompt("s", "delegate")
     for id in CHILDREN:
         await here.child(id, "look", run="p1")
-    here.runner.wake(await here.live("s"))
+    here.sessions.wake(await here.live("s"))
 
 
 async def settle(here: Home) -> None:

@@ -17,6 +17,7 @@ from magy_server.core.events import Evidence, Finished, Started
 from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
 from magy_server.core.steps import End
+from magy_server.engine.guards import Guards
 from magy_server.engine.perform import Performer
 from magy_server.engine.review_file import Lines, Which, Wish
 from magy_server.engine.session import Write
@@ -716,7 +717,7 @@ async def test_a_decision_between_a_change_and_its_entry_is_kept(
 
         one.reviews.batches = overtaken  # type: ignore[method-assign, assignment]
         call, finished, blobs = await agent.called("a.py", NEW.replace("four", "FOUR"))
-        performer = Performer(agent.session, one.world)
+        performer = Performer(agent.session, one.world, Guards(one.reviews))
         await performer._append((finished, blobs), 0.0, ())
         assert agent.session.state.turn is not None
         assert agent.session.state.turn.calls[call].finished
@@ -731,7 +732,7 @@ async def test_a_call_that_is_stopped_after_it_wrote_is_under_review(place: Plac
     call, finished, blobs = await agent.called("a.py", NEW)
     started = Started(call=call, evidence=Evidence(changes=finished.changes))
     await agent.session.append(lambda now: Write([started], blobs))
-    await Performer(agent.session, place.world).end(End("cancelled"))
+    await Performer(agent.session, place.world, Guards(place.reviews)).end(End("cancelled"))
     assert await place.hunks("a.py") == [("two\n", "TWO\n"), ("seven\n", "SEVEN\n")]
     ended = [item for item in agent.session.state.conversation if isinstance(item, Finished)]
     assert [item.status for item in ended] == ["cancelled"]
@@ -745,5 +746,5 @@ async def test_a_call_that_is_stopped_before_it_wrote_changed_nothing(place: Pla
     started = Started(call=call, evidence=Evidence(changes=finished.changes))
     await agent.session.append(lambda now: Write([started], blobs))
     place.type("a.py", BASE)
-    await Performer(agent.session, place.world).end(End("cancelled"))
+    await Performer(agent.session, place.world, Guards(place.reviews)).end(End("cancelled"))
     assert await place.reviews.list(str(place.root)) == []

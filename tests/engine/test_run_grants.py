@@ -30,9 +30,8 @@ async def allowed(one: Home, id: str) -> None:
 
 
 async def person_spawned(one: Home) -> None:
-    assert one.world.children
     wanted = Spawn(key="mine", agent="build", prompt=(Text(text="delegate"),), by=one.world.me)
-    await one.world.children.spawn("s", wanted)
+    await one.engine.children.spawn("s", wanted)
 
 
 async def decisions(one: Home, id: str) -> list[str]:
@@ -44,10 +43,10 @@ async def called(one: Home) -> None:
     opened = Opened(root=str(one.root), cwd=str(one.root), agent="build", model="", parent="s",
                     call="2.0")  # fmt: skip
     task = Prompted(id="s/2.0:task", content=(Text(text="delegate"),), run="p1")
-    session = one.runner.watch("session/s/2.0")
+    session = one.sessions.watch("session/s/2.0")
     await session.load()
     await session.append(lambda now: Write([opened, task]))
-    one.runner.wake(session)
+    one.sessions.wake(session)
 
 
 async def test_it_covers_all_who_work_for_the_run_and_no_run_of_a_person_below(

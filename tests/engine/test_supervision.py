@@ -52,8 +52,7 @@ class Bug:
 
 
 def health(here: Home) -> dict[str, Health]:
-    assert here.world.supervisor
-    return {one.session: one for one in here.world.supervisor.health()}
+    return {one.session: one for one in here.engine.supervisor.health()}
 
 
 @pytest.mark.req("A182", "C026")
@@ -130,8 +129,7 @@ async def test_health_is_known_without_a_model(tmp_path: Path) -> None:
         assert 4_096 < busy.memory < 10_000_000
         await here.mailing.send("s/1.0", "x" * 100_000, key="long", sender="s", delivery="queue")
         assert health(here)["s/1.0"].memory > busy.memory + 100_000
-        assert here.world.supervisor
-        here.world.supervisor.look()
+        here.engine.supervisor.look()
         order = list(health(here))
         assert order.index("s/1.0") < order.index("s/1.1")  # who is at work comes first
         assert asked == 0
@@ -142,7 +140,6 @@ async def test_what_streams_is_progress(tmp_path: Path) -> None:
     async with home(tmp_path, script) as here:
         await here.new()
         child = await here.child("s/1.0", "work")
-        assert here.world.supervisor
 
         async def grown(size: int) -> int:
             async with asyncio.timeout(PATIENCE):
@@ -151,10 +148,10 @@ async def test_what_streams_is_progress(tmp_path: Path) -> None:
             return sum(p.size for p in child.partials.values())
 
         size = await grown(0)
-        here.world.supervisor.look()
+        here.engine.supervisor.look()
         first = health(here)["s/1.0"].last_progress
         await grown(size)
-        here.world.supervisor.look()
+        here.engine.supervisor.look()
         assert health(here)["s/1.0"].last_progress > first
 
 
@@ -175,8 +172,7 @@ async def test_the_audit_says_who_did_which_part_and_what_it_took(tmp_path: Path
         for id in ("s/1.0", "s/1.1"):
             await here.rested(id)
         await here.until("s", lambda s: len(s.reports) == 2 and not s.waiting and s.turn is None)
-        assert here.world.children
-        await here.world.children.close("s/1.0", reason="not needed")
+        await here.engine.children.close("s/1.0", reason="not needed")
         spent = {id: await here.state(id) for id in ("s/1.0", "s/1.1")}
     (file,) = (tmp_path / "state" / "audit").glob("audit-*.jsonl")
     lines = [json.loads(line) for line in file.read_text().splitlines()]

@@ -16,7 +16,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.mail import TextPayload
-from magy_server.engine.checkpoints import Checkpoints, Restore
+from magy_server.engine.checkpoints import Restore
 from magy_server.engine.session import Write
 
 from .home import Home, home, mailed
@@ -64,10 +64,9 @@ async def begun(one: Home) -> None:
 
 async def spawned(one: Home, text: str = "work") -> None:
     """`s/mine`, by a person: its result waits for their next word."""
-    assert one.world.children
     task = (Text(text=text),)
     wanted = Spawn(key="mine", agent="general", prompt=task, name="A job", by=one.world.me)
-    await one.world.children.spawn("s", wanted)
+    await one.engine.children.spawn("s", wanted)
 
 
 async def working(one: Home, id: str) -> None:
@@ -80,11 +79,11 @@ async def asked(one: Home, text: str, key: str, turns: int) -> None:
 
 
 async def undone(one: Home, turn: str, key: str = "r1") -> Restore:
-    return await Checkpoints(one.runner).restore(await one.live("s"), key, turn)
+    return await one.engine.checkpoints.restore(await one.live("s"), key, turn)
 
 
 async def redone(one: Home, undoes: str) -> Restore:
-    return await Checkpoints(one.runner).restore(await one.live("s"), f"{undoes}'", undoes=undoes)
+    return await one.engine.checkpoints.restore(await one.live("s"), f"{undoes}'", undoes=undoes)
 
 
 def senders(waiting: object) -> list[str]:
@@ -115,14 +114,14 @@ async def test_cancel_before_a_turn_begins_takes_the_prompt_and_leaves_the_resul
         await spawned(one)
         await one.until("s", lambda s: s.waiting)
         root = await one.live("s")
-        assert await one.runner.trees.take(root.stream)  # so that it cannot begin
+        assert await one.sessions.trees.take(root.stream)  # so that it cannot begin
         await one.prompt("s", "go on", "p2")
         assert await one.engine.cancel("s", None)
         assert senders((await one.state("s")).waiting) == ["s/mine"]
         assert [e for e in await one.events("s") if isinstance(e, Requeued)] == [
             Requeued(dropped=("p2",))
         ]
-        await one.runner.trees.give_back(root.stream)
+        await one.sessions.trees.give_back(root.stream)
 
 
 async def test_cancel_before_a_result_opens_a_turn(tmp_path: Path) -> None:
@@ -130,7 +129,7 @@ async def test_cancel_before_a_result_opens_a_turn(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         root = await one.live("s")
-        assert await one.runner.trees.take(root.stream)
+        assert await one.sessions.trees.take(root.stream)
         first, second = (
             Mailed(id=id, sender=f"s/{id}", agent="general", to="s", payload=TextPayload(text=id))
             for id in ("m1", "m2")
@@ -138,9 +137,9 @@ async def test_cancel_before_a_result_opens_a_turn(tmp_path: Path) -> None:
         await root.append(lambda now: Write([first]))
         assert await one.engine.cancel("s", None)
         assert not await one.engine.cancel("s", None)  # it is stopped
-        await one.runner.trees.give_back(root.stream)
+        await one.sessions.trees.give_back(root.stream)
         await root.append(lambda now: Write([second]))
-        one.runner.wake(root)
+        one.sessions.wake(root)
         await asked(one, "go on", "p2", turns=2)
         assert [past.turn for past in root.state.pasts] == ["p1", "p2"]
         assert not root.state.waiting
@@ -197,8 +196,7 @@ async def test_what_the_undone_turns_had_others_do_is_stopped(tmp_path: Path) ->
         await asked(one, "delegate", "p2", turns=2)
         await spawned(one, "hold")
         await asked(one, "delegate", "p3", turns=3)
-        assert one.world.children
-        first, mine, second = [info.session for info in await one.world.children.list("s")]
+        first, mine, second = [info.session for info in await one.engine.children.list("s")]
         assert mine == "s/mine"
         for id in (first, mine, second):
             await working(one, id)
@@ -220,13 +218,12 @@ async def test_what_was_begun_before_a_crash_stops_them_too(tmp_path: Path) -> N
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         await asked(one, "delegate", "p2", turns=2)
-        assert one.world.children
-        (child,) = [info.session for info in await one.world.children.list("s")]
+        (child,) = [info.session for info in await one.engine.children.list("s")]
         await working(one, child)
         root = await one.live("s")
         intent = Restoring(id="r1", turn="p2", files=True, conversation=True)
         await root.append(lambda now: Write([intent]))
-        await Checkpoints(one.runner).finish(root)
+        await one.engine.checkpoints.finish(root)
         await one.until(child, lambda s: s.turn is None)
         assert [past.turn for past in (await one.state("s")).pasts] == ["p1"]
 

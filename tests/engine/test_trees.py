@@ -21,10 +21,11 @@ from magy_server.core.mail import TextPayload
 from magy_server.core.ports import Lease
 from magy_server.engine import checkpoints, runner
 from magy_server.engine.session import Write
+from magy_server.engine.sessions import FRESH
 from magy_server.engine.trees import Trees, parent_of, root_of
 from magy_server.store.memory import MemoryStore
 from tests.engine import going_back
-from tests.engine.running import Clock, Place, place, quiet, until
+from tests.engine.running import Clock, Place, deafen, place, quiet, until
 
 SCRIPT = """
 prompt: hold
@@ -168,7 +169,7 @@ async def test_a_child_runs_where_it_is_prompted_when_its_tree_rests(
     await a.child("s/x", "talk")
     await a.run("s/x")
     await a.rests("s/x")
-    await until(lambda: not a.runner.trees.holds("session/s"))
+    await until(lambda: not a.sessions.trees.holds("session/s"))
     await b.prompt("s/x", "talk", "again")
     await b.rests("s/x")
     assert (a.replies("s/x"), b.replies("s/x")) == (1, 1)
@@ -203,7 +204,7 @@ async def test_a_prompt_to_the_root_waits_for_a_tree_that_runs_elsewhere(
     await a.run("s/x")
     await until(lambda: a.gates.inside == ["gate"])
     await b.prompt("s", "talk", "p")
-    session = await b.runner.session("session/s")
+    session = await b.sessions.session("session/s")
     await until(lambda: ("notice", "notice") in session.partials)
     assert session.partials["notice", "notice"].since(0) == runner.ELSEWHERE
     await quiet()
@@ -226,7 +227,7 @@ async def test_a_prompt_waits_for_its_own_editor_whatever_mail_goes_along(
                   wakes=False)  # fmt: skip
     await root.append(lambda now: Write([said]))
     await b.prompt("s", "talk", "p")
-    session = await b.runner.session("session/s")
+    session = await b.sessions.session("session/s")
     await until(lambda: ("notice", "notice") in session.partials)
     await quiet()
     assert a.turns("s") == b.turns("s") == 0
@@ -245,7 +246,7 @@ async def test_what_the_bus_dropped_is_run_all_the_same(
     await a.prompt("s", "hold", "p")
     await until(lambda: a.gates.inside == ["gate"])
     for at in two:
-        at.runner._unsubscribe()
+        deafen(at.world.bus)
     await b.child("s/x", "talk")
     await b.run("s/x")
     await quiet()
@@ -282,7 +283,7 @@ async def test_what_lay_idle_waits_for_a_person(tmp_path: Path) -> None:
     """But for what is below the session that goes on: that is waited for."""
     async with place(tmp_path, SCRIPT) as a:
         ids = await left_open(a)
-    async with place(tmp_path, SCRIPT, clock=Clock(ahead=2 * runner.FRESH)) as b:
+    async with place(tmp_path, SCRIPT, clock=Clock(ahead=2 * FRESH)) as b:
         await b.engine.resume_all([])
         await b.run("s/a")
         await b.rests("s/a", "s/a/x")
@@ -297,8 +298,8 @@ async def test_a_child_may_be_deleted_while_its_tree_runs_here(tmp_path: Path) -
         await left_open(at)
         assert await at.engine.delete("s/b")
         with pytest.raises(NotFound):
-            await at.runner.session("session/s/b")
-        assert at.runner.trees.holds("session/s")
+            await at.sessions.session("session/s/b")
+        assert at.sessions.trees.holds("session/s")
         at.gates.open("gate")
         await at.rests("s", "s/a", "s/a/x")
 
@@ -320,8 +321,8 @@ async def test_sessions_that_rest_cost_no_look_at_the_store(
     a, b = two
     for n in range(50):
         await a.root(f"r{n}")
-        await b.runner.session(f"session/r{n}")
-    (await b.runner.session("session/r7"))._unsubscribe()
+        await b.sessions.session(f"session/r{n}")
+    (await b.sessions.session("session/r7"))._unsubscribe()
     reads = list[str]()
     read = b.world.store.read
 
@@ -333,7 +334,7 @@ async def test_sessions_that_rest_cost_no_look_at_the_store(
     await a.engine.configure("r7", "title", "New")
     await quiet()
     assert reads == []
-    assert (await b.runner.session("session/r7")).state.options["title"] == "New"
+    assert (await b.sessions.session("session/r7")).state.options["title"] == "New"
     assert reads == ["session/r7"]
 
 
@@ -346,12 +347,12 @@ async def test_a_session_goes_back_while_others_of_its_tree_are_at_work_here(
     async with going_back.place(tmp_path / "files", tmp_path / "state") as at:
         agent = await at.session("s")
         await agent.turn(a_py="one\n")
-        assert await at.runner.trees.take("session/s/child")
+        assert await at.sessions.trees.take("session/s/child")
         await at.checkpoints.restore(agent.session, "r1")
         assert at.read("a.py") is None
-        assert at.runner.trees.holds("session/s")
-        await at.runner.trees.give_back("session/s/child")
-        assert not at.runner.trees.holds("session/s")
+        assert at.sessions.trees.holds("session/s")
+        await at.sessions.trees.give_back("session/s/child")
+        assert not at.sessions.trees.holds("session/s")
 
 
 async def test_a_session_does_not_go_back_while_its_tree_runs_elsewhere(
@@ -362,10 +363,10 @@ async def test_a_session_does_not_go_back_while_its_tree_runs_elsewhere(
     async with going_back.place(files, state) as a, going_back.place(files, state) as b:
         agent = await a.session("s")
         await agent.turn(a_py="one\n")
-        assert await b.runner.trees.take("session/s/child")
+        assert await b.sessions.trees.take("session/s/child")
         with pytest.raises(InvalidRequest, match="is at work"):
             await a.checkpoints.restore(agent.session, "r1")
-        await b.runner.trees.give_back("session/s/child")
+        await b.sessions.trees.give_back("session/s/child")
         await a.checkpoints.restore(agent.session, "r1")
         assert a.read("a.py") is None
 

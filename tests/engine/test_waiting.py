@@ -173,8 +173,7 @@ async def test_what_was_closed_and_has_ended_since_the_cursor_is_not_missed(
         await here.new()
         cursor = (await here.state("s")).seq
         await held(here, "s/a")
-        assert here.world.children
-        await here.world.children.close("s/a", "finish")
+        await here.engine.children.close("s/a", "finish")
         await finish(here, "s/a")
         assert await ends(here, [], after=cursor) == [("closed", "I found it in app.py.")]
         assert await ends(here, [], after=(await here.state("s")).seq) == []
@@ -203,11 +202,10 @@ async def test_the_result_of_what_was_closed_is_still_waited_for(tmp_path: Path)
         await held(here, "s/a", "s/b")
         await here.prompt("s", "go")
         await here.until("s", waiting(0))
-        assert here.world.children
         await finish(here, "s/b")
-        await here.world.children.close("s/b", "finish")
+        await here.engine.children.close("s/b", "finish")
         await finish(here, "s/a")
-        await here.world.children.close("s/a", "finish")
+        await here.engine.children.close("s/a", "finish")
         await here.rested("s")
         _, second, third = await results(here)
         assert "## s/b (general: task b): closed\nI found it in app.py." in second
@@ -234,7 +232,7 @@ async def test_what_was_only_let_go_from_memory_is_waited_for(tmp_path: Path) ->
         while not session.watched:
             await asyncio.sleep(0.001)
         for id in ("s/a", "s"):
-            await here.runner.forget(f"session/{id}")
+            await here.sessions.forget(f"session/{id}")
         await asyncio.sleep(0.05)
         assert not wait.done()
         await finish(here, "s/a")

@@ -1,0 +1,83 @@
+"""What stands for a part that is not there, so that nobody need ask whether it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from magy_server.core.actions import ActionSpec
+from magy_server.core.errors import EditorError, EditRefused, ToolError
+from magy_server.core.events import Content, Hash
+from magy_server.core.knowledge import Question
+from magy_server.core.permit import Ruleset
+from magy_server.core.ports import Buffer, Found, Put, Seen
+from magy_server.core.values import Version
+from magy_server.edits.model import TextChange
+
+A = TypeVar("A")
+
+
+class NoEditor:
+    """No file is open, and nothing can be asked."""
+
+    knows: frozenset[str] = frozenset()
+
+    def buffer(self, path: str) -> Buffer | None:
+        return None
+
+    def open_paths(self) -> Sequence[str]:
+        return ()
+
+    async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
+        raise EditRefused("There is no editor here.")
+
+    async def late(self, path: str) -> bool:
+        return False
+
+    async def save(self, buffer: Buffer) -> Buffer | None:
+        return None
+
+    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+        return lambda: None
+
+    async def caught_up(self) -> bool:
+        return True
+
+    async def ask(self, question: Question[A]) -> A:
+        raise EditorError("There is no editor here.")
+
+
+class NoFiles:
+    """There are none, and none can be made."""
+
+    def text(self, data: bytes) -> str | None:
+        return None
+
+    def encode(self, text: str, like: bytes) -> bytes:
+        raise ToolError("There are no files here.")
+
+    async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
+        raise ToolError("There are no files here.")
+
+    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
+        raise ToolError("There are no files here.")
+
+    async def head(self, root: str, path: str) -> str | None:
+        return None
+
+    async def committed(self, root: str, path: str, commit: str) -> Found:
+        raise ToolError("There are no files here.")
+
+
+async def as_written(
+    root: str,
+    content: Sequence[Content],
+    rules: Sequence[Ruleset],
+    actions: Mapping[str, ActionSpec],
+) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
+    """A prompt mentions nothing."""
+    return tuple(content), {}
+
+
+async def no_group(group: int, marker: str) -> None:
+    """No call starts a process."""

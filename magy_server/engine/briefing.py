@@ -1,0 +1,111 @@
+"""What enters the prompts of a session: agent, rules, tools, sizes, and what a prompt mentions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from magy_server.core.errors import MagyError
+from magy_server.core.events import Briefed, Content, Hash, Section
+from magy_server.core.permit import Ruleset, withholds
+from magy_server.core.ports import ModelFacts
+from magy_server.core.specs import AgentSpec
+from magy_server.core.state import State
+from magy_server.core.tool import Tool
+from magy_server.engine.levels import as_text, caps, inherited, levels, sources, told
+from magy_server.engine.world import USUAL_REPLY, Settings, World, put
+
+_PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
+
+
+async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, bytes]]:
+    """What enters the prompts of a session from here on, as things stand now."""
+    root = state.opened.root if state.opened else None
+    agent, above = world.agent(state.agent, root), await world.above(state)
+    settings, models = world.settings(root), world.models(root)
+    model, temperature = inherited(above, world)
+    model = state.model or agent.model or model or await models.default()
+    rules = await _rules(world, state, above)
+    style = edit_style(model) if settings.edits == "auto" else settings.edits
+    tools = [tool for tool in world.tools.values() if tool.style in ("", style)]
+    deeper = world.limits.depth - len(above)
+    offered = [tool for tool in tools if _offered(world, tool, agent, rules, deeper)]
+    blobs: dict[Hash, bytes] = {}
+    sections = [("agent", agent.prompt)]
+    if above:
+        parental = any(tool.parental for tool in offered)
+        sections.append(("child", told(state, above, deeper if parental else 0)))
+    for context in world.contexts:
+        sections.extend(await context(state))
+    return Briefed(
+        agent=agent.name,
+        model=model,
+        sections=tuple(_section(name, text, blobs) for name, text in sections),
+        tools=tuple(_section(tool.name, world.schema(tool), blobs) for tool in offered),
+        readers=tuple(tool.name for tool in offered if tool.effect == "read"),
+        final=tuple(tool.name for tool in offered if tool.final),
+        rules=put(as_text(rules[0]), blobs),
+        **_sizes(settings, await models.measured(model)),
+        thinking_tokens=settings.thinking_tokens,
+        temperature=temperature if agent.temperature is None else agent.temperature,
+        limits=caps(state, above, settings.limits),
+    ), blobs
+
+
+async def _rules(world: World, state: State, above: Sequence[State]) -> list[Sequence[Ruleset]]:
+    """Its own as it would be briefed with them now, and those of each session above it."""
+    found = await levels(world, state, above)
+    return [await sources(world, state), *(level.sources for level in found[1:])]
+
+
+async def mentioned(
+    world: World, state: State, content: Sequence[Content]
+) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
+    """A prompt with what it mentions (`@path`, `@init`, `/explain`), as it is now."""
+    opened = state.opened
+    if opened is None:
+        return content, {}
+    try:
+        found = await _rules(world, state, await world.above(state))
+        rules = [source for sources in found for source in sources]
+        actions = world.agents(opened.root).actions
+    except MagyError:
+        return content, {}  # the turn will say what is wrong with them
+    return await world.expand(opened.root or opened.cwd, content, rules, actions)
+
+
+def _offered(
+    world: World, tool: Tool, agent: AgentSpec, levels: Sequence[Sequence[Ruleset]], deeper: int
+) -> bool:
+    """E101: the agent's list of tools and the rules together. To list one tool that edits is to
+    list all of them: which one it is depends on the model. What an editor must help with needs
+    one that can; what is for parents, that there may be children."""
+    if tool.parental and deeper <= 0:
+        return False
+    if tool.needs and tool.needs not in world.editor.knows:
+        return False
+    listed = tool.name in (agent.tools or ()) or (agent.tools is None and not tool.final)
+    if tool.style and agent.tools is not None:
+        listed = any(name in agent.tools for name, t in world.tools.items() if t.style)
+    return listed and not any(withholds(sources, tool.key) for sources in levels)
+
+
+def edit_style(model: str) -> str:
+    """OpenAI's models are trained on patches; the others do better at replacing texts."""
+    return "patch" if _PATCHERS.search(model) else "str_replace"
+
+
+def _sizes(settings: Settings, facts: ModelFacts) -> dict[str, int]:
+    """Where neither the person nor the table names a limit, none is sent: a small local model would
+    refuse one that it cannot reach. Compaction leaves room for the reply."""
+    wanted = settings.max_tokens
+    usual = min(USUAL_REPLY, facts.max_tokens)
+    reply = min(wanted, facts.max_tokens or wanted) if wanted else usual
+    share = int(facts.window * settings.compact_at)
+    room = max(facts.window - reply - facts.window // 50, facts.window // 4)
+    compact_at = min(share, room) if settings.compact_at < 1 else 0
+    return {"max_tokens": reply, "window": facts.window, "compact_at": compact_at}
+
+
+def _section(name: str, text: str, blobs: dict[Hash, bytes]) -> Section:
+    return Section(name=name, hash=put(text, blobs))
