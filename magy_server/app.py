@@ -29,27 +29,27 @@ from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.secrets import Secrets
 from magy_server.core.state import State
 from magy_server.engine.absent import NoEditor
-from magy_server.engine.audit import Audit
-from magy_server.engine.budget import Purse
-from magy_server.engine.checkpoints import Checkpoints
-from magy_server.engine.children import Children
-from magy_server.engine.consult import Titles
 from magy_server.engine.guards import Guards
 from magy_server.engine.kin import Herald
-from magy_server.engine.lanes import Lanes
-from magy_server.engine.mailing import Mailing
-from magy_server.engine.mirror import Mirror, mirroring
-from magy_server.engine.relatives import Relatives
-from magy_server.engine.reports import report
-from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.supervision import Supervisor
 from magy_server.engine.world import Expand, Settings, World, read_project
+from magy_server.listeners.audit import Audit
+from magy_server.listeners.consult import Titles
+from magy_server.listeners.mirror import Mirror, mirroring
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables
+from magy_server.reviews.checkpoints import Checkpoints
+from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
+from magy_server.team.budget import Purse
+from magy_server.team.children import Children
+from magy_server.team.mailing import Mailing
+from magy_server.team.relatives import Relatives
+from magy_server.team.reports import report
+from magy_server.team.slots import Lanes
+from magy_server.team.supervision import Supervisor
 from magy_server.tools.commits import Commits
 from magy_server.tools.groups import end_group
 from magy_server.tools.instructions import instructions

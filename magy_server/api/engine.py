@@ -30,22 +30,22 @@ from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.briefing import mentioned
-from magy_server.engine.budget import Purse
-from magy_server.engine.checkpoints import Checkpoints
-from magy_server.engine.children import Children
 from magy_server.engine.commands import end_commands
-from magy_server.engine.consult import consult
-from magy_server.engine.fork import copied
-from magy_server.engine.keys import earlier, refuse_other, refuse_other_fork
-from magy_server.engine.lanes import Lanes
-from magy_server.engine.mailing import Mailing, arriving, refuse_closed, refuse_full
-from magy_server.engine.reviews import Reviews
 from magy_server.engine.session import Decide, Session, Write
 from magy_server.engine.sessions import FRESH, LoadedSessions
-from magy_server.engine.stopping import cancelling, dropping
-from magy_server.engine.supervision import Supervisor
 from magy_server.engine.whole import Whole
 from magy_server.engine.world import Project, World, record
+from magy_server.listeners.consult import consult
+from magy_server.reviews.checkpoints import Checkpoints
+from magy_server.reviews.reviews import Reviews
+from magy_server.team.budget import Purse
+from magy_server.team.children import Children
+from magy_server.team.fork import copied
+from magy_server.team.keys import earlier, refuse_other, refuse_other_fork
+from magy_server.team.mailing import Mailing, arriving, refuse_closed, refuse_full
+from magy_server.team.slots import Lanes
+from magy_server.team.stopping import cancelling, dropping
+from magy_server.team.supervision import Supervisor
 
 LOG = logging.getLogger(__name__)
 NO_BLOBS: Mapping[Hash, bytes] = {}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from magy_server.api.engine import Engine
+from magy_server.config.trust import Trust
 from magy_server.core.ports import Store
-from magy_server.engine.trust import Trust
 
 ONCE: Mapping[str, Any] = {"titles": False}
 """Settings of a command that leaves when its turn has ended: a title would come too late, so the

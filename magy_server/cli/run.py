@@ -23,6 +23,7 @@ from magy_server.cli.terminal import Output, Screen, standard_output
 from magy_server.cli.typed_prompt import typed
 from magy_server.cli.view import View
 from magy_server.cli.watch import Watch
+from magy_server.config.trust import Trust
 from magy_server.core.children import Spawn
 from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content, Text
@@ -30,9 +31,8 @@ from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state import State
 from magy_server.engine.glance import task_id
-from magy_server.engine.review_file import Summary
 from magy_server.engine.session import Session
-from magy_server.engine.trust import Trust
+from magy_server.reviews.file import Summary
 from magy_server.tools.groups import end_group, mark
 from magy_server.tools.openings import spawned
 

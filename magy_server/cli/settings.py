@@ -22,8 +22,8 @@ from magy_server.config import layers
 from magy_server.config.layers import Loaded
 from magy_server.config.settings import Settings
 from magy_server.config.spawn_limits import held, remarks
+from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
-from magy_server.engine.trust import files_hash
 from magy_server.engine.world import read_project
 
 DEFAULT = "default"

@@ -19,10 +19,10 @@ from magy_server.cli.text import Marks, Span, counted, one_line
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content
 from magy_server.core.ports import StreamInfo
-from magy_server.engine.checkpoints import Checkpoint, Checkpoints, Preview, Restore
-from magy_server.engine.file_changes import FileChanged
 from magy_server.engine.session import Session
-from magy_server.engine.undoing import first_words
+from magy_server.reviews.checkpoints import Checkpoint, Checkpoints, Preview, Restore
+from magy_server.reviews.file_changes import FileChanged
+from magy_server.reviews.undoing import first_words
 
 Options = argparse.Namespace
 UNPROMPTED = "(no prompt: the agent continued by itself)"

@@ -16,7 +16,7 @@ from magy_server.core.harmless import one_line
 from magy_server.core.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor.finding import Around, Finding
-from magy_server.engine.audit import SECRET
+from magy_server.listeners.audit import SECRET
 
 DEPTH, ENTRIES, TEXT, WHOLE = 6, 100, 2_000, 60_000
 """Limits on what an editor reports about itself: levels, entries of one object, characters of one

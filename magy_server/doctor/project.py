@@ -55,8 +55,8 @@ def trusts(root: str) -> str | None:
 
 def trusted(around: Around) -> bool:
     """Returns whether a person trusts this project with the files that it has now."""
+    from magy_server.config.trust import files_hash
     from magy_server.core.errors import NotTrusted
-    from magy_server.engine.trust import files_hash
 
     known = trusts(around.root)
     try:

@@ -66,8 +66,8 @@ def _together(around: Around) -> list[Finding]:
 
 def _trust(around: Around) -> list[Finding]:
     from magy_server.config import layers
+    from magy_server.config.trust import FILES, files_hash
     from magy_server.core.errors import InvalidConfig, NotTrusted
-    from magy_server.engine.trust import FILES, files_hash
 
     present = [name for name in FILES if os.path.lexists(os.path.join(around.root, name))]
     if not present:

@@ -19,7 +19,7 @@ from magy_server.core.events import Entry, Event, Hash, Mailed
 from magy_server.core.fold import apply
 from magy_server.core.ports import Batch, Bus, Lease, Store
 from magy_server.core.state import State
-from magy_server.engine.listeners import Listeners
+from magy_server.engine.news import Listeners
 from magy_server.engine.summary import summarise
 
 LOG = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from magy_server.edits.diff import apply, counts, unified
 from magy_server.edits.model import Code, Failure, FileEdit, Hunk, Placed
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.text import plain
-from magy_server.engine.applying import Want
 from magy_server.lsp import review_wire as wire
 from magy_server.lsp.places import uri_of
+from magy_server.reviews.applying import Want
 from magy_server.tools.paths import Place, resolve
 
 MOST = 200

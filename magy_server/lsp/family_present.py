@@ -11,9 +11,9 @@ from magy_server.core.children import ChildInfo, Result
 from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import kin
-from magy_server.engine.supervision import Health
 from magy_server.lsp import child_wire, wire
 from magy_server.lsp.present import interaction, stamp
+from magy_server.team.supervision import Health
 
 
 def child(info: ChildInfo) -> child_wire.Child:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
     from magy_server.api.engine import Engine
+    from magy_server.config.trust import Trust
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener
-    from magy_server.engine.trust import Trust
     from magy_server.lsp.doctor import Examine
     from magy_server.lsp.door import Door
     from magy_server.lsp.plain_questions import PlainQuestions

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.ports import Files
-from magy_server.engine.review_file import Lines, Outcome, ReviewFile, Which, Wish
-from magy_server.engine.reviews import Reviews
 from magy_server.lsp import review_present as present
 from magy_server.lsp import review_wire as wire
 from magy_server.lsp.places import Side, of_virtual, paths_of, uri_of
+from magy_server.reviews.file import Lines, Outcome, ReviewFile, Which, Wish
+from magy_server.reviews.reviews import Reviews
 from magy_server.tools.patience import to_end
 
 LOG = logging.getLogger(__name__)

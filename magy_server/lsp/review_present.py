@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from magy_server.core.reviews import Comment
 from magy_server.core.values import Origin
-from magy_server.engine.review_file import HunkInfo, Outcome, ReviewFile, Summary
 from magy_server.lsp import review_wire as wire
 from magy_server.lsp.documents import split_lines, units
 from magy_server.lsp.places import uri_of, virtual_uri
 from magy_server.lsp.words import words
+from magy_server.reviews.file import HunkInfo, Outcome, ReviewFile, Summary
 
 SENT = 500
 """Hunks that a decision comes back with: of more, all would be sent again for each."""

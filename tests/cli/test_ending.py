@@ -13,7 +13,7 @@ from magy_server.core.children import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
 from magy_server.core.markdown import STOPS
 from magy_server.core.state import Spent
-from magy_server.engine.review_file import Summary
+from magy_server.reviews.file import Summary
 
 
 def totals(*events: Any) -> ending.Totals:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from magy_server.config import agents
+from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.permit import decide, withholds
 from magy_server.core.specs import Agents
 from magy_server.core.values import Facts, Resource
-from magy_server.engine.trust import files_hash
 from magy_server.projects import Project, Projects, Signature
 from magy_server.store.memory import MemoryStore
 from magy_server.tools.kit import make_tools

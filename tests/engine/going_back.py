@@ -32,12 +32,12 @@ from magy_server.core.ports import Files, Store
 from magy_server.core.specs import Agents
 from magy_server.core.values import Kind
 from magy_server.engine.guards import Guards
-from magy_server.engine.lanes import Lanes
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Models, Settings, World
 from magy_server.store.sqlite import SqliteStore
+from magy_server.team.slots import Lanes
 from magy_server.tools.commits import Commits
 from magy_server.tools.process import Processes
 from magy_server.tools.workspace import WorkspaceFiles

@@ -30,12 +30,12 @@ from magy_server.core.events import (
 from magy_server.core.specs import Agents
 from magy_server.core.state import State
 from magy_server.engine.guards import Guards
-from magy_server.engine.review_file import Outcome, Which, Wish
-from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
+from magy_server.reviews.file import Outcome, Which, Wish
+from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.commits import Commits
 from magy_server.tools.process import Processes
@@ -191,7 +191,7 @@ class Place:
         return await self.reviews.resolve(self.path(name), Wish(verb, which, **fields), proposed)
 
     async def journal(self, name: str, proposed: bool = False) -> list[Entry]:
-        from magy_server.engine.review_log import stream_of
+        from magy_server.reviews.log import stream_of
 
         return await self.world.store.read(stream_of(self.path(name), proposed))
 

@@ -19,22 +19,22 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
-from magy_server.engine.budget import Purse
-from magy_server.engine.checkpoints import Checkpoints
-from magy_server.engine.children import Children
 from magy_server.engine.guards import Guards
 from magy_server.engine.kin import DELETED
-from magy_server.engine.lanes import Lanes
-from magy_server.engine.mailing import Mailing
-from magy_server.engine.reports import report
-from magy_server.engine.reviews import Reviews
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.supervision import Supervisor
 from magy_server.engine.world import Settings, World
 from magy_server.llm.scripted import ScriptedProvider
+from magy_server.reviews.checkpoints import Checkpoints
+from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
+from magy_server.team.budget import Purse
+from magy_server.team.children import Children
+from magy_server.team.mailing import Mailing
+from magy_server.team.reports import report
+from magy_server.team.slots import Lanes
+from magy_server.team.supervision import Supervisor
 from tests.patience import PATIENCE
 
 

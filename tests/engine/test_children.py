@@ -24,7 +24,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.narrowing import narrowing
-from magy_server.engine.children import Children
+from magy_server.team.children import Children
 
 from .home import Home, home, mailed
 

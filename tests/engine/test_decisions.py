@@ -15,10 +15,10 @@ from magy_server.core.reviews import Reviewed
 from magy_server.core.values import Origin, Version
 from magy_server.edits.review import PERSON
 from magy_server.edits.text import split
-from magy_server.engine.decisions import choose, decide, undone
-from magy_server.engine.held import Held, Side, begun, changed, held_of, made, stored, typed
-from magy_server.engine.review_file import Lines, Verb, Which, Wish
-from magy_server.engine.review_hunks import Now, now
+from magy_server.reviews.decisions import choose, decide, undone
+from magy_server.reviews.file import Lines, Verb, Which, Wish
+from magy_server.reviews.held import Held, Side, begun, changed, held_of, made, stored, typed
+from magy_server.reviews.hunks import Now, now
 
 WORD = st.sampled_from(["a\n", "b\n", "x = 1\n", "}\n", "\n", "c\r\n"])
 TEXT = st.lists(WORD, max_size=10)

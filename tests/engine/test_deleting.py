@@ -15,7 +15,7 @@ from magy_server.core.children import Spawn
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Text
 from magy_server.engine import runner
-from magy_server.engine.children import Children
+from magy_server.team.children import Children
 from tests.engine.running import deafen, until
 from tests.patience import PATIENCE
 

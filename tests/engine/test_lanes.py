@@ -16,8 +16,8 @@ from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied, Text
 from magy_server.core.ports import Delta, ModelRequest
 from magy_server.core.steps import Rest, next_step
-from magy_server.engine.lanes import PER_PROVIDER, REQUESTS, Lanes, Permits
 from magy_server.engine.session import Session
+from magy_server.team.slots import PER_PROVIDER, REQUESTS, Lanes, Permits
 from tests.engine.running import Place, place, quiet, until
 from tests.patience import PATIENCE
 

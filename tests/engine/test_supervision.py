@@ -11,7 +11,7 @@ import pytest
 
 from magy_server.core.events import Ended, Entry, Finished, Replied, Resumed
 from magy_server.core.state import State
-from magy_server.engine.supervision import Health
+from magy_server.team.supervision import Health
 from tests.patience import PATIENCE
 
 from .home import Home, delivered, home, mailed

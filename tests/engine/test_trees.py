@@ -19,10 +19,11 @@ from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Admitted, Ended, Mailed, Resumed
 from magy_server.core.mail import TextPayload
 from magy_server.core.ports import Lease
-from magy_server.engine import checkpoints, runner
+from magy_server.engine import runner
 from magy_server.engine.session import Write
 from magy_server.engine.sessions import FRESH
 from magy_server.engine.trees import Trees, parent_of, root_of
+from magy_server.reviews import checkpoints
 from magy_server.store.memory import MemoryStore
 from tests.engine import going_back
 from tests.engine.running import Clock, Place, deafen, place, quiet, until

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from magy_server.config import trust
 from magy_server.config.layers import LARGEST, read
+from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted
-from magy_server.engine import trust
-from magy_server.engine.trust import files_hash
 
 
 def test_every_file_and_name_counts(tmp_path: Path) -> None:

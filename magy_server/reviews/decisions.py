@@ -17,9 +17,9 @@ from magy_server.edits.proposal import accepted, within
 from magy_server.edits.rebase import merge3
 from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
-from magy_server.engine.held import Held, Side, reworded
-from magy_server.engine.review_file import HunkInfo, HunkState, Which, Wish
-from magy_server.engine.review_hunks import Now
+from magy_server.reviews.file import HunkInfo, HunkState, Which, Wish
+from magy_server.reviews.held import Held, Side, reworded
+from magy_server.reviews.hunks import Now
 
 DONE: dict[str, HunkState] = {
     "accept": "accepted", "reject": "rejected", "amend": "amended", "comment": "commented",

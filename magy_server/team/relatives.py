@@ -18,11 +18,11 @@ from magy_server.core.errors import (
 )
 from magy_server.core.mail import Status
 from magy_server.core.tool import Delivery
-from magy_server.engine.children import Children
-from magy_server.engine.mailing import Mailing
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
+from magy_server.team.children import Children
+from magy_server.team.mailing import Mailing
 
 NAMED = 20
 """Agents that an error names."""

@@ -10,8 +10,8 @@ from magy_server.core.events import Noted
 from magy_server.core.reviews import Decision
 from magy_server.edits.diff import blocks, unified
 from magy_server.edits.proposal import reach
-from magy_server.engine.held import Held
-from magy_server.engine.review_file import HunkInfo
+from magy_server.reviews.file import HunkInfo
+from magy_server.reviews.held import Held
 
 MOST = 2_000
 """Characters of a diff."""

@@ -29,11 +29,13 @@ from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.commands import end_commands
 from magy_server.engine.glance import Row, row, task_id
-from magy_server.engine.keys import message, same
-from magy_server.engine.lanes import Lanes
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.spawning import (
+from magy_server.engine.whole import Whole
+from magy_server.engine.world import World
+from magy_server.team.keys import message, same
+from magy_server.team.slots import Lanes
+from magy_server.team.spawning import (
     Beginning,
     agent_for,
     beginning,
@@ -41,9 +43,7 @@ from magy_server.engine.spawning import (
     check_model,
     directory,
 )
-from magy_server.engine.stopping import stopping
-from magy_server.engine.whole import Whole
-from magy_server.engine.world import World
+from magy_server.team.stopping import stopping
 
 NO_BLOBS: Mapping[Hash, bytes] = {}
 PAGE = 200

@@ -26,10 +26,10 @@ from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, 
 from magy_server.core.ports import Batch, Found, Lease, Put, same
 from magy_server.core.state import CallState, State, Turn
 from magy_server.core.values import Version
-from magy_server.engine import review_changes
 from magy_server.engine.calls import happened
-from magy_server.engine.restoring import turns
-from magy_server.engine.review_desk import Desk
+from magy_server.reviews import changes as review_changes
+from magy_server.reviews.desk import Desk
+from magy_server.reviews.restoring import turns
 
 EDITS = "edit/"
 REMEMBERED = 200

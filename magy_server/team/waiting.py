@@ -15,10 +15,10 @@ from magy_server.core import family
 from magy_server.core.children import LIVE, Result, Waited, status
 from magy_server.core.errors import NotFound
 from magy_server.core.state import Reported
-from magy_server.engine.children import Children
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
+from magy_server.team.children import Children
 
 Why = Literal["done", "timed_out", "interrupted"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from magy_server.core.errors import ToolError
 from magy_server.edits.diff import blocks
 from magy_server.edits.text import plain, split
-from magy_server.engine.held import Side
-from magy_server.engine.review_desk import Desk
-from magy_server.engine.review_file import HunkInfo
-from magy_server.engine.review_hunks import Now
+from magy_server.reviews.desk import Desk
+from magy_server.reviews.file import HunkInfo
+from magy_server.reviews.held import Side
+from magy_server.reviews.hunks import Now
 
 Test = Callable[[HunkInfo], bool]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from magy_server.core.errors import EditorError, InvalidRequest, ToolError
 from magy_server.core.ports import Found
 from magy_server.core.reviews import Decision
-from magy_server.engine.decisions import Made, choose, decide
-from magy_server.engine.held import NOTHING, Held, Side
-from magy_server.engine.restoring import look
-from magy_server.engine.review_desk import Desk
-from magy_server.engine.review_file import Which, Wish
-from magy_server.engine.review_hunks import Now
-from magy_server.engine.review_log import Standing
+from magy_server.reviews.decisions import Made, choose, decide
+from magy_server.reviews.desk import Desk
+from magy_server.reviews.file import Which, Wish
+from magy_server.reviews.held import NOTHING, Held, Side
+from magy_server.reviews.hunks import Now
+from magy_server.reviews.log import Standing
+from magy_server.reviews.restoring import look
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ from magy_server.core.values import Kind, Origin, Version
 from magy_server.edits.diff import apply
 from magy_server.edits.rebase import merge3, rebase
 from magy_server.edits.text import split
-from magy_server.engine import review_log as log
-from magy_server.engine.decisions import undone
-from magy_server.engine.held import (
+from magy_server.engine.levels import review_mode
+from magy_server.reviews import log
+from magy_server.reviews.decisions import undone
+from magy_server.reviews.desk import Desk
+from magy_server.reviews.held import (
     Held,
     Side,
     begun,
@@ -28,10 +30,8 @@ from magy_server.engine.held import (
     stored,
     typed,
 )
-from magy_server.engine.levels import review_mode
-from magy_server.engine.review_desk import Desk
-from magy_server.engine.review_hunks import Now, infos, sessions
-from magy_server.engine.review_log import Standing
+from magy_server.reviews.hunks import Now, infos, sessions
+from magy_server.reviews.log import Standing
 
 _Step = tuple[Held, Held, Origin]
 """What a review was, what an agent made of it, and which."""

@@ -13,8 +13,8 @@ from magy_server.core.values import Origin, Version
 from magy_server.edits.hunks import ReviewHunk, hunks
 from magy_server.edits.proposal import Place, within
 from magy_server.edits.text import split, usual_end
-from magy_server.engine.held import Decode, Held, Placed, Side, placed, side, typed
-from magy_server.engine.review_file import Done, HunkInfo, HunkKind, ReviewFile, Status, Summary
+from magy_server.reviews.file import Done, HunkInfo, HunkKind, ReviewFile, Status, Summary
+from magy_server.reviews.held import Decode, Held, Placed, Side, placed, side, typed
 
 
 @dataclass(frozen=True, slots=True)

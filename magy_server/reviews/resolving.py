@@ -25,16 +25,15 @@ from magy_server.core.ports import Found
 from magy_server.core.reviews import Decision, Reviewed
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
-from magy_server.engine import moving_back
-from magy_server.engine import review_log as log
-from magy_server.engine.decisions import Chosen, Made, choose, decide, undone
-from magy_server.engine.held import Held, Side, Stored, placed, stored, typed
-from magy_server.engine.moving_back import Back
-from magy_server.engine.review_desk import Desk, acquired
-from magy_server.engine.review_file import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
-from magy_server.engine.review_hunks import Now, infos, review_file
-from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
-from magy_server.engine.review_notes import noted
+from magy_server.reviews import log, moving_back
+from magy_server.reviews.decisions import Chosen, Made, choose, decide, undone
+from magy_server.reviews.desk import Desk, acquired
+from magy_server.reviews.file import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
+from magy_server.reviews.held import Held, Side, Stored, placed, stored, typed
+from magy_server.reviews.hunks import Now, infos, review_file
+from magy_server.reviews.log import APPLIED, PROPOSED, Standing
+from magy_server.reviews.moving_back import Back
+from magy_server.reviews.notes import noted
 
 ATTEMPTS = 20
 """How often a decision is worked out again because file or log moved on meanwhile."""

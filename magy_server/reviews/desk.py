@@ -16,15 +16,14 @@ from magy_server.core.ports import Batch, Files, Found
 from magy_server.core.reviews import Reviewed
 from magy_server.core.takeback import UNSAVED
 from magy_server.core.values import Hash
-from magy_server.engine import review_hunks
-from magy_server.engine import review_log as log
-from magy_server.engine.held import Held, Side, Stored, made, side
-from magy_server.engine.restoring import adrift, look
-from magy_server.engine.review_hunks import Now
-from magy_server.engine.review_log import Standing
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
+from magy_server.reviews import hunks, log
+from magy_server.reviews.held import Held, Side, Stored, made, side
+from magy_server.reviews.hunks import Now
+from magy_server.reviews.log import Standing
+from magy_server.reviews.restoring import adrift, look
 
 TOPIC = "reviews"
 KEPT = 16
@@ -85,7 +84,7 @@ class Desk:
             held = (at.event.base.hash, at.event.removed) if gone else ()
             found = await look(self.files, at.event.root, at.event.path, held, () if gone else None)
         except ToolError as error:
-            return review_hunks.blind(at.seq, stored, at.event, error.message)
+            return hunks.blind(at.seq, stored, at.event, error.message)
         if gone and at.pending and adrift(found):  # that it was removed is still to be decided
             shown = await self.shown(at.seq, stored, at.event, Found(found.path))
             return replace(shown, unreadable=f"{shown.held.name} was removed. {UNSAVED}")
@@ -102,7 +101,7 @@ class Desk:
         return kept[1]
 
     async def shown(self, seq: int, held: Held, event: Reviewed, found: Found) -> Now:
-        return await asyncio.to_thread(review_hunks.now, seq, held, event, found, self.files.text)
+        return await asyncio.to_thread(hunks.now, seq, held, event, found, self.files.text)
 
     def side(self, found: Found) -> Side:
         return side(found.version, found.data, self.files.text)

@@ -20,14 +20,13 @@ from magy_server.core.reviews import Reviewed
 from magy_server.core.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Origin
-from magy_server.engine import review_changes, review_hunks
-from magy_server.engine import review_log as log
-from magy_server.engine.applying import Applying
-from magy_server.engine.deciding import Deciding
-from magy_server.engine.held import held_of, stored
-from magy_server.engine.review_commits import Commits
-from magy_server.engine.review_desk import Changed, Desk
-from magy_server.engine.review_file import (
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
+from magy_server.reviews import changes, hunks, log
+from magy_server.reviews.applying import Applying
+from magy_server.reviews.commits import Commits
+from magy_server.reviews.desk import Changed, Desk
+from magy_server.reviews.file import (
     Done,
     HunkInfo,
     Lines,
@@ -37,11 +36,11 @@ from magy_server.engine.review_file import (
     Which,
     Wish,
 )
-from magy_server.engine.review_hunks import Now
-from magy_server.engine.review_log import APPLIED, PROPOSED, Standing
-from magy_server.engine.review_notes import Pending, reminder
-from magy_server.engine.sessions import Sessions
-from magy_server.engine.world import World
+from magy_server.reviews.held import held_of, stored
+from magy_server.reviews.hunks import Now
+from magy_server.reviews.log import APPLIED, PROPOSED, Standing
+from magy_server.reviews.notes import Pending, reminder
+from magy_server.reviews.resolving import Deciding
 
 LOG = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class Reviews:
         self, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
     ) -> list[Batch]:
         """What to append together with `finished`; made anew on Conflict. Then call `said`."""
-        return await review_changes.batches(self._desk, state, finished, blobs)
+        return await changes.batches(self._desk, state, finished, blobs)
 
     async def carried(
         self,
@@ -83,7 +82,7 @@ class Reviews:
         turns: Sequence[FileChange],
     ) -> list[Batch]:
         """The same for a restore."""
-        return await review_changes.carried(self._desk, root, session, event, blobs, turns)
+        return await changes.carried(self._desk, root, session, event, blobs, turns)
 
     def said(self, batches: Sequence[Batch]) -> None:
         """These were appended: who watches is told."""
@@ -100,7 +99,7 @@ class Reviews:
             return None
         text = now.held.text
         data = self._desk.made(text).data if text.exists else None
-        return Proposal(data, review_hunks.sessions(now.hunks))
+        return Proposal(data, hunks.sessions(now.hunks))
 
     async def notes(self, state: State) -> Noted | None:
         """For the beginning of a turn: what is undecided of this session's hunks, and what the
@@ -162,7 +161,7 @@ class Reviews:
             for at in await self._pending(root, kind):
                 now = await self._look(at)
                 if now is not None and now.hunks:
-                    found.append(replace(review_hunks.summary(now), root=root))
+                    found.append(replace(hunks.summary(now), root=root))
         return sorted(found, key=lambda one: (one.path, one.proposed))
 
     async def get(self, path: str, proposed: bool = False) -> ReviewFile:
@@ -173,7 +172,7 @@ class Reviews:
         if now is None:
             raise NotFound(f"Nothing is under review in {path}.")
         entries = await self._desk.world.store.read(at.stream)
-        return await asyncio.to_thread(review_hunks.review_file, now, log.journal(entries))
+        return await asyncio.to_thread(hunks.review_file, now, log.journal(entries))
 
     async def navigate(
         self, root: str, path: str, line: int, direction: Literal["next", "previous"]

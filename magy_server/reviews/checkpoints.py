@@ -17,13 +17,13 @@ from magy_server.core.history import History, TurnBegun, Undone, history
 from magy_server.core.ports import Batch, same
 from magy_server.core.rewind import cannot_go_back, past_of
 from magy_server.core.state import State
-from magy_server.engine.file_changes import FileChanged, FileCount, counted, shown
-from magy_server.engine.restoring import Performed, Plan, Restorer
-from magy_server.engine.reviews import Reviews
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.undoing import Aim, aim, first_words, note, said
 from magy_server.engine.world import World
+from magy_server.reviews.file_changes import FileChanged, FileCount, counted, shown
+from magy_server.reviews.restoring import Performed, Plan, Restorer
+from magy_server.reviews.reviews import Reviews
+from magy_server.reviews.undoing import Aim, aim, first_words, note, said
 
 Events = Sequence[Event]
 LEFT = "It was left alone: somebody else had changed it later."

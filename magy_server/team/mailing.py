@@ -29,14 +29,14 @@ from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPaylo
 from magy_server.core.state import Arrival, State
 from magy_server.core.steps import opener
 from magy_server.engine.briefing import mentioned
-from magy_server.engine.children import Children
-from magy_server.engine.heartbeat import Heartbeat
-from magy_server.engine.keys import earlier, refuse_other
 from magy_server.engine.session import Decide, Session, Write, ahead
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.waiting import Waiting
 from magy_server.engine.whole import Whole
 from magy_server.engine.world import World
+from magy_server.team.children import Children
+from magy_server.team.heartbeat import Heartbeat
+from magy_server.team.keys import earlier, refuse_other
+from magy_server.team.waiting import Waiting
 
 LOG = logging.getLogger(__name__)
 

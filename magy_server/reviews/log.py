@@ -12,8 +12,8 @@ from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Store, StreamInfo
 from magy_server.core.reviews import Decision, Reviewed
 from magy_server.core.values import Hash
-from magy_server.engine.held import Decode, Held, held_of
-from magy_server.engine.review_file import Done
+from magy_server.reviews.file import Done
+from magy_server.reviews.held import Decode, Held, held_of
 
 APPLIED, PROPOSED = "review/", "proposal/"
 JOURNAL = 50

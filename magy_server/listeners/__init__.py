@@ -1,0 +1,1 @@
+"""What follows the log and never stands in its way: audit, readable mirrors, titles."""

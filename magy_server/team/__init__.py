@@ -1,0 +1,1 @@
+"""Agents below agents: spawned, written to, waited for, limited and started again."""
