@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.engine import kin
-from magy_server.engine.commands import end_commands
 from magy_server.engine.sessions import Sessions
+from magy_server.engine.takeover import end_commands
 from magy_server.engine.world import World
 
 

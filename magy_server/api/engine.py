@@ -30,9 +30,9 @@ from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.briefing import mentioned
-from magy_server.engine.commands import end_commands
 from magy_server.engine.session import Decide, Session, Write
 from magy_server.engine.sessions import FRESH, LoadedSessions
+from magy_server.engine.takeover import end_commands
 from magy_server.engine.whole import Whole
 from magy_server.engine.world import Project, World, record
 from magy_server.listeners.consult import consult

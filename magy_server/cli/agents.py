@@ -26,7 +26,7 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import kin
-from magy_server.engine.glance import row, task_id
+from magy_server.engine.summary import row, task_id
 
 BY = "magy agents"
 PAGE = 200

@@ -23,8 +23,7 @@ from magy_server.core.harmless import LINE, TITLE, glance, visible
 from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
 from magy_server.engine.guards import Guards
-from magy_server.engine.law import law
-from magy_server.engine.levels import review_mode
+from magy_server.engine.law import law, review_mode
 from magy_server.engine.session import Session, Write
 from magy_server.engine.world import World
 

@@ -1,16 +1,24 @@
-"""What decides about the calls of a session at this moment."""
+"""Whose rules decide in a session at this moment: its own, and those of each session above it.
+
+A level is one session's sources of rules as they are now. What a child may do is the strictest of
+what each of its levels says. So is what becomes of its edits.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from magy_server.core import permit
-from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Resource
+from magy_server.core.errors import NotFound
+from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Limits, Resource
+from magy_server.core.permit import Ruleset
 from magy_server.core.state import State
 from magy_server.core.tool import Tool
-from magy_server.engine.levels import Level, levels, review_mode
 from magy_server.engine.session import Session
+from magy_server.engine.summary import own_turns
 from magy_server.engine.world import World
 
 
@@ -71,3 +79,126 @@ async def law(session: Session, world: World) -> Law:
 def _granted(one: State, run: str) -> Iterator[Grant]:
     """What was granted for a run holds in that run only, for all who work for it."""
     return (grant for grant in one.grants if grant.scope != "run" or one.run == run)
+
+
+STRICTEST = ("propose", "review", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """`text`: the sources as JSON, for telling levels apart."""
+
+    session: str
+    text: str
+    sources: tuple[Ruleset, ...]
+
+
+async def levels(world: World, state: State, above: Sequence[State]) -> list[Level]:
+    """The session's own, its parent's, and so on to the root's. One above whose agent was changed,
+    and that has done nothing as this yet, has a second level: what it would be briefed with."""
+    own = await _text(world, state)
+    found = [Level(state.stream.removeprefix("session/"), own, rulesets(own))]
+    for one in above:
+        session = one.stream.removeprefix("session/")
+        texts = [await _text(world, one)]
+        if one.briefing and one.briefing.agent != one.agent and own_turns(one):
+            texts.append(as_text(await sources(world, one)))
+        found += [Level(session, text, _named(text, session)) for text in texts]
+    return found
+
+
+async def review_mode(world: World, state: State) -> str:
+    """review | propose | auto: the strictest of its own and of those above it. One that does not
+    say goes by those above; a root, by what is configured."""
+    try:
+        chain = [state, *await world.above(state)]
+    except NotFound:  # deleted just now, and this with it
+        chain = [state]
+    root = state.opened.root if state.opened else None
+    said = {one.review for one in chain}
+    if not chain[-1].review:
+        said.add(world.settings(root).review)
+    return min(said - {""}, key=STRICTEST.index)
+
+
+async def _text(world: World, state: State) -> str:
+    """What the session was briefed with. One that never was has the rules it would be given; what
+    came with its parent's conversation is the parent's."""
+    if state.briefing and own_turns(state):
+        return (await world.texts({state.briefing.rules}))[state.briefing.rules]
+    return as_text(await sources(world, state))
+
+
+async def sources(world: World, state: State) -> list[Ruleset]:
+    """A session's own as it would be briefed with them now: its agent's, the configured ones, and
+    those that it was spawned with."""
+    root = state.opened.root if state.opened else None
+    own = [world.agent(state.agent, root).rules, *world.rules(root)]
+    if state.opened and (hash := state.opened.rules):
+        own.append(Ruleset.model_validate_json((await world.texts({hash}))[hash]))
+    return own
+
+
+def as_text(sources: Sequence[Ruleset]) -> str:
+    return json.dumps([source.model_dump(mode="json") for source in sources])
+
+
+@lru_cache(maxsize=64)
+def rulesets(text: str) -> tuple[Ruleset, ...]:
+    """Asked for several times with each call, and nearly always the same."""
+    return tuple(Ruleset.model_validate(source) for source in json.loads(text))
+
+
+@lru_cache(maxsize=64)
+def _named(text: str, session: str) -> tuple[Ruleset, ...]:
+    """The rules of another session, with its name: the person must see whose rule decided."""
+    return tuple(
+        one.model_copy(update={"source": f"{one.source} (of {session})"}) for one in rulesets(text)
+    )
+
+
+def caps(state: State, above: Sequence[State], configured: Limits) -> Limits:
+    """The lowest of the configured caps and of those that it, or one above it, was spawned with."""
+    found = configured
+    for one in (state, *above):
+        found = found.within(one.opened.limits if one.opened else None)
+    return found
+
+
+def inherited(above: Sequence[State], world: World) -> tuple[str, float | None]:
+    """Model and temperature of the nearest above that has one."""
+    model, temperature = "", None
+    for one in above:
+        agent = world.agents(one.opened.root if one.opened else None).get(one.agent)
+        if (briefed := one.briefing) and own_turns(one):
+            model = model or briefed.model
+            warm = briefed.temperature
+        else:
+            model = model or one.model or (agent.model if agent else None) or ""
+            warm = agent.temperature if agent else None
+        temperature = warm if temperature is None else temperature
+    return model, temperature
+
+
+def told(state: State, above: Sequence[State], deeper: int) -> str:
+    """What a child is told of its place. `deeper`: how many levels it may have below it."""
+    opened = state.opened
+    assert opened is not None
+    parent = above[0].stream.removeprefix("session/")
+    who = f"the agent {above[0].agent!r} (session {parent})"
+    lines = [
+        f"You are a child agent. You were spawned by {who}."
+        if opened.call
+        else f"You are a child agent. A person spawned you to work beside {who}.",
+        "Only the last message of your turn reaches that agent: put all that it must know into "
+        "it. A <message> in this conversation comes from another agent, not from the "
+        "person.",
+    ]
+    if deeper > 0:
+        depth = "one level" if deeper == 1 else f"{deeper} levels"
+        lines.append(f"You may spawn agents yourself, {depth} below you.")
+    else:
+        lines.append("You cannot spawn agents: do the task yourself.")
+    if opened.cwd != (opened.root or opened.cwd):
+        lines.append(f"Your directory is {opened.cwd}: your commands start there.")
+    return "\n".join(lines)

@@ -21,13 +21,12 @@ from magy_server.core.state import State
 from magy_server.core.steps import Admit, Rest, next_step, opener
 from magy_server.engine import kin
 from magy_server.engine.calls import closed
-from magy_server.engine.commands import end_commands
 from magy_server.engine.compaction import given_up
 from magy_server.engine.guards import Guards
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.takeover import take_over
+from magy_server.engine.takeover import end_commands, take_over
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
 from magy_server.engine.world import World

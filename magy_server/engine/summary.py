@@ -1,20 +1,26 @@
-"""A session at a glance, stored beside its log in the same transaction as each append.
+"""What the store keeps beside the log of a session, written with each append.
 
-Lists and attaching clients read this instead of folding: opening a session of ten thousand events
+Lists and clients that attach read it instead of folding: opening a session of ten thousand events
 costs what one of a hundred does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from magy_server.core import family
 from magy_server.core.amounts import cost, usage
-from magy_server.core.events import Asked, Prompted, Text
+from magy_server.core.children import ChildInfo, status
+from magy_server.core.events import Asked, Prompted, Replied, Text, Usage
 from magy_server.core.harmless import visible
-from magy_server.core.state import Arrival, State
+from magy_server.core.mail import Status
+from magy_server.core.ports import StreamInfo
+from magy_server.core.state import NOTHING, Arrival, Spent, State
 from magy_server.core.steps import opener
 from magy_server.core.updates import interaction
-from magy_server.engine.glance import glance
 
 TITLE = 80
 
@@ -83,3 +89,138 @@ def text_of(arrival: Arrival) -> str:
 def _line(text: str) -> str:
     line = visible(text.split("\n", 1)[0])
     return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
+
+
+SAID = 200
+"""Characters."""
+
+
+def task_id(session_id: str) -> str:
+    """The id of the prompt that a child is spawned with."""
+    return f"{session_id}:task"
+
+
+def glance(state: State) -> dict[str, Any] | None:
+    """Plain JSON, for the summary; None: it is no child."""
+    opened = state.opened
+    if opened is None or opened.parent is None:
+        return None
+    return {
+        "called": bool(opened.call),
+        "name": state.options.get("title", ""),
+        "agent": state.agent,
+        "model": state.model or (state.briefing.model if state.briefing else ""),
+        "status": status(state),
+        "unbegun": status(state, queued=True) == "queued",
+        "closed": state.closed is not None,
+        "turns": own_turns(state),
+        "waiting": len(state.waiting),
+        "requests": state.requests,
+        "usage": state.usage.model_dump(),
+        "cost": state.cost,
+        "unpriced": state.unpriced,
+        "said": _said(state),
+        "stop": state.last_stop or "",
+    }
+
+
+def own_turns(state: State) -> int:
+    """Those that came with a child's context are its parent's."""
+    opened = state.opened
+    if opened is None or opened.parent is None or opened.forked_from is None:
+        return state.turns
+    first = task_id(state.stream.removeprefix("session/"))
+    copied = next((n for n, past in enumerate(state.pasts) if past.turn == first), None)
+    return 0 if copied is None else len(state.pasts) - copied
+
+
+def _said(state: State) -> str:
+    """The beginning of what it said last, or of its task."""
+    task = task_id(state.stream.removeprefix("session/"))
+    for item in chain(reversed(state.waiting), reversed(state.conversation)):
+        of_task = isinstance(item, Prompted) and item.id == task
+        if isinstance(item, Prompted | Replied) and (of_task or isinstance(item, Replied)):
+            texts = [part.text for part in item.content if isinstance(part, Text)]
+            text = "\n".join(texts).strip()
+            if text or of_task:
+                return text[:SAID]
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the store has of a child. `about` is what `glance` made."""
+
+    session: str
+    about: Mapping[str, Any]
+    questions: int
+    created: float
+    updated: float
+
+    @property
+    def stream(self) -> str:
+        return f"session/{self.session}"
+
+    @property
+    def called(self) -> bool:
+        """Its parent's model spawned it."""
+        return bool(self.about["called"])
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.about["closed"])
+
+    @property
+    def spent(self) -> Spent:
+        about = self.about
+        usage = Usage.model_validate(about["usage"])
+        return Spent(about["requests"], usage, about["cost"], about["unpriced"])
+
+    def status(self, *, queued: bool) -> Status:
+        """`queued`: it waits for a slot."""
+        found: Status = self.about["status"]
+        return "queued" if queued and self.about["unbegun"] else found
+
+    def info(self, below: Iterable[Row], *, queued: bool) -> ChildInfo:
+        """`below`: all children under it."""
+        below = list(below)
+        about, spent = self.about, self.spent
+        return ChildInfo(
+            session=self.session,
+            parent=family.parent(self.session) or "",
+            name=about["name"],
+            agent=about["agent"],
+            model=about["model"],
+            status=self.status(queued=queued),
+            depth=family.depth(self.session),
+            turns=about["turns"],
+            waiting=about["waiting"],
+            questions=self.questions + sum(row.questions for row in below),
+            spent=spent,
+            tree=total([spent, *(row.spent for row in below)]),
+            said=about["said"],
+            stop=about["stop"],
+            created=self.created,
+            updated=self.updated,
+        )
+
+
+def row(info: StreamInfo) -> Row | None:
+    """None: it is no child."""
+    about = info.summary.get("child")
+    if not about:
+        return None
+    questions = len(info.summary.get("questions") or ())
+    return Row(info.stream.removeprefix("session/"), about, questions, info.created, info.updated)
+
+
+def total(each: Iterable[Spent]) -> Spent:
+    found = NOTHING
+    for one in each:
+        found = Spent(
+            found.requests + one.requests,
+            found.usage + one.usage,
+            found.cost + one.cost,
+            found.unpriced + one.unpriced,
+        )
+    return found

@@ -1,6 +1,10 @@
-"""What a process does first with a session that another one, now dead, was running."""
+"""What a process does first with a session that another one, now dead, was running; and how
+commands in the background are ended, whichever process started them."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
 
 from magy_server.core.events import Event, Exited, Resumed
 from magy_server.engine.session import Session, Write
@@ -30,3 +34,17 @@ async def _lost_background(session: Session, world: World) -> list[Event]:
     for call, group in groups.items():
         await world.end_group(group, f"{name}:{call}")
     return [Exited(call=call, code=None) for call in groups]
+
+
+async def end_commands(world: World, streams: Sequence[str]) -> None:
+    """All of these sessions'. Who started a command says in the log that it has ended."""
+    async with asyncio.TaskGroup() as group:
+        for stream in streams:
+            info = await world.store.info(stream)
+            name = stream.removeprefix("session/")
+            for call, leader in (info.summary.get("background", {}) if info else {}).items():
+                group.create_task(_end(world, leader, f"{name}:{call}"))
+
+
+async def _end(world: World, leader: int, marked: str) -> None:
+    await world.end_group(leader, marked)

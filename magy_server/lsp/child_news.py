@@ -16,8 +16,8 @@ from magy_server.api.engine import Engine
 from magy_server.core import family
 from magy_server.core.children import ChildInfo
 from magy_server.core.errors import NotFound
-from magy_server.engine.glance import Row
 from magy_server.engine.kin import DELETED, tree_topic
+from magy_server.engine.summary import Row
 from magy_server.lsp import child_wire, family_present
 
 TOGETHER = 0.05

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content
 from magy_server.core.harmless import one_line
-from magy_server.engine.glance import task_id
+from magy_server.engine.summary import task_id
 from magy_server.lsp import child_wire, names
 from magy_server.lsp import command_wire as wire
 from magy_server.lsp.asking import Asking

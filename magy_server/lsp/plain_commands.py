@@ -10,7 +10,7 @@ from hashlib import sha256
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Text
-from magy_server.engine.glance import task_id
+from magy_server.engine.summary import task_id
 from magy_server.lsp import command_wire as wire
 from magy_server.lsp import names
 from magy_server.lsp.actions import Known

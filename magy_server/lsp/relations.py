@@ -8,7 +8,7 @@ from magy_server.core import family
 from magy_server.core.markdown import escaped
 from magy_server.core.ports import Store
 from magy_server.engine import kin
-from magy_server.engine.glance import Row, row
+from magy_server.engine.summary import Row, row
 
 
 async def relations(store: Store, session_id: str, link: Callable[[str], str]) -> str:

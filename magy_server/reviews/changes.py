@@ -15,7 +15,7 @@ from magy_server.core.values import Kind, Origin, Version
 from magy_server.edits.diff import apply
 from magy_server.edits.rebase import merge3, rebase
 from magy_server.edits.text import split
-from magy_server.engine.levels import review_mode
+from magy_server.engine.law import review_mode
 from magy_server.reviews import log
 from magy_server.reviews.decisions import undone
 from magy_server.reviews.desk import Desk

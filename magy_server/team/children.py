@@ -27,10 +27,10 @@ from magy_server.core.mail import Status
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state import State
 from magy_server.engine import kin
-from magy_server.engine.commands import end_commands
-from magy_server.engine.glance import Row, row, task_id
 from magy_server.engine.session import Session, Write
 from magy_server.engine.sessions import Sessions
+from magy_server.engine.summary import Row, row, task_id
+from magy_server.engine.takeover import end_commands
 from magy_server.engine.whole import Whole
 from magy_server.engine.world import World
 from magy_server.team.keys import message, same

@@ -26,8 +26,8 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state import State
 from magy_server.engine.briefing import mentioned
-from magy_server.engine.glance import task_id
 from magy_server.engine.session import Session
+from magy_server.engine.summary import task_id
 from magy_server.engine.world import World, put
 from magy_server.team.fork import context
 

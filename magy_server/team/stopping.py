@@ -7,7 +7,7 @@ from typing import Literal
 from magy_server.core.events import CancelAsked, Event, Prompted, Requeued
 from magy_server.core.state import State
 from magy_server.core.steps import opener
-from magy_server.engine.glance import task_id
+from magy_server.engine.summary import task_id
 
 Why = Literal["user", "closed"]
 
