@@ -21,11 +21,13 @@ NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
 
 
 def protocol() -> Iterator[str]:
-    from magy_server.lsp import child_wire, methods, wire
-    from magy_server.lsp.command_wire import COMMANDS
-    from magy_server.lsp.refusals import NAME, PATTERNS
-    from magy_server.lsp.shapes import LONGEST_ID
-    from magy_server.lsp.wire_docs import commands, describe
+    from magy_server.api.wire import children as child_wire
+    from magy_server.api.wire import methods
+    from magy_server.api.wire import sessions as wire
+    from magy_server.api.wire.commands import COMMANDS
+    from magy_server.api.wire.docs import commands, describe
+    from magy_server.api.wire.refusals import NAME, PATTERNS
+    from magy_server.api.wire.shapes import LONGEST_ID
 
     yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
     yield (
@@ -219,7 +221,7 @@ def command_line() -> Iterator[str]:
 
 
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
-    "docs/protocol.md": ("magy_server/lsp/wire.py and methods.py", protocol),
+    "docs/protocol.md": ("magy_server/api/wire/sessions.py and methods.py", protocol),
     "docs/reference/command-line.md": ("magy_server/cli/parser.py", command_line),
     "docs/reference/configuration.md": ("magy_server/config/layers.py", configuration),
     "docs/reference/events.md": ("magy_server/core/events.py and values.py", events),
@@ -233,7 +235,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
 
 def _fields(schema: Mapping[str, Any]) -> str:
     """The properties of a JSON Schema object as a table."""
-    from magy_server.lsp.wire_docs import about, default, type_name
+    from magy_server.api.wire.docs import about, default, type_name
 
     required = schema.get("required", [])
     rows = [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.lsp.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
 
 TOP = Path(__file__).parents[1]
 PAGES = [TOP / "README.md", TOP / "CHANGELOG.md", *sorted((TOP / "docs").rglob("*.md"))]

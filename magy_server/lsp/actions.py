@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from magy_server.api.wire import names
+from magy_server.api.wire.reviews import Range
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.harmless import LINE, glance
-from magy_server.lsp import lenses, names
+from magy_server.lsp import lenses
 from magy_server.lsp.pointing import empty
-from magy_server.lsp.review_wire import Range
 
 FRESH = 2.0
 """Seconds for which the actions of a root are not looked for again."""

@@ -11,7 +11,10 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
+from magy_server.api import present
+from magy_server.api.children.present import located, path, previews
 from magy_server.api.engine import Engine
+from magy_server.api.wire import sessions as wire
 from magy_server.core import family
 from magy_server.core.events import (
     Admitted,
@@ -29,8 +32,6 @@ from magy_server.core.harmless import LINE, glance
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.summary import question_of, title
-from magy_server.lsp import present, wire
-from magy_server.lsp.family_present import located, path, previews
 from magy_server.lsp.plain_questions import PlainQuestions
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from lsprotocol.types import MessageType
 
+from magy_server.api.places import uri_of as file_uri
+from magy_server.api.transcripts import Transcripts, uri_of
+from magy_server.api.wire.commands import Shown
 from magy_server.core.errors import MagyError
 from magy_server.core.harmless import harmless
 from magy_server.core.markdown import STOPS
 from magy_server.lsp.asking import Answer
-from magy_server.lsp.command_wire import Shown
 from magy_server.lsp.front import Way
-from magy_server.lsp.places import uri_of as file_uri
-from magy_server.lsp.transcripts import Transcripts, uri_of
 
 LONGEST = 1_500
 """Characters of a message in a window."""

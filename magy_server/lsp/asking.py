@@ -11,13 +11,13 @@ from typing import Any
 
 from magy_server.api.engine import Engine, Outcome, stream_of
 from magy_server.api.follow import PAGE
+from magy_server.api.places import canonical
+from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
 from magy_server.core.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH
-from magy_server.lsp.command_wire import Prompted, Prompting
-from magy_server.lsp.documents import canonical
 from magy_server.lsp.door import place
 
 REMEMBERED = 50

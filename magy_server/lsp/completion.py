@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 from magy_server.api.engine import Engine
+from magy_server.api.wire import editor as wire
+from magy_server.api.wire.editor import Completion
 from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.ports import Editor
 from magy_server.core.specs import Agents
-from magy_server.lsp import editor_wire as wire
 from magy_server.lsp.door import place
-from magy_server.lsp.editor_wire import Completion
 from magy_server.lsp.reach import Reach
 from magy_server.tools.file_index import FileIndex, Names, best, exists
 from magy_server.tools.mentions import described_skills

@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
+from magy_server.api.places import canonical
+from magy_server.api.positions import column, split_lines
+from magy_server.api.wire import editor as wire
+from magy_server.api.wire.reviews import Position, Range
+from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.ports import Editor
 from magy_server.core.surroundings import block, definition, window
-from magy_server.lsp import editor_wire as wire
-from magy_server.lsp.documents import LiveWorkspace, canonical, column, split_lines
+from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.knowledge import problem
 from magy_server.lsp.reach import Reach
-from magy_server.lsp.review_wire import Position, Range
-from magy_server.lsp.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.tools.live import load
 from magy_server.tools.paths import Place
 from magy_server.tools.problems import said

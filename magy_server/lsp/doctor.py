@@ -7,8 +7,8 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from magy_server.lsp import editor_wire as wire
-from magy_server.lsp.shapes import parsed
+from magy_server.api.wire import editor as wire
+from magy_server.api.wire.shapes import parsed
 
 Status = Literal["ok", "warn", "fail", "info"]
 _STATUS: Mapping[str, Status] = {"ok": "ok", "note": "info", "warning": "warn", "problem": "fail"}

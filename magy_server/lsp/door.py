@@ -9,20 +9,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
+from magy_server.api import present
+from magy_server.api.children import present as family_present
+from magy_server.api.children.news import ChildNews
 from magy_server.api.engine import Engine, stream_of
 from magy_server.api.options import choices
 from magy_server.api.pages import Attached
+from magy_server.api.wire import children as child_wire
+from magy_server.api.wire import sessions as wire
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, Method
+from magy_server.api.wire.shapes import Empty, SessionParams, Wire, parsed
 from magy_server.config.trust import Trust
 from magy_server.core import family
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.summary import summarise
-from magy_server.lsp import child_wire, family_present, present, wire
-from magy_server.lsp.child_news import ChildNews
-from magy_server.lsp.methods import CLIENT_TO_SERVER, Method
 from magy_server.lsp.outbox import Outbox
-from magy_server.lsp.shapes import Empty, SessionParams, Wire, parsed
 from magy_server.lsp.subscription import Subscription, page
 from magy_server.team.keys import refuse_other_session
 

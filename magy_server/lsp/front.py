@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server import __version__
+from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
 from magy_server.core.errors import MagyError
-from magy_server.lsp.names import COMMANDS, KINDS, STANDARD
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -95,8 +95,8 @@ class Front:
     async def _start(self, server: Server) -> Mapping[str, Handler]:
         from lsprotocol.types import MessageType
 
+        from magy_server.api.children.news import ChildNews
         from magy_server.lsp.announce import Announcer
-        from magy_server.lsp.child_news import ChildNews
         from magy_server.lsp.door import Door
         from magy_server.lsp.plain import Home
         from magy_server.lsp.surface import Surface

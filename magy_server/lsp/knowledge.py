@@ -9,6 +9,11 @@ from typing import Any, TypeVar, cast, get_args
 
 from pydantic import ValidationError
 
+from magy_server.api.places import canonical
+from magy_server.api.positions import units
+from magy_server.api.wire import editor as wire
+from magy_server.api.wire.reviews import Position, Range
+from magy_server.api.wire.shapes import Wire
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import (
     Answers,
@@ -24,10 +29,7 @@ from magy_server.core.knowledge import (
     Symbol,
     Symbols,
 )
-from magy_server.lsp import editor_wire as wire
-from magy_server.lsp.documents import LiveWorkspace, canonical, units
-from magy_server.lsp.review_wire import Position, Range
-from magy_server.lsp.shapes import Wire
+from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.transport import Connection
 
 SECONDS = 10.0

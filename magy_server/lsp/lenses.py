@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from magy_server.lsp.names import ACCEPT, ACCEPT_ALL, ACCEPT_KIND, REJECT, REJECT_ALL, REJECT_KIND
-from magy_server.lsp.review_wire import Range, ReviewFile, ReviewHunk
+from magy_server.api.wire.names import (
+    ACCEPT,
+    ACCEPT_ALL,
+    ACCEPT_KIND,
+    REJECT,
+    REJECT_ALL,
+    REJECT_KIND,
+)
+from magy_server.api.wire.reviews import Range, ReviewFile, ReviewHunk
 
 LLM_GENERATED = 1
 """`CodeActionTag.LLMGenerated` of LSP 3.18."""

@@ -10,21 +10,21 @@ from typing import Any
 
 from lsprotocol.types import MessageType
 
+from magy_server.api.children.verbs import ChildVerbs
 from magy_server.api.engine import Engine
+from magy_server.api.transcripts import Transcripts, session_of
+from magy_server.api.wire import names
 from magy_server.config import layers
-from magy_server.lsp import names
 from magy_server.lsp.abilities import Abilities
 from magy_server.lsp.actions import CodeActions, Known
 from magy_server.lsp.answers import Answers, Screen
 from magy_server.lsp.asking import Asking
-from magy_server.lsp.children import ChildVerbs
 from magy_server.lsp.front import Announced
 from magy_server.lsp.plain_children import PlainChildren
 from magy_server.lsp.plain_commands import PlainCommands
 from magy_server.lsp.plain_review import Command, PlainReview
 from magy_server.lsp.pointing import Pointing
 from magy_server.lsp.server import Server
-from magy_server.lsp.transcripts import Transcripts, session_of
 from magy_server.lsp.transport import Handler
 
 TEXTS = "workspace/textDocumentContent"

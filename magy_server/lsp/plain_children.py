@@ -5,17 +5,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 
+from magy_server.api.children.verbs import ChildVerbs
+from magy_server.api.wire import children as child_wire
+from magy_server.api.wire import commands as wire
+from magy_server.api.wire import names
+from magy_server.api.wire.shapes import TextBlock
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content
 from magy_server.core.harmless import one_line
 from magy_server.engine.summary import task_id
-from magy_server.lsp import child_wire, names
-from magy_server.lsp import command_wire as wire
 from magy_server.lsp.asking import Asking
-from magy_server.lsp.children import ChildVerbs
 from magy_server.lsp.plain_command import Command, command
 from magy_server.lsp.pointing import Pointing
-from magy_server.lsp.shapes import TextBlock
 
 Say = Callable[[str], None]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from magy_server.api.wire.shapes import Wire, parsed
 from magy_server.core.errors import InvalidRequest
-from magy_server.lsp.shapes import Wire, parsed
 
 Command = Callable[[list[Any]], Awaitable[Any]]
 P = TypeVar("P", bound=Wire)

@@ -7,18 +7,18 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 
+from magy_server.api.wire import commands as wire
+from magy_server.api.wire import names
+from magy_server.api.wire.shapes import Wire
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Text
 from magy_server.engine.summary import task_id
-from magy_server.lsp import command_wire as wire
-from magy_server.lsp import names
 from magy_server.lsp.actions import Known
 from magy_server.lsp.answers import Answers
 from magy_server.lsp.asking import Asking
 from magy_server.lsp.plain_command import Command, command
 from magy_server.lsp.pointing import Pointed, Pointing, empty
-from magy_server.lsp.shapes import Wire
 from magy_server.tools.openings import spawned
 
 _MENTION = re.compile(r"(?<![\w.@/\\+-])@")

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
+from magy_server.api.places import uri_of
+from magy_server.api.transcripts import write
+from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
 from magy_server.core.harmless import LINE, glance
 from magy_server.core.markdown import fenced
-from magy_server.lsp import wire
-from magy_server.lsp.places import uri_of
-from magy_server.lsp.transcripts import write
 
 REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
 ALL = "Show all of it"

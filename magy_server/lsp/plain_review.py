@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from magy_server.api.reviews.verbs import ReviewVerbs, View
+from magy_server.api.wire import names
+from magy_server.api.wire import reviews as wire
+from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.lsp import lenses, names
-from magy_server.lsp import review_wire as wire
-from magy_server.lsp.review import ReviewVerbs, View
-from magy_server.lsp.shapes import parsed
+from magy_server.lsp import lenses
 from magy_server.lsp.transport import Handler
 
 COMMANDS = "workspace/executeCommand"

@@ -7,14 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from magy_server.api import present
+from magy_server.api.positions import column
+from magy_server.api.wire.editor import ContextParams, Diagnostic
+from magy_server.api.wire.reviews import Position, Range
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content
-from magy_server.lsp import present
 from magy_server.lsp.context import ContextVerbs
-from magy_server.lsp.documents import LiveWorkspace, column
-from magy_server.lsp.editor_wire import ContextParams, Diagnostic
+from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.reach import Reach
-from magy_server.lsp.review_wire import Position, Range
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _LONGEST_LINE = 2_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from magy_server.api.places import canonical
 from magy_server.core import permit
 from magy_server.core.events import Facts, Resource
 from magy_server.engine.world import World
-from magy_server.lsp.documents import canonical
 from magy_server.tools.paths import below, resource
 from magy_server.tools.scope import printable
 from magy_server.tools.uris import named

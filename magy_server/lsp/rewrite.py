@@ -9,7 +9,11 @@ from os.path import basename
 from typing import Any
 
 from magy_server.api.engine import Engine, stream_of
+from magy_server.api.places import paths_of
+from magy_server.api.positions import Positions
 from magy_server.api.rewriting import AGENT, MESSAGE, Place, Rewriting, session_of
+from magy_server.api.wire import rewriting as wire
+from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
 from magy_server.core.events import Prompted
 from magy_server.core.harmless import one_line
@@ -17,12 +21,9 @@ from magy_server.core.ports import StreamInfo
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
 from magy_server.engine.sessions import FRESH
-from magy_server.lsp import rewrite_wire as wire
-from magy_server.lsp.documents import LiveWorkspace, Positions
+from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.outbox import Outbox
-from magy_server.lsp.places import paths_of
 from magy_server.lsp.rewrite_drafts import About, Drafts
-from magy_server.lsp.shapes import parsed
 
 PlaceOf = Callable[[str], tuple[str, str]]
 """Absolute directory -> (workspace root, the directory), canonical; raises InvalidRequest."""

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
+from magy_server.api.positions import Positions
 from magy_server.api.rewriting import MESSAGE, TOOL
+from magy_server.api.wire.rewriting import RewriteDraft
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
     Call,
@@ -29,9 +31,8 @@ from magy_server.edits.selection import PROSE, Argument, Rewrite, Span, carried
 from magy_server.edits.text import plain
 from magy_server.engine.session import Partial, Session
 from magy_server.engine.world import World
-from magy_server.lsp.documents import LiveWorkspace, Positions
+from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.outbox import Outbox
-from magy_server.lsp.rewrite_wire import RewriteDraft
 
 PACE = 0.05
 """Seconds between two drafts, at least; each has all of the text."""

@@ -8,24 +8,24 @@ from typing import Any
 
 from lsprotocol import types
 
+from magy_server.api.children.verbs import ChildVerbs
+from magy_server.api.edits.verbs import EditVerbs
 from magy_server.api.engine import Engine
+from magy_server.api.places import SCHEME
+from magy_server.api.reviews.checkpoints import CheckpointVerbs
+from magy_server.api.reviews.news import ReviewNews
+from magy_server.api.reviews.verbs import ReviewVerbs, View
 from magy_server.core.errors import EditorError
 from magy_server.lsp.abilities import Abilities
-from magy_server.lsp.checkpoints import CheckpointVerbs
-from magy_server.lsp.children import ChildVerbs
 from magy_server.lsp.context import ContextVerbs
 from magy_server.lsp.doctor import Examine
 from magy_server.lsp.door import place
-from magy_server.lsp.edits import EditVerbs
 from magy_server.lsp.front import Announced
 from magy_server.lsp.knowing import knowing
-from magy_server.lsp.places import SCHEME
 from magy_server.lsp.plain import Home, Plain
 from magy_server.lsp.plain_review import PlainReview, Window
 from magy_server.lsp.pointing import Pointing
 from magy_server.lsp.reach import Reach
-from magy_server.lsp.review import ReviewVerbs, View
-from magy_server.lsp.review_news import ReviewNews
 from magy_server.lsp.rewrite import RewriteVerbs
 from magy_server.lsp.server import Server
 from magy_server.lsp.workspace import LiveEditor

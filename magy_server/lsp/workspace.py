@@ -9,12 +9,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from magy_server.api.positions import Positions
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
 from magy_server.core.knowledge import Question
 from magy_server.core.ports import Buffer, Seen
 from magy_server.edits.diff import apply
 from magy_server.edits.model import TextChange
-from magy_server.lsp.documents import LiveDocument, LiveWorkspace, Positions
+from magy_server.lsp.documents import LiveDocument, LiveWorkspace
 from magy_server.lsp.knowledge import Knower
 from magy_server.lsp.transport import ClientError, Connection, NotAnswered
 from magy_server.lsp.verify import Verdict

@@ -13,7 +13,7 @@ from magy_server.cli.text import coloured, plain, width_of
 
 PIECES = st.lists(
     st.sampled_from(
-        ["word ", "and\n", "\n", "# ", "- item ", "  - ", "1. ", "> ", "```\n", "```py\n",
+        ["word ", "and\n", "\n", "# ", "- item ", "  - ", "1. ", "> ", "\n```\n", "\n```py\n",
          "`code` ", "**bold** ", "| a | b |\n", "| --- | --- |\n", "Vec<T> ", "<b>",
          "[x](http://y/z) ", "![p](q.png) ", "<http://auto/> ", "    ", "[1]: http://w\n",
          "---\n", "日本語 ", "~~no~~ ", "&amp; ", "\\* ", "<!-- c -->\n"]

@@ -174,7 +174,7 @@ def test_files_are_short_and_carry_the_licence() -> None:
 
 
 def test_speaks_only_methods_of_the_wire() -> None:
-    from magy_server.lsp.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT
+    from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 
     wire = {method.name for method in (*CLIENT_TO_SERVER, *SERVER_TO_CLIENT)}
     text = "".join(source.read_text("utf-8") for source in SOURCES)

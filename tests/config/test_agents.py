@@ -333,7 +333,7 @@ def test_who_read_while_trust_was_withdrawn_does_not_give_it_back(home: Path, ro
             return made
 
     agent(root / ".magy/agent", "one")
-    projects = Slow({})
+    projects = Slow({}, MemoryStore())
     projects.add(str(root), files_hash(str(root)))
     agent(home / "agent", "mine")
     found: list[Agents] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.lsp.methods import CLIENT_TO_SERVER
+from magy_server.api.wire.methods import CLIENT_TO_SERVER
 from tests.lsp.fuzz import BASE, Hostile
 from tests.patience import PATIENCE
 

@@ -19,8 +19,7 @@ from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state import State
 from magy_server.core.values import Effect
-from magy_server.engine.judge import Law
-from magy_server.engine.law import levels
+from magy_server.engine.law import Law, levels
 from magy_server.engine.world import put
 
 RANK: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}

@@ -11,14 +11,9 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from magy_server.lsp.documents import (
-    MOST_STEPS,
-    LiveDocument,
-    LiveWorkspace,
-    Positions,
-    canonical,
-    split_lines,
-)
+from magy_server.api.places import canonical
+from magy_server.api.positions import Positions, split_lines
+from magy_server.lsp.documents import MOST_STEPS, LiveDocument, LiveWorkspace
 from tests.lsp.client import position, uri_of
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from magy_server.lsp.documents import LiveDocument, column, split_lines
+from magy_server.api.positions import column, split_lines
+from magy_server.lsp.documents import LiveDocument
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTHS = {

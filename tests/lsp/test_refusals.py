@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from magy_server.api.wire import children as child_wire
+from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import InvalidRequest
-from magy_server.lsp import child_wire
-from magy_server.lsp.shapes import parsed
 
 TEXT = {"type": "text", "text": "x"}
 NAMES = "may have only letters, digits, `.`, `_`"

@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from magy_server.api.places import uri_of
+from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.ports import NOTHING, Files, Found
 from magy_server.core.values import Hash, Version
@@ -15,8 +17,6 @@ from magy_server.edits.diff import apply, counts, unified
 from magy_server.edits.model import Code, Failure, FileEdit, Hunk, Placed
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.text import plain
-from magy_server.lsp import review_wire as wire
-from magy_server.lsp.places import uri_of
 from magy_server.reviews.applying import Want
 from magy_server.tools.paths import Place, resolve
 

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from magy_server.lsp import names
-from magy_server.lsp.child_wire import ChildClosed, ChildListResult, SpawnKey
-from magy_server.lsp.editor_wire import Diagnostic, Uri, those
-from magy_server.lsp.methods import Method
-from magy_server.lsp.review_wire import Range
-from magy_server.lsp.rewrite_wire import RewriteCommand
-from magy_server.lsp.shapes import Id, Prose, Wire
+from magy_server.api.wire import names
+from magy_server.api.wire.children import ChildClosed, ChildListResult, SpawnKey
+from magy_server.api.wire.editor import Diagnostic, Uri, those
+from magy_server.api.wire.methods import Method
+from magy_server.api.wire.reviews import Range
+from magy_server.api.wire.rewriting import RewriteCommand
+from magy_server.api.wire.shapes import Id, Prose, Wire
 
 MOST = 50
 """Diagnostics that one prompt gives."""

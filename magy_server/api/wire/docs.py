@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from magy_server.lsp.methods import Method
-from magy_server.lsp.refusals import NAME, PATTERNS
-from magy_server.lsp.shapes import LONGEST_ID, Wire
+from magy_server.api.wire.methods import Method
+from magy_server.api.wire.refusals import NAME, PATTERNS
+from magy_server.api.wire.shapes import LONGEST_ID, Wire
 
 
 def describe(methods: Iterable[Method]) -> Iterable[str]:

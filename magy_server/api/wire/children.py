@@ -21,11 +21,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from magy_server.api.wire.refusals import KEY
+from magy_server.api.wire.shapes import Id, Prompt, Prose, SessionParams, Wire
 from magy_server.core import family
 from magy_server.core.children import CLAMPS
 from magy_server.core.mail import Status
-from magy_server.lsp.refusals import KEY
-from magy_server.lsp.shapes import Id, Prompt, Prose, SessionParams, Wire
 
 LONGEST_KEY = 60
 LONGEST_WAIT = 24 * 3600 * 1000

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from magy_server.lsp.review_wire import Range, RequestKey, Uri
-from magy_server.lsp.shapes import Prose, Wire
+from magy_server.api.wire.reviews import Range, RequestKey, Uri
+from magy_server.api.wire.shapes import Prose, Wire
 
 Instruction = Annotated[Prose, Field(min_length=1, max_length=20_000)]
 

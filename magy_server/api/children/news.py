@@ -12,13 +12,14 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from magy_server.api.children import present as family_present
 from magy_server.api.engine import Engine
+from magy_server.api.wire import children as child_wire
 from magy_server.core import family
 from magy_server.core.children import ChildInfo
 from magy_server.core.errors import NotFound
 from magy_server.engine.kin import DELETED, tree_topic
 from magy_server.engine.summary import Row
-from magy_server.lsp import child_wire, family_present
 
 TOGETHER = 0.05
 """Seconds in which changes are gathered."""

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
+from magy_server.api.places import Side, of_virtual, paths_of, uri_of
+from magy_server.api.reviews import present
+from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.ports import Files
-from magy_server.lsp import review_present as present
-from magy_server.lsp import review_wire as wire
-from magy_server.lsp.places import Side, of_virtual, paths_of, uri_of
 from magy_server.reviews.file import Lines, Outcome, ReviewFile, Which, Wish
 from magy_server.reviews.reviews import Reviews
 from magy_server.tools.patience import to_end

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from magy_server.api.places import uri_of, virtual_uri
+from magy_server.api.positions import split_lines, units
+from magy_server.api.reviews.words import words
+from magy_server.api.wire import reviews as wire
 from magy_server.core.reviews import Comment
 from magy_server.core.values import Origin
-from magy_server.lsp import review_wire as wire
-from magy_server.lsp.documents import split_lines, units
-from magy_server.lsp.places import uri_of, virtual_uri
-from magy_server.lsp.words import words
 from magy_server.reviews.file import HunkInfo, Outcome, ReviewFile, Summary
 
 SENT = 500

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from magy_server.api.positions import split_lines, units
+from magy_server.api.wire.reviews import Word
 from magy_server.edits.diff import Block, blocks
 from magy_server.edits.words import pairs
-from magy_server.lsp.documents import split_lines, units
-from magy_server.lsp.review_wire import Word
 
 MOST_LINES, LONGEST = 40, 2000
 """Lines of a hunk, and characters of a line, beyond which nobody looks at words any more."""

@@ -6,13 +6,13 @@ import asyncio
 import json
 from collections.abc import Callable
 
+from magy_server.api.edits.drafts import Drafts, shown, want
+from magy_server.api.places import paths_of
+from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditRefused, InvalidRequest
 from magy_server.core.events import Finished
 from magy_server.core.ports import Files, Store
 from magy_server.edits.model import EditError, FileEdit
-from magy_server.lsp import review_wire as wire
-from magy_server.lsp.edit_drafts import Drafts, shown, want
-from magy_server.lsp.places import paths_of
 from magy_server.reviews.applying import Applied
 from magy_server.reviews.reviews import Reviews
 from magy_server.tools.patience import to_end

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from magy_server.api.wire import sessions as wire
+from magy_server.api.wire import shapes
 from magy_server.core import family, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
-from magy_server.lsp import shapes, wire
 from magy_server.tools.pictures import picture
 
 _ASKED = frozenset(

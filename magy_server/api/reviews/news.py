@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
+from magy_server.api.places import paths_of, virtual_uri
+from magy_server.api.reviews import present
+from magy_server.api.reviews.verbs import View
+from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
-from magy_server.lsp import review_present as present
-from magy_server.lsp import review_wire as wire
-from magy_server.lsp.places import paths_of, virtual_uri
-from magy_server.lsp.review import View
 
 PAUSE = 0.1
 """Seconds without a keystroke after which hunks are derived again."""

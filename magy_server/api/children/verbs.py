@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from magy_server.api.children import present
 from magy_server.api.engine import Engine
+from magy_server.api.present import content
+from magy_server.api.wire import children as wire
 from magy_server.core import family
 from magy_server.core.children import Spawn, SpawnLimits
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Hash, Limits
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.narrowing import narrowing
-from magy_server.lsp import child_wire as wire
-from magy_server.lsp import family_present as present
-from magy_server.lsp.present import content
 
 if TYPE_CHECKING:
     pass

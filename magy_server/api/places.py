@@ -12,10 +12,21 @@ from typing import Literal
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.lsp.documents import canonical
 
 SCHEME = "magy"
 Side = Literal["base", "proposed"]
+
+
+def canonical(uri: str) -> str | None:
+    """The canonical absolute path of a local file's URI; None for any other."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    path = os.fsdecode(unquote_to_bytes(parts.path))
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in path:
+        return None
+    return os.path.realpath(path) if path.startswith("/") else None
 
 
 def uri_of(path: str) -> str:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from magy_server.api.wire.refusals import NAME, sentences
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.surrogates import whole
-from magy_server.lsp.refusals import NAME, sentences
 
 Prose = Annotated[str, AfterValidator(whole)]
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from magy_server.lsp.shapes import Id, Prose, SessionParams, Wire
+from magy_server.api.wire.shapes import Id, Prose, SessionParams, Wire
 
 Uri = Annotated[str, Field(min_length=1, max_length=8000)]
 Count = Annotated[int, Field(ge=0)]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from magy_server.lsp.shapes import Id, Prompt, Prose, RootId, SessionParams, Wire
+from magy_server.api.wire.shapes import Id, Prompt, Prose, RootId, SessionParams, Wire
 
 
 class ConfigOption(Wire):

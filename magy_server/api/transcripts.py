@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from magy_server.api.children.relations import relations
 from magy_server.api.engine import Engine, stream_of
+from magy_server.api.places import SCHEME
 from magy_server.core import family
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.events import Entry, Hash
 from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.engine import kin
 from magy_server.engine.session import Session
-from magy_server.lsp.places import SCHEME
-from magy_server.lsp.relations import relations
 
 LOG = logging.getLogger(__name__)
 REFRESH = "workspace/textDocumentContent/refresh"

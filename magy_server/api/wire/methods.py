@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from magy_server.lsp import child_wire as child
-from magy_server.lsp import editor_wire as editor
-from magy_server.lsp import review_wire as review
-from magy_server.lsp import rewrite_wire as rewrite
-from magy_server.lsp.shapes import Empty, SessionParams, Wire
-from magy_server.lsp.wire import (
+from magy_server.api.wire import children as child
+from magy_server.api.wire import editor
+from magy_server.api.wire import reviews as review
+from magy_server.api.wire import rewriting as rewrite
+from magy_server.api.wire.sessions import (
     AgentsParams,
     AgentsResult,
     CancelParams,
@@ -49,6 +48,7 @@ from magy_server.lsp.wire import (
     WithdrawParams,
     WithdrawResult,
 )
+from magy_server.api.wire.shapes import Empty, SessionParams, Wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Child agents, as front doors show and steer them."""

@@ -1,0 +1,1 @@
+"""Edits that a front door asks for."""

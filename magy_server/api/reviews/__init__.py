@@ -1,0 +1,1 @@
+"""Hunks under review and going back, as front doors show and decide them."""
