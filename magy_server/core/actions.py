@@ -6,7 +6,7 @@
       prompt: Look for ways in which the selected code can be abused.
 
 They stand in `actions.yaml` files, and under `actions:` in agent files and skills. What an editor
-is offered of them, and what one comes to, is said by `lsp/actions.py`.
+is offered of them, and what one comes to, is said by `lsp/plain/actions.py`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from magy_server.core.harmless import LINE, glance
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.summary import question_of, title
-from magy_server.lsp.plain_questions import PlainQuestions
+from magy_server.lsp.plain.questions import PlainQuestions
 
 
 class Progress(Protocol):

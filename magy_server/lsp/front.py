@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from magy_server import __version__
 from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
 from magy_server.core.errors import MagyError
+from magy_server.lsp.announced import Announced
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from magy_server.engine.session import Listener
     from magy_server.lsp.doctor import Examine
     from magy_server.lsp.door import Door
-    from magy_server.lsp.plain_questions import PlainQuestions
+    from magy_server.lsp.plain.questions import PlainQuestions
     from magy_server.lsp.server import Server
     from magy_server.lsp.surface import Surface
     from magy_server.lsp.transport import Handler
@@ -35,8 +36,6 @@ WARMING = (
     "magy/session/new", "magy/session/resume", "magy/session/subscribe", "magy/rewrite/start",
 )  # fmt: skip
 
-Way = Literal["document", "message", "none"]
-WAYS: Sequence[Way] = ("document", "message", "none")
 
 Compose = Callable[
     [Sequence[str], Mapping[str, Any], "Editor | None", Sequence["Listener"]],
@@ -98,7 +97,7 @@ class Front:
         from magy_server.api.children.news import ChildNews
         from magy_server.lsp.announce import Announcer
         from magy_server.lsp.door import Door
-        from magy_server.lsp.plain import Home
+        from magy_server.lsp.plain.client import Home
         from magy_server.lsp.surface import Surface
 
         about = Announced(server.pygls.protocol.options)
@@ -164,7 +163,7 @@ def _asking(server: Server, about: Announced) -> PlainQuestions | None:
     """How a client is asked that does not show questions itself."""
     from magy_server.config import layers
     from magy_server.lsp.abilities import Abilities
-    from magy_server.lsp.plain_questions import PlainQuestions
+    from magy_server.lsp.plain.questions import PlainQuestions
 
     if about.interactions:
         return None
@@ -174,36 +173,6 @@ def _asking(server: Server, about: Announced) -> PlainQuestions | None:
         return shows and await server.show_document(uri, None, False)
 
     return PlainQuestions(server, reveal, Path(layers.state_dir()) / "transcripts")
-
-
-class Announced:
-    """What the client said of itself under `initializationOptions.magy`."""
-
-    def __init__(self, options: Any) -> None:
-        magy = options.get("magy") if isinstance(options, dict) else None
-        magy = magy if isinstance(magy, dict) else {}
-        offers = magy.get("capabilities")
-        offers = offers if isinstance(offers, dict) else {}
-        client = magy.get("client")
-        editor = offers.get("editor")
-        settings = magy.get("settings")
-        self.client = str(client.get("name", "editor")) if isinstance(client, dict) else "editor"
-        self.interactions = bool(offers.get("interactions"))
-        self.review = bool(offers.get("review"))
-        """It draws hunks itself, and wants to hear `magy/review/changed`."""
-        usual: Way = "none" if self.interactions else "document"
-        wanted = [way for way in WAYS if way == offers.get("answers")]
-        self.answers: Way = wanted[0] if wanted else usual
-        """How it is shown what came of a command. A client that shows transcripts needs nothing."""
-        self.lenses = bool(offers.get("lenses", not self.review))
-        self.editor = _offered(editor) if isinstance(editor, dict) else []
-        self.settings: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
-
-
-def _offered(editor: Mapping[str, Any]) -> list[str]:
-    """What the editor can be asked. Code to evaluate can only be in a language that Magy has a tool
-    for."""
-    return [name for name, on in editor.items() if on and (name != "eval" or on == "elisp")]
 
 
 async def _announced(*arguments: Any) -> None:

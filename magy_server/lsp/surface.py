@@ -17,14 +17,14 @@ from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.verbs import ReviewVerbs, View
 from magy_server.core.errors import EditorError
 from magy_server.lsp.abilities import Abilities
+from magy_server.lsp.announced import Announced
 from magy_server.lsp.context import ContextVerbs
 from magy_server.lsp.doctor import Examine
 from magy_server.lsp.door import place
-from magy_server.lsp.front import Announced
 from magy_server.lsp.knowing import knowing
-from magy_server.lsp.plain import Home, Plain
-from magy_server.lsp.plain_review import PlainReview, Window
-from magy_server.lsp.pointing import Pointing
+from magy_server.lsp.plain.client import Home, Plain
+from magy_server.lsp.plain.pointing import Pointing
+from magy_server.lsp.plain.review import PlainReview, Window
 from magy_server.lsp.reach import Reach
 from magy_server.lsp.rewrite import RewriteVerbs
 from magy_server.lsp.server import Server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.lsp.actions import OFFERED, ROOTS, Known
+from magy_server.lsp.plain.actions import OFFERED, ROOTS, Known
 from tests.patience import PATIENCE
 
 from .harness import RpcError, person

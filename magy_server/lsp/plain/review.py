@@ -13,7 +13,7 @@ from magy_server.api.wire import names
 from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.lsp import lenses
+from magy_server.lsp.plain import lenses
 from magy_server.lsp.transport import Handler
 
 COMMANDS = "workspace/executeCommand"

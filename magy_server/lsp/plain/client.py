@@ -16,14 +16,14 @@ from magy_server.api.transcripts import Transcripts, session_of
 from magy_server.api.wire import names
 from magy_server.config import layers
 from magy_server.lsp.abilities import Abilities
-from magy_server.lsp.actions import CodeActions, Known
-from magy_server.lsp.answers import Answers, Screen
-from magy_server.lsp.asking import Asking
-from magy_server.lsp.front import Announced
-from magy_server.lsp.plain_children import PlainChildren
-from magy_server.lsp.plain_commands import PlainCommands
-from magy_server.lsp.plain_review import Command, PlainReview
-from magy_server.lsp.pointing import Pointing
+from magy_server.lsp.announced import Announced
+from magy_server.lsp.plain.actions import CodeActions, Known
+from magy_server.lsp.plain.answers import Answers, Screen
+from magy_server.lsp.plain.asking import Asking
+from magy_server.lsp.plain.children import PlainChildren
+from magy_server.lsp.plain.commands import PlainCommands
+from magy_server.lsp.plain.pointing import Pointing
+from magy_server.lsp.plain.review import Command, PlainReview
 from magy_server.lsp.server import Server
 from magy_server.lsp.transport import Handler
 

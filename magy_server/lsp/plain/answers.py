@@ -14,8 +14,8 @@ from magy_server.api.wire.commands import Shown
 from magy_server.core.errors import MagyError
 from magy_server.core.harmless import harmless
 from magy_server.core.markdown import STOPS
-from magy_server.lsp.asking import Answer
-from magy_server.lsp.front import Way
+from magy_server.lsp.announced import Way
+from magy_server.lsp.plain.asking import Answer
 
 LONGEST = 1_500
 """Characters of a message in a window."""

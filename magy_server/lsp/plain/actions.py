@@ -15,8 +15,8 @@ from magy_server.api.wire.reviews import Range
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.harmless import LINE, glance
-from magy_server.lsp import lenses
-from magy_server.lsp.pointing import empty
+from magy_server.lsp.plain import lenses
+from magy_server.lsp.plain.pointing import empty
 
 FRESH = 2.0
 """Seconds for which the actions of a root are not looked for again."""

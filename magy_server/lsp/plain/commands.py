@@ -14,11 +14,11 @@ from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Text
 from magy_server.engine.summary import task_id
-from magy_server.lsp.actions import Known
-from magy_server.lsp.answers import Answers
-from magy_server.lsp.asking import Asking
-from magy_server.lsp.plain_command import Command, command
-from magy_server.lsp.pointing import Pointed, Pointing, empty
+from magy_server.lsp.plain.actions import Known
+from magy_server.lsp.plain.answers import Answers
+from magy_server.lsp.plain.asking import Asking
+from magy_server.lsp.plain.pointing import Pointed, Pointing, empty
+from magy_server.lsp.plain.typed import Command, command
 from magy_server.tools.openings import spawned
 
 _MENTION = re.compile(r"(?<![\w.@/\\+-])@")

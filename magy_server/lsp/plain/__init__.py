@@ -1,0 +1,1 @@
+"""Magy for clients that know only the standard protocol: commands, actions, lenses, messages."""
