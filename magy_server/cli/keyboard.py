@@ -13,9 +13,10 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+from magy_server.engine.news import Listeners
 
 ESCAPE = 0.1
 """The rest of a sequence follows its first byte within so many seconds."""
@@ -39,7 +40,7 @@ def _keys(data: bytes) -> tuple[bytes, bytes]:
 
 
 class Keyboard:
-    """`wake` is called when something was typed. Use as a context manager."""
+    """Use as a context manager."""
 
     def __init__(self, descriptor: int, *, owned: bool) -> None:
         self.gone = False
@@ -47,7 +48,8 @@ class Keyboard:
         self.alone = False
         """The last read brought a single key. What comes together with others was pasted, or typed
         blindly."""
-        self.wake: Callable[[], None] = lambda: None
+        self.typed: Listeners[[]] = Listeners()
+        """Hear that something was typed."""
         self._descriptor = descriptor
         self._owned = owned
         self._found: list[Any] = termios.tcgetattr(descriptor)
@@ -134,7 +136,7 @@ class Keyboard:
             self._typed += data or b"\n"  # Ctrl-D on an empty line: nothing to say
         if self.gone:
             self.rest()
-        self.wake()
+        self.typed()
 
     def _plain(self, data: bytes) -> bytes:
         """Returns the text without sequences, which may come in pieces."""

@@ -9,7 +9,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from magy_server.api.engine import Engine, stream_of
@@ -49,10 +49,8 @@ class Interrupts:
     lost the terminal, leaves too. What is left open can be resumed."""
 
     def __init__(self) -> None:
-        self.cancel: Callable[[], None] | None = None
-        """The loop sets this while a turn runs that can be cancelled."""
-        self.restore: Callable[[], None] = lambda: None
-        """Calling this puts the terminal back."""
+        self._cancel: Callable[[], None] | None = None
+        self._restore: Callable[[], None] = lambda: None
         self.left = 0
         """The signal that made the command leave."""
         self.resting = False
@@ -63,16 +61,28 @@ class Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._hear, number)
 
+    def terminal(self, restore: Callable[[], None]) -> None:
+        """`restore` puts the terminal back; it is called before the command leaves."""
+        self._restore = restore
+
+    @contextmanager
+    def cancels(self, cancel: Callable[[], None]) -> Iterator[None]:
+        """While a turn runs that `cancel` cancels. After an error nothing is there to cancel, but
+        the next Ctrl-C is still the second one."""
+        self._cancel = cancel
+        yield
+        self._cancel = None
+
     def _hear(self, number: int) -> None:
         if self.left:  # closing takes too long for somebody who asks a third time
-            self.restore()
+            self._restore()
             os._exit(128 + number)
-        if number == signal.SIGINT and self.cancel and not self._asked:
+        if number == signal.SIGINT and self._cancel and not self._asked:
             self._asked = True
-            self.cancel()
+            self._cancel()
             return
         self.left = number
-        self.restore()
+        self._restore()
         if self._task:
             self._task.cancel()
 
@@ -320,12 +330,12 @@ class Turn:
             keyboard = self._shown.keyboard()
             if keyboard:
                 closing.enter_context(keyboard)
-                self._interrupts.restore = keyboard.restore
+                self._interrupts.terminal(keyboard.restore)
             printer = self._shown.printer(self._id, keyboard is not None)
             watch = Watch(self._engine, session, start, printer, keyboard, awaited)
-            self._interrupts.cancel = watch.cancel
             try:
-                await watch.run()
+                with self._interrupts.cancels(watch.cancel):
+                    await watch.run()
             except asyncio.CancelledError:
                 with suppress(MagyError, TimeoutError):
                     async with asyncio.timeout(WIPING):
@@ -340,7 +350,6 @@ class Turn:
                     async with asyncio.timeout(CLOSING):
                         await settled(session, lambda now: now.turn is None)
                 raise
-            self._interrupts.cancel = None
         entries = await self._engine.world.store.read(session.stream, after=start)
         found = ending.totals(entries)
         if watch.cancelled:

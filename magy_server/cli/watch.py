@@ -69,14 +69,15 @@ class Watch:
         """Watches, and returns when the turn is over. Raises MagyError."""
         unwatch = self._session.watch(self._wake.set)
         unbreak = self._engine.loaded.news.broken.add(self._break)
-        if self._keyboard:
-            self._keyboard.wake = self._wake.set
+        untyped = self._keyboard.typed.add(self._wake.set) if self._keyboard else None
         self._session.want_partials()
         try:
             await self._loop()
         finally:
             unwatch()
             unbreak()
+            if untyped:
+                untyped()
             self._below.close()
             if self._keyboard:
                 self._keyboard.rest()

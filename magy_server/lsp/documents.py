@@ -21,6 +21,7 @@ from magy_server.api.places import canonical
 from magy_server.api.positions import column, split_lines
 from magy_server.api.wire.names import PLACED
 from magy_server.core.ports import Seen
+from magy_server.engine.news import Listeners
 from magy_server.tools.live import same
 
 """Code units of the longest character."""
@@ -110,8 +111,8 @@ class LiveWorkspace(Workspace):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.touched: Callable[[str], None] = lambda uri: None
-        """Called with the URI whenever any document was opened, changed or closed."""
+        self.touched: Listeners[[str]] = Listeners()
+        """Hear of the URI whenever any document was opened, changed or closed."""
         self._followers: list[Callable[[Seen], None]] = []
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}

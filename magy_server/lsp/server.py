@@ -162,9 +162,9 @@ class Server:
         connection.methods["window/workDoneProgress/cancel"] = self._cancel_progress
         for name in front.standard:
             connection.methods[name] = partial(self._too_early, name)
-        connection.pending = self._ready
-        connection.arrived = lambda *request: self.workspace.asked(*request)
-        connection.open(self.pygls.protocol)
+        connection.open(
+            self.pygls.protocol, self._ready, lambda *request: self.workspace.asked(*request)
+        )
 
     @property
     def workspace(self) -> LiveWorkspace:
@@ -289,8 +289,7 @@ class Server:
 
     async def _start(self) -> Mapping[str, Handler]:
         methods = await self._front.start(self)
-        self.connection.methods.update(methods)
-        self.connection.pending = None
+        self.connection.complete(methods)
         return methods
 
     async def _too_early(self, method: str, params: dict[str, Any]) -> Any:
@@ -323,8 +322,7 @@ class Server:
         name, arguments = params.get("command"), params.get("arguments")
         if type(name) is not str or type(arguments or []) is not list:
             raise InvalidRequest("workspace/executeCommand needs a command and a list of arguments")
-        if self.connection.pending is not None:
-            await self._ready(name)
+        await self.connection.ready(name)
         command = self.commands.get(name)
         if command is None:
             known = ", ".join(sorted(self.commands)) or "none"

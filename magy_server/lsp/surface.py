@@ -78,14 +78,14 @@ class Surface:
         self._news = ReviewNews(
             view, notify, server.connection.request, spawn, lenses=lenses, texts=review.texts
         )
-        server.workspace.touched = self._news.touched
+        self._untouch = server.workspace.touched.add(self._news.touched)
         spawn(view.learn())
         spawn(self.rewrites.resume())
         if can.texts:
             spawn(self._offer_texts())
 
     def close(self) -> None:
-        self._server.workspace.touched = lambda uri: None
+        self._untouch()
         self._news.close()
         self.plain.close()
         self.rewrites.close()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from inspect import CORO_CREATED, getcoroutinestate
 from types import CoroutineType
 from typing import Any, Protocol, TypeVar, cast
@@ -86,6 +86,13 @@ class NotAnswered(EditorError):
     """The editor did not answer: in time (`reason` timeout), or ever (`reason` disconnected)."""
 
 
+Pending = Callable[[str], Awaitable[None]]
+"""async (method): waits until a method of ours is known."""
+Arrived = Callable[[asyncio.Task[None], str, dict[str, Any]], object]
+"""(task, method, params): called as a request of ours comes, before any later message is looked at:
+what runs in the task may find more messages handled already."""
+
+
 class Connection:
     """One client. `open` gives it the standard server and the methods; `ended` tells the way it
     ended as the process's exit code."""
@@ -94,13 +101,8 @@ class Connection:
         self.outbox = outbox
         self.methods: dict[str, Handler] = {}
         """Requests and notifications that are ours. May grow at any time."""
-        self.pending: Callable[[str], Awaitable[None]] | None = None
-        """Waits until a method of ours is known; None when all that will be known are."""
-        self.arrived: Callable[[asyncio.Task[None], str, dict[str, Any]], object] = (
-            lambda task, method, params: None
-        )
-        """Called with (task, method, params) as a request of ours comes, before any later message
-        is looked at: what runs in the task may find more messages handled already."""
+        self._pending: Pending | None = None
+        self._arrived: Arrived = lambda task, method, params: None
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[tuple[int, str]] = self._loop.create_future()
         self.shutting_down = False
@@ -113,8 +115,20 @@ class Connection:
         self._asked: dict[Id, tuple[str, asyncio.Future[Any], Callable[[Any], object]]] = {}
         self._ids = itertools.count(1)
 
-    def open(self, standard: Standard) -> None:
+    def open(self, standard: Standard, pending: Pending, arrived: Arrived) -> None:
         self._standard = standard
+        self._pending = pending
+        self._arrived = arrived
+
+    def complete(self, methods: Mapping[str, Handler]) -> None:
+        """All methods that there will be are known with these."""
+        self.methods.update(methods)
+        self._pending = None
+
+    async def ready(self, method: str) -> None:
+        """Waits until the method is known, if it ever will be. Raises what the start raised."""
+        if self._pending is not None:
+            await self._pending(method)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs work for as long as the connection lives. What it raises ends the connection."""
@@ -236,7 +250,7 @@ class Connection:
             if params is None or type(params) is dict:
                 task = self._loop.create_task(self._serve(id, method, params or {}))
                 self._tasks[id] = task
-                self.arrived(task, method, params or {})
+                self._arrived(task, method, params or {})
             else:
                 self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
         else:
@@ -375,8 +389,7 @@ class Connection:
 
     async def _late(self, method: str, params: dict[str, Any]) -> Any:
         """A method that was not known when it was asked for: it may be after the start."""
-        if self.pending is not None:
-            await self.pending(method)
+        await self.ready(method)
         handler = self.methods.get(method)
         if handler is None:
             raise MethodNotFound(f"There is no method {method}.")

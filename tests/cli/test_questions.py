@@ -133,7 +133,7 @@ async def test_what_counts_as_one_key(typed: bytes, keys: str, alone: bool) -> N
     person, terminal = pty.openpty()
     woken = asyncio.Event()
     with Keyboard(terminal, owned=True) as keyboard:
-        keyboard.wake = woken.set
+        keyboard.typed.add(woken.set)
         keyboard.listen("key")
         os.write(person, typed)
         await asyncio.wait_for(woken.wait(), PATIENCE)
@@ -146,7 +146,7 @@ async def test_what_was_typed_before_anybody_listened_is_forgotten() -> None:
     person, terminal = pty.openpty()
     woken = asyncio.Event()
     with Keyboard(terminal, owned=True) as keyboard:
-        keyboard.wake = woken.set
+        keyboard.typed.add(woken.set)
         os.write(person, b"y\ny")
         keyboard.listen("key")
         os.write(person, b"n")

@@ -137,7 +137,7 @@ def test_every_single_change_is_told(tmp_path: Path) -> None:
     uri = uri_of(tmp_path / "a")
     shown: list[str | None] = []
     touched: list[str] = []
-    workspace.touched = touched.append
+    workspace.touched.add(touched.append)
     stop = workspace.watch(uri, lambda live: shown.append(live.source if live else None))
     workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, "one"))
     name = types.VersionedTextDocumentIdentifier(2, uri)
