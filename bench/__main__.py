@@ -14,6 +14,7 @@ from bench import (
     early,
     edits,
     emacs,
+    modules,
     prompts,
     search,
     start,
@@ -35,6 +36,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "early": early.ROWS,
     "children": children.ROWS,
     "emacs": emacs.ROWS,
+    "modules": modules.ROWS,
 }
 
 

@@ -28,12 +28,12 @@ class Failed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`ours` and `floor` are seconds, bytes, counts, or counts per second, as `unit` says. `target`
-    is the ratio that should hold: at most that, or for counts and rates at least; None only
-    informs."""
+    """`ours` and `floor` are seconds, bytes, counts, counts per second or modules, as `unit` says.
+    `target` is the ratio that should hold: at most that, or for counts and rates at least; None
+    only informs."""
 
     name: str
-    unit: Literal["seconds", "bytes", "count", "rate"]
+    unit: Literal["seconds", "bytes", "count", "rate", "modules"]
     ours: float
     floor: float
     target: float | None
@@ -153,7 +153,7 @@ def table(rows: Sequence[Row]) -> str:
 def shown(value: float, unit: str) -> str:
     if unit == "rate":
         return f"{value:,.0f}/s"
-    if unit == "count":
+    if unit in ("count", "modules"):
         return f"{value:,.0f}"
     if unit == "bytes":
         return f"{value / 1e6:.1f} MB" if value >= 1e5 else f"{value / 1e3:.1f} kB"
