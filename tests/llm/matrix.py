@@ -26,8 +26,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from magy_server.api.engine import Engine
-from magy_server.app import compose
+from magy_server.app import Configured, compose
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Ended, Replied, Text
 from magy_server.core.ports import Delta, ModelFacts, ModelRequest, Provider
@@ -227,14 +229,15 @@ async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
         "audit": {"enabled": False},
     }
     async with AsyncExitStack() as closing:
-        engine, _ = await closing.enter_async_context(compose([str(project)], settings))
         stages = [await closing.enter_async_context(_stage(wire)) for wire in WIRES]
         watched = {
             f"wire{w}/case{c}": Watched(stage.providers[case.place])
             for w, stage in enumerate(stages)
             for c, case in enumerate(CASES)
         }
-        engine.world.models = lambda root: Offered(watched)
+        patch = closing.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(Configured, "models", lambda self, root: Offered(watched))
+        engine, _ = await closing.enter_async_context(compose([str(project)], settings))
         found: dict[tuple[int, str], Outcome] = {}
 
         async def one(number: int, place: int) -> None:
