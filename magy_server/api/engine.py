@@ -30,10 +30,11 @@ from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.state import State
 from magy_server.engine import kin
 from magy_server.engine.briefing import mentioned
-from magy_server.engine.session import Decide, Session, Write
+from magy_server.engine.log import Decide, Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH, LoadedSessions
 from magy_server.engine.takeover import end_commands
-from magy_server.engine.whole import Whole
+from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import Project, World, record
 from magy_server.listeners.consult import consult
 from magy_server.reviews.checkpoints import Checkpoints
@@ -81,7 +82,7 @@ class Engine:
         self.mailing = mailing
         self.supervisor = supervisor
         self._purse = purse
-        self._whole = Whole()
+        self._tasks = Tasks()
 
     # --- sessions -------------------------------------------------------------------------------
 
@@ -383,7 +384,7 @@ class Engine:
             self.loaded.wake(session)
             return appended
 
-        return await self._whole(whole())
+        return await self._tasks.whole(whole())
 
 
 def _check_root(session_id: str) -> None:

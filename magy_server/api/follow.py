@@ -13,7 +13,8 @@ from magy_server.api.engine import Engine
 from magy_server.core import updates
 from magy_server.core.events import Entry
 from magy_server.core.updates import Update
-from magy_server.engine.session import Partial, Session
+from magy_server.engine.live import Partial
+from magy_server.engine.session import Session
 
 PAGE = 64
 """Entries read from the store at once."""
@@ -36,8 +37,8 @@ class Follower:
         found: list[Update] = []
         size = 0
         for entry in entries:
-            if not self._session.loaded:
-                self._session.settle(entry.event)
+            if not self._session.log.loaded:
+                self._session.live.settle(entry.event)
             for item in page([entry], texts):
                 found.append(stamped(item))
                 size += len(str(item["update"]))
@@ -47,7 +48,7 @@ class Follower:
         return found
 
     async def _entries(self) -> Sequence[Entry]:
-        known = self._session.entries_after(self.cursor)
+        known = self._session.log.entries_after(self.cursor)
         if known is not None:
             return known[:PAGE]
         store = self._engine.world.store
@@ -57,7 +58,7 @@ class Follower:
         """What has streamed since the last call. Call it when there is no news: an event replaces
         what was streamed before it."""
         found: list[Update] = []
-        partials = self._session.partials
+        partials = self._session.live.partials
         self._sent = {key: sent for key, sent in self._sent.items() if key in partials}
         for key, partial in partials.items():
             before, offset = self._sent.get(key, (partial, 0))

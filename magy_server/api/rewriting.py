@@ -41,7 +41,7 @@ from magy_server.core.state import State
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain
-from magy_server.engine.session import Write
+from magy_server.engine.log import Write
 
 AGENT, TOOL = "rewrite", "replace_selection"
 MESSAGE = "rewrite"

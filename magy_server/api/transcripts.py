@@ -238,7 +238,7 @@ class _Shown:
 
     def _grown(self) -> None:
         """The log, or only what streams, which the text does not show."""
-        streams = self._session.loaded and self._session.state.seq == self._seq
+        streams = self._session.log.loaded and self._session.state.seq == self._seq
         if self.closed or self._due or streams:
             return
         now = self._loop.time()

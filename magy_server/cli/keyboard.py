@@ -16,7 +16,7 @@ import tty
 from contextlib import suppress
 from typing import Any
 
-from magy_server.engine.news import Listeners
+from magy_server.core.listeners import Listeners
 
 ESCAPE = 0.1
 """The rest of a sequence follows its first byte within so many seconds."""

@@ -21,8 +21,9 @@ from magy_server.core.steps import hand_back
 from magy_server.core.transcript import transcript
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.guards import Purse
+from magy_server.engine.log import Write
 from magy_server.engine.model import ask, request_of
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 
 LOG = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ async def compacted(session: Session, world: World, purse: Purse) -> Write:
     try:
         agent = world.agent("compaction", root)
         briefing, blobs = await briefing_of(world, state)
-        session.notice("Compacting the conversation ...\n")
+        session.live.notice("Compacting the conversation ...\n")
         found = await _Summary(session, world, purse, agent.prompt).write()
     except StoreError:
         raise

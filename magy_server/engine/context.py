@@ -26,7 +26,8 @@ from magy_server.core.state import CallState
 from magy_server.core.tool import Family, Proposal, Selection
 from magy_server.engine.guards import Guards
 from magy_server.engine.law import Law
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 
 

@@ -21,7 +21,8 @@ from magy_server.engine.context import RunContext
 from magy_server.engine.guards import Guards
 from magy_server.engine.judge import facts_of, offered
 from magy_server.engine.law import law
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.world import World
 
 

@@ -24,7 +24,8 @@ from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
 from magy_server.engine.guards import Guards
 from magy_server.engine.law import law, review_mode
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.world import World
 
 

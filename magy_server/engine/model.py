@@ -22,8 +22,9 @@ from magy_server.core.steps import hand_back
 from magy_server.core.surrogates import Joining, all_whole
 from magy_server.engine.early import Early
 from magy_server.engine.guards import Purse
+from magy_server.engine.log import Write
 from magy_server.engine.progress import Progress, shown
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.world import Settings, World
 
 Permit = Callable[[], AbstractAsyncContextManager[None]]
@@ -116,7 +117,7 @@ async def _retried(
             if early:
                 which = f"try {attempt + 2} of {retries + 1}"
                 why = "" if error.message == told else f"{error.message} "
-                session.notice(f"{why}Trying again in {wait:.0f} s ({which}).\n")
+                session.live.notice(f"{why}Trying again in {wait:.0f} s ({which}).\n")
                 told = error.message
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")

@@ -34,8 +34,10 @@ from magy_server.engine.early import Early
 from magy_server.engine.guards import Guards
 from magy_server.engine.judge import judge
 from magy_server.engine.law import law
+from magy_server.engine.live import Partial
+from magy_server.engine.log import Write
 from magy_server.engine.model import call_model
-from magy_server.engine.session import Partial, Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.trees import is_child
 from magy_server.engine.world import World
 
@@ -261,7 +263,7 @@ class Performer:
         """Closes each open call as what it is, and the turn, in one append: a log is always a
         valid conversation."""
         self.early.discard()
-        partials = dict(self._session.partials)
+        partials = dict(self._session.live.partials)
         before, late = self._session.state, await self._close_changed(partials)
         await self._settle()
         asked, self._asked = self._asked, ""

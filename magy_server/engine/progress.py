@@ -40,7 +40,7 @@ class Progress:
         """The reply begins, or will not come."""
         if not self._over:
             self._over = True
-            self._session.progress(self._request.id, "")
+            self._session.live.progress(self._request.id, "")
 
     async def tick(self) -> None:
         await asyncio.sleep(FIRST)
@@ -52,7 +52,7 @@ class Progress:
         if not self._over:
             passed = monotonic() - self._began
             text = said(passed, self._reading, sizes.about(self._request), self._facts)
-            self._session.progress(self._request.id, text)
+            self._session.live.progress(self._request.id, text)
 
 
 @asynccontextmanager

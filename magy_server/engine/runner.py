@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,10 +23,12 @@ from magy_server.engine import kin
 from magy_server.engine.calls import closed
 from magy_server.engine.compaction import given_up
 from magy_server.engine.guards import Guards
+from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.takeover import end_commands, take_over
+from magy_server.engine.tasks import Tasks
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
 from magy_server.engine.world import World
@@ -58,7 +60,7 @@ class Runner:
         self._blocked: WeakKeyDictionary[Session, tuple[str, int]] = WeakKeyDictionary()
         """Prompts that wait for a tree which another process has, and how often they were seen
         to."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(lambda error: LOG.error("%s", error))
         self._subscriptions = ExitStack()
 
     async def __aenter__(self) -> Runner:
@@ -67,16 +69,16 @@ class Runner:
         self._subscriptions.callback(bus.subscribe(kin.DELETED, self._deleted))
         self._subscriptions.callback(news.woken.add(self._wake))
         self._subscriptions.callback(news.vanished.add(self._vanished))
-        self._later(self._look())
+        self._tasks.begin(self._look())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         self._subscriptions.close()
         self._closing = True
-        tasks = [*self._running.values(), *self._tasks]
-        for task in tasks:
+        running = tuple(self._running.values())
+        for task in running:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*running, self._tasks.cancel(), return_exceptions=True)
         for kept in self._sessions:
             await kept.session.close()
 
@@ -85,7 +87,7 @@ class Runner:
         kept = self._sessions.get(session.stream)
         if kept and kept.session is session and not self._closing:
             LOG.info("%s was deleted; nothing of it goes on here.", session.stream)
-            self._later(self._sessions.forget(session.stream))
+            self._tasks.begin(self._sessions.forget(session.stream))
 
     # --- running --------------------------------------------------------------------------------
 
@@ -134,13 +136,13 @@ class Runner:
 
     async def _run(self, session: Session) -> bool:
         """One holding of the lease; the answer says whether to try again at once."""
-        session.lease = await self._sessions.trees.take(session.stream)
-        if session.lease is None:
+        session.log.lease = await self._sessions.trees.take(session.stream)
+        if session.log.lease is None:
             self._leave(session)
             return False
         self._blocked.pop(session, None)
         if not self._sessions.trees.entered(session.stream):
-            self._later(self._sessions.resume_tree(session.stream))
+            self._tasks.begin(self._sessions.resume_tree(session.stream))
         await session.refresh()
         if session.state.restoring:  # its process died half-way
             await self._guards.restores.finish(session)
@@ -168,10 +170,10 @@ class Runner:
         times = times + 1 if prompt == before else 1
         self._blocked[session] = prompt, times
         if times == 2:
-            session.notice(ELSEWHERE)
+            session.live.notice(ELSEWHERE)
 
     async def _release(self, session: Session) -> None:
-        lease, session.lease = session.lease, None
+        lease, session.log.lease = session.log.lease, None
         if lease is not None:
             await self._sessions.trees.give_back(session.stream)
 
@@ -229,14 +231,14 @@ class Runner:
             return
         if stream := str(message.get("run", "")):
             if self._sessions.trees.holds(stream):
-                self._later(self._sessions.resume(stream))
+                self._tasks.begin(self._sessions.resume(stream))
         elif root := str(message.get("free", "")):
             for session in self._sessions.tree(root):
                 self._wake(session)
 
     def _deleted(self, message: Mapping[str, Any]) -> None:
         if self._sessions.get(stream := f"session/{message.get('session', '')}"):
-            self._later(self._forget_deleted(stream))
+            self._tasks.begin(self._forget_deleted(stream))
 
     async def _forget_deleted(self, stream: str) -> None:
         """It may have been made anew meanwhile."""
@@ -276,13 +278,3 @@ class Runner:
             stream = kept.session.stream
             if now - kept.session.used > IDLE and kept.quiet and stream not in self._running:
                 await self._sessions.forget(stream)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            LOG.error("%s", error)

@@ -15,7 +15,8 @@ from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state import State
 from magy_server.core.steps import Rest, Step, next_step
 from magy_server.engine import kin
-from magy_server.engine.session import Letter, News, Session, deleted
+from magy_server.engine.log import Letter, deleted
+from magy_server.engine.session import News, Session
 from magy_server.engine.trees import Trees, root_of
 
 LOG = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class LoadedSessions:
 
     async def session(self, stream: str) -> Session:
         session = self.watch(stream)
-        if not session.loaded:
+        if not session.log.loaded:
             await session.load()
         elif session.state.opened is None or self.missed(stream):
             await session.refresh()  # who was making it may have been stopped right after
@@ -172,10 +173,10 @@ class LoadedSessions:
 
     def tree(self, stream: str) -> Sequence[Session]:
         tree = self._by_root.get(root_of(stream), {})
-        return [kept.session for kept in tree.values() if kept.session.loaded]
+        return [kept.session for kept in tree.values() if kept.session.log.loaded]
 
     def loaded(self) -> Sequence[Session]:
-        return [kept.session for kept in self if kept.session.loaded]
+        return [kept.session for kept in self if kept.session.log.loaded]
 
     # --- letting go -----------------------------------------------------------------------------
 
@@ -211,7 +212,7 @@ class LoadedSessions:
 
     async def resume(self, stream: str) -> None:
         kept = self.get(stream)
-        if kept is None or not kept.session.loaded:
+        if kept is None or not kept.session.log.loaded:
             info = await self.store.info(stream)
             if info is None or not _left_open(info):
                 return

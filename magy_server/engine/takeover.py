@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 
 from magy_server.core.events import Event, Exited, Resumed
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.world import World
 
 

@@ -13,8 +13,9 @@ from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.state import State
 from magy_server.core.transcript import transcript
 from magy_server.engine.guards import Purse
+from magy_server.engine.log import Write
 from magy_server.engine.model import ask
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World, put
 

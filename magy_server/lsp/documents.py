@@ -20,8 +20,8 @@ from pygls.workspace import TextDocument, Workspace
 from magy_server.api.places import canonical
 from magy_server.api.positions import column, split_lines
 from magy_server.api.wire.names import PLACED
+from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Seen
-from magy_server.engine.news import Listeners
 from magy_server.tools.live import same
 
 """Code units of the longest character."""

@@ -29,7 +29,8 @@ from magy_server.core.events import (
 from magy_server.edits.model import EditError
 from magy_server.edits.selection import PROSE, Argument, Rewrite, Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.session import Partial, Session
+from magy_server.engine.live import Partial
+from magy_server.engine.session import Session
 from magy_server.engine.world import World
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.outbox import Outbox
@@ -125,7 +126,7 @@ class Drafts:
     # --- the log --------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        entries = self._session.entries_after(self._cursor)
+        entries = self._session.log.entries_after(self._cursor)
         if entries is None:
             entries = await self._world.store.read(self._session.stream, after=self._cursor)
         for entry in entries:
@@ -186,13 +187,13 @@ class Drafts:
     def _draft(self, place: LivePlace) -> RewriteDraft:
         if (argument := self._so_far()) is not None:
             self._text = place.rewrite.so_far(argument)
-        notice = self._session.partials.get(("notice", "notice"))
+        notice = self._session.live.partials.get(("notice", "notice"))
         said = notice.since(0).strip().rpartition("\n")[2] if notice else ""
         return self._made(place.range, self._text, "streaming", said)
 
     def _so_far(self) -> str | None:
         """None: nothing streams now."""
-        partials = self._session.partials.values()
+        partials = self._session.live.partials.values()
         found = [one for one in partials if one.kind == "call" and one.name == TOOL]
         if not found:
             return None

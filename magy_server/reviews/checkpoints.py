@@ -17,7 +17,8 @@ from magy_server.core.history import History, TurnBegun, Undone, history
 from magy_server.core.ports import Batch, same
 from magy_server.core.rewind import cannot_go_back, past_of
 from magy_server.core.state import State
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews.file_changes import FileChanged, FileCount, counted, shown

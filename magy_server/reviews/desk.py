@@ -16,7 +16,8 @@ from magy_server.core.ports import Batch, Files, Found
 from magy_server.core.reviews import Reviewed
 from magy_server.core.takeback import UNSAVED
 from magy_server.core.values import Hash
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews import hunks, log
@@ -132,7 +133,7 @@ class Desk:
         )
         if told:
             (first, note), *others = told
-            batches = [batch, *(session.beside([other]) for session, other in others)]
+            batches = [batch, *(session.log.beside([other]) for session, other in others)]
             await first.append(lambda now: Write([note], others=batches))
             for session, _ in others:
                 await session.grown()

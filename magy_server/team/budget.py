@@ -187,7 +187,7 @@ class Purse:
         key = (session.state.run, request.model, what)
         if key not in self._told:
             self._told.add(key)
-            session.notice(what)
+            session.live.notice(what)
 
 
 def _limits(state: State, world: World) -> Limits:

@@ -27,11 +27,12 @@ from magy_server.core.mail import Status
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state import State
 from magy_server.engine import kin
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.summary import Row, row, task_id
 from magy_server.engine.takeover import end_commands
-from magy_server.engine.whole import Whole
+from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
 from magy_server.team.keys import message, same
 from magy_server.team.slots import Lanes
@@ -59,7 +60,7 @@ class Children:
         self._sessions = sessions
         self._lanes = lanes
         self._spawning = asyncio.Lock()
-        self._whole = Whole()
+        self._tasks = Tasks()
 
     # --- spawn ----------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ class Children:
         the pictures that the prompt names. Raises NotFound, InvalidRequest and the like, with
         sentences for whoever asked."""
         check_key(wanted)
-        return await self._whole(self._spawn(parent, wanted, blobs))
+        return await self._tasks.whole(self._spawn(parent, wanted, blobs))
 
     async def _spawn(
         self, parent: str, wanted: Spawn, blobs: Mapping[Hash, bytes]
@@ -221,7 +222,7 @@ class Children:
         stopped: itself and, `recursive`, those below. Raises NotFound, InvalidRequest."""
         before = (await self.info(id)).status
         closed = Closed(mode=mode, reason=reason, by=by)
-        return before, await self._whole(self._close(id, closed, recursive=recursive))
+        return before, await self._tasks.whole(self._close(id, closed, recursive=recursive))
 
     async def _close(self, id: str, how: Closed, *, recursive: bool) -> Sequence[str]:
         """Those above first: what is closed spawns no more."""
@@ -249,7 +250,7 @@ class Children:
     async def stop_below(self, id: str, *, all: bool, since: int = -1) -> None:
         """Cancels what those below it do, and what waits to be done; those that people spawned only
         if `all`. They stay open. `since`: only of those that its calls after this entry spawned."""
-        await self._whole(self._stop(id, everything=all, since=since))
+        await self._tasks.whole(self._stop(id, everything=all, since=since))
 
     async def _stop(self, id: str, *, everything: bool, since: int = -1) -> None:
         for one in await self._rows(id, flat=True):
@@ -267,7 +268,7 @@ class Children:
 
     async def settle(self) -> None:
         """What was begun is done; for the end of the process."""
-        await self._whole.settle()
+        await self._tasks.settle()
 
     async def _session(self, id: str) -> Session:
         session = await self._sessions.session(f"session/{id}")

@@ -12,7 +12,8 @@ from magy_server.core.errors import NotFound
 from magy_server.core.events import Mailed
 from magy_server.core.mail import SignalPayload, key_of, keys, ulid
 from magy_server.core.state import State
-from magy_server.engine.session import Session, Write
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 

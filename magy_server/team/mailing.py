@@ -29,9 +29,10 @@ from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPaylo
 from magy_server.core.state import Arrival, State
 from magy_server.core.steps import opener
 from magy_server.engine.briefing import mentioned
-from magy_server.engine.session import Decide, Session, Write, ahead
+from magy_server.engine.log import Decide, Write, ahead
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.whole import Whole
+from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
 from magy_server.team.children import Children
 from magy_server.team.heartbeat import Heartbeat
@@ -57,7 +58,7 @@ class Mailing:
         self._world = world
         self._sessions = sessions
         self._children = children
-        self._whole = Whole()
+        self._tasks = Tasks()
         self._subscriptions = ExitStack()
         self._subscriptions.callback(world.bus.subscribe(TOPIC, self._receive))
         heartbeat = Heartbeat(world, sessions)
@@ -66,7 +67,7 @@ class Mailing:
     async def close(self) -> None:
         """What is being appended is appended."""
         self._subscriptions.close()
-        await self._whole.settle()
+        await self._tasks.settle()
 
     async def send(
         self,
@@ -254,12 +255,12 @@ class Mailing:
             self._sessions.wake(session)
             return appended
 
-        return await self._whole(whole())
+        return await self._tasks.whole(whole())
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         stream = str(message.get("to", ""))
         if message.get("by") != self._world.me and self._sessions.trees.holds(stream):
-            self._whole.begin(self._look(stream))
+            self._tasks.begin(self._look(stream))
 
     async def _look(self, stream: str) -> None:
         try:

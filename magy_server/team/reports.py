@@ -10,7 +10,8 @@ from magy_server.core.events import Ended, Entry, Event
 from magy_server.core.ports import Batch
 from magy_server.core.reports import result
 from magy_server.core.state import State
-from magy_server.engine.session import Letter, Session, ahead
+from magy_server.engine.log import Letter, ahead
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 
 
@@ -24,7 +25,7 @@ async def report(sessions: Sessions, state: State, events: Sequence[Event]) -> L
     if mail is None:
         return None
     parent = await _parent(sessions, mail.to)
-    return _Letter(sessions, parent, parent.beside([mail])) if parent else None
+    return _Letter(sessions, parent, parent.log.beside([mail])) if parent else None
 
 
 async def _parent(sessions: Sessions, id: str) -> Session | None:

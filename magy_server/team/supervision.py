@@ -134,7 +134,7 @@ class Supervisor:
         now = self._world.clock.now()
         for session in self._sessions():
             record = self._records.get(session.stream)
-            streamed = sum(partial.size for partial in session.partials.values())
+            streamed = sum(partial.size for partial in session.live.partials.values())
             if record and streamed > record.streamed:
                 record.progress = now
             if record:
@@ -186,7 +186,7 @@ def rough_size(session: Session) -> int:
     """Bytes: the texts, and what Python needs to hold them."""
     state = session.state
     texts = sum(map(size, state.conversation)) + sum(map(size, state.waiting))
-    streamed = sum(partial.size - partial.start for partial in session.partials.values())
-    items = len(state.conversation) + len(session.recent) + len(state.waiting)
+    streamed = sum(partial.size - partial.start for partial in session.live.partials.values())
+    items = len(state.conversation) + len(session.log.recent) + len(state.waiting)
     ids = sum(map(sys.getsizeof, state.prompts))
     return _EMPTY + 2 * (texts + streamed) + _ENTRY * items + ids

@@ -32,8 +32,9 @@ from magy_server.core.ports import Files, Store
 from magy_server.core.specs import Agents
 from magy_server.core.values import Kind
 from magy_server.engine.guards import Guards
+from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Models, Settings, World
 from magy_server.store.sqlite import SqliteStore

@@ -30,8 +30,9 @@ from magy_server.core.events import (
 from magy_server.core.specs import Agents
 from magy_server.core.state import State
 from magy_server.engine.guards import Guards
+from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
-from magy_server.engine.session import Session, Write
+from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
 from magy_server.reviews.file import Outcome, Which, Wish

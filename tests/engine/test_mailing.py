@@ -64,7 +64,7 @@ async def streaming(here: Home, id: str) -> None:
     """Its model has begun to speak, and goes on for long."""
     session = await here.live(id)
     async with asyncio.timeout(PATIENCE):
-        while not session.partials:
+        while not session.live.partials:
             await asyncio.sleep(0.005)
 
 

@@ -18,8 +18,8 @@ from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
 from magy_server.core.steps import End
 from magy_server.engine.guards import Guards
+from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
-from magy_server.engine.session import Write
 from magy_server.reviews.file import Lines, Which, Wish
 from tests.engine.reviewing import Place, process
 from tests.engine.running import until

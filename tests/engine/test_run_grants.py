@@ -7,7 +7,7 @@ from pathlib import Path
 
 from magy_server.core.children import Spawn
 from magy_server.core.events import Judged, Opened, Prompted, Text
-from magy_server.engine.session import Write
+from magy_server.engine.log import Write
 
 from .home import Home, home
 

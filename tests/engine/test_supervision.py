@@ -143,9 +143,9 @@ async def test_what_streams_is_progress(tmp_path: Path) -> None:
 
         async def grown(size: int) -> int:
             async with asyncio.timeout(PATIENCE):
-                while sum(p.size for p in child.partials.values()) <= size:
+                while sum(p.size for p in child.live.partials.values()) <= size:
                     await asyncio.sleep(0.01)
-            return sum(p.size for p in child.partials.values())
+            return sum(p.size for p in child.live.partials.values())
 
         size = await grown(0)
         here.engine.supervisor.look()

@@ -16,7 +16,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.mail import TextPayload
-from magy_server.engine.session import Write
+from magy_server.engine.log import Write
 from magy_server.reviews.checkpoints import Restore
 
 from .home import Home, home, mailed

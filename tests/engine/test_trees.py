@@ -20,7 +20,7 @@ from magy_server.core.events import Admitted, Ended, Mailed, Resumed
 from magy_server.core.mail import TextPayload
 from magy_server.core.ports import Lease
 from magy_server.engine import runner
-from magy_server.engine.session import Write
+from magy_server.engine.log import Write
 from magy_server.engine.sessions import FRESH
 from magy_server.engine.trees import Trees, parent_of, root_of
 from magy_server.reviews import checkpoints
@@ -206,10 +206,10 @@ async def test_a_prompt_to_the_root_waits_for_a_tree_that_runs_elsewhere(
     await until(lambda: a.gates.inside == ["gate"])
     await b.prompt("s", "talk", "p")
     session = await b.sessions.session("session/s")
-    await until(lambda: ("notice", "notice") in session.partials)
-    assert session.partials["notice", "notice"].since(0) == runner.ELSEWHERE
+    await until(lambda: ("notice", "notice") in session.live.partials)
+    assert session.live.partials["notice", "notice"].since(0) == runner.ELSEWHERE
     await quiet()
-    assert session.partials["notice", "notice"].since(0) == runner.ELSEWHERE  # said once
+    assert session.live.partials["notice", "notice"].since(0) == runner.ELSEWHERE  # said once
     assert a.turns("s") == b.turns("s") == 0
     a.gates.open("gate")
     await b.rests("s")
@@ -229,7 +229,7 @@ async def test_a_prompt_waits_for_its_own_editor_whatever_mail_goes_along(
     await root.append(lambda now: Write([said]))
     await b.prompt("s", "talk", "p")
     session = await b.sessions.session("session/s")
-    await until(lambda: ("notice", "notice") in session.partials)
+    await until(lambda: ("notice", "notice") in session.live.partials)
     await quiet()
     assert a.turns("s") == b.turns("s") == 0
     a.gates.open("gate")

@@ -260,7 +260,7 @@ async def _turn(engine: Engine, root: str, model: str) -> tuple[str, str]:
     forget = session.watch(moved.set)
     await engine.prompt(name, "p1", [Text(text="Hello")], "steer")
     while True:
-        events = [entry.event for entry in session.recent]
+        events = [entry.event for entry in session.log.recent]
         if ended := next((e for e in events if isinstance(e, Ended)), None):
             break
         await moved.wait()

@@ -238,7 +238,7 @@ class Asking:
             await ended(Answer(session_id, waiting.stop, waiting.text, waiting.message))
 
     async def _entries(self, session: Session, after: int) -> Sequence[Entry]:
-        known = session.entries_after(after)
+        known = session.log.entries_after(after)
         if known is not None:
             return known
         return await self._engine.world.store.read(session.stream, after=after, limit=PAGE)

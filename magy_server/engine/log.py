@@ -1,0 +1,201 @@
+"""The log of a session, as one process has it folded: append, fold, and what a conflict means.
+
+All processes that show or run a session fold the same log; only one of them, which holds the lease
+of its tree, runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from magy_server.core.errors import Conflict, NotFound
+from magy_server.core.events import Entry, Event, Hash
+from magy_server.core.fold import apply
+from magy_server.core.ports import Batch, Lease, Store
+from magy_server.core.state import State
+from magy_server.engine.summary import summarise
+
+RECENT = 512
+"""Entries kept in memory for watchers; older ones are read from the store."""
+
+Decide = Callable[[State], "Write | None"]
+"""Looks at the state and says what to append, or None when there is nothing to do any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one append adds: to this session, and to other streams in the same transaction."""
+
+    events: Sequence[Event]
+    blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+    others: Sequence[Batch] = ()
+
+
+class Letter(Protocol):
+    """What goes along with an append, to another stream, in the same transaction."""
+
+    batch: Batch
+
+    async def stale(self) -> bool:
+        """Whether that stream does not stand any more where this was to go."""
+        ...
+
+    def posted(self, appended: Sequence[Entry]) -> None:
+        """The transaction is over; `appended` is empty when it failed, or was not waited for."""
+        ...
+
+
+Companion = Callable[[State, Sequence[Event]], Awaitable[Letter | None]]
+"""async (the state, what is to be appended to it) -> what goes along in the same transaction."""
+
+
+class Holder(Protocol):
+    """Who holds a log, and is told what becomes of it."""
+
+    def folded(self, entries: Sequence[Entry]) -> None:
+        """They have come, from here or elsewhere; the state has them."""
+        ...
+
+    def appended(self, entries: Sequence[Entry]) -> None:
+        """They came from here: whoever lives elsewhere does not know of them yet."""
+        ...
+
+    def vanished(self) -> None:
+        """It turned out that the log was deleted."""
+        ...
+
+
+class Log:
+    """`lease` is set while this process runs the session; appends then carry it."""
+
+    def __init__(
+        self, stream: str, store: Store, companions: Sequence[Companion], holder: Holder
+    ) -> None:
+        self.stream = stream
+        self.state = State(stream)
+        self.loaded = False
+        """False: only watched; the log is read from the store, nothing is folded."""
+        self.lease: Lease | None = None
+        self.recent: deque[Entry] = deque(maxlen=RECENT)
+        self._store = store
+        self._companions = companions
+        self._holder = holder
+        self._lock = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Folds the whole log; needed to run or change a session, not to watch it."""
+        async with self._lock:
+            await self._catch_up()
+            self.loaded = True
+
+    async def reload(self) -> None:
+        """Folds it anew, for what was folded may be wrong. Raises StoreError, NotFound."""
+        async with self._lock:
+            entries = await self._store.read(self.stream)
+            if self.state.seq and not entries:
+                raise self._vanish()
+            self.state = State(self.stream)
+            self.recent.clear()
+            self._fold(entries)
+
+    async def refresh(self) -> None:
+        """Reads what other processes appended. Raises StoreError, NotFound."""
+        async with self._lock:
+            await self._catch_up()
+
+    async def append(self, decide: Decide) -> Sequence[Entry]:
+        """Appends what `decide` says. When the log has moved on meanwhile, asks it again: a fact
+        is simply said once more, a decision is made anew. Raises StoreError, NotFound."""
+        async with self._lock:
+            while True:
+                write = decide(self.state)
+                if write is None:
+                    return []
+                letters = await self._letters(write.events)
+                try:
+                    return await self._append(write, letters)
+                except Conflict:
+                    before = self.state.seq
+                    await self._catch_up()
+                    if self.state.seq == before and not await _stale(letters):
+                        raise  # the lease or another stream moved
+
+    async def _letters(self, events: Sequence[Event]) -> Sequence[Letter]:
+        """A companion may wait for the lock of a session above this one: never the other way
+        round."""
+        found = [await companion(self.state, events) for companion in self._companions]
+        return [letter for letter in found if letter]
+
+    async def _append(self, write: Write, letters: Sequence[Letter]) -> Sequence[Entry]:
+        now = self.state
+        events = list(write.events)
+        preview = ahead(now, events)
+        own = Batch(self.stream, now.seq, events, write.blobs, summarise(preview))
+        others = [*write.others, *(letter.batch for letter in letters)]
+        appended: Sequence[Entry] = ()
+        try:
+            appended = await self._store.append([own, *others], self.lease)
+        finally:
+            for letter in letters:
+                letter.posted([e for e in appended if e.stream == letter.batch.stream])
+        entries = [entry for entry in appended if entry.stream == self.stream]
+        self._fold(entries)
+        self._holder.appended(entries)
+        return entries
+
+    def beside(self, events: Sequence[Event]) -> Batch:
+        """What appends these together with something else, in an append of another stream. Call
+        `grown` of the session after it."""
+        summary = summarise(ahead(self.state, events))
+        return Batch(self.stream, self.state.seq, events, {}, summary)
+
+    async def _catch_up(self) -> None:
+        """The last entry known is read again: where another stands, or none, the log that was
+        folded is no more."""
+        known, at = self.state.seq, self.state.at
+        entries = await self._store.read(self.stream, after=max(0, known - 1))
+        if not known:
+            self._fold(entries)
+        elif entries and entries[0].at == at:
+            self._fold(entries[1:])
+        else:
+            raise self._vanish()
+
+    def _vanish(self) -> NotFound:
+        self._holder.vanished()
+        return deleted(self.stream)
+
+    def _fold(self, entries: Iterable[Entry]) -> None:
+        entries = list(entries)
+        for entry in entries:
+            self.state = apply(self.state, entry)
+            self.recent.append(entry)
+        if entries:
+            self._holder.folded(entries)
+
+    def entries_after(self, seq: int) -> list[Entry] | None:
+        """From memory; None when they must be read from the store."""
+        if not self.loaded or (self.recent and self.recent[0].seq > seq + 1):
+            return None
+        newer = self.state.seq - seq
+        return [self.recent[index] for index in range(-newer, 0)] if newer > 0 else []
+
+
+async def _stale(letters: Sequence[Letter]) -> bool:
+    return any([await letter.stale() for letter in letters])
+
+
+def deleted(stream: str) -> NotFound:
+    return NotFound(f"Session {stream.removeprefix('session/')!r} was deleted in the meantime.")
+
+
+def ahead(state: State, events: Sequence[Event]) -> State:
+    """The state as it will be, for the summary that is stored in the same transaction."""
+    for event in events:
+        state = apply(state, Entry.model_construct(
+            stream=state.stream, seq=state.seq + 1, at=state.at, event=event))  # fmt: skip
+    return state
