@@ -185,13 +185,13 @@ async def test_a_cap_on_cost_says_where_it_cannot_hold(tmp_path: Path) -> None:
 
     async with home(tmp_path, SCRIPT, settings=capped(run_cost=0.000001)) as here:
         session = await here.new()
-        notice = session.notice
+        notice = session.live.notice
 
         def hear(text: str) -> None:
             heard.append(text)
             notice(text)
 
-        session.notice = hear  # type: ignore[method-assign]
+        session.live.notice = hear  # type: ignore[method-assign]
         await here.prompt("s", "start")
         await here.rested("s")
         await here.prompt("s", "work", "p2")
