@@ -27,13 +27,13 @@ from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.secrets import Secrets
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.absent import NoEditor
 from magy_server.engine.guards import Guards
-from magy_server.engine.kin import Herald
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
 from magy_server.engine.sessions import LoadedSessions
+from magy_server.engine.trees import Herald
 from magy_server.engine.world import Expand, Settings, World, read_project
 from magy_server.listeners.audit import Audit
 from magy_server.listeners.consult import Titles

@@ -17,7 +17,7 @@ from magy_server.config import layers
 from magy_server.core import prompt
 from magy_server.core.errors import MagyError, NotFound
 from magy_server.core.events import Briefed, Compacted, Event, Finished, Hash, Image, Prompted
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.store.sqlite import SqliteStore
 
 

@@ -7,9 +7,8 @@ the store removes all of it at once. Other processes are told, and find out when
 from __future__ import annotations
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.engine import kin
+from magy_server.engine import trees
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.takeover import end_commands
 from magy_server.engine.world import World
 
 
@@ -25,13 +24,13 @@ async def delete(world: World, sessions: Sessions, session: str) -> bool:
             if not await sessions.trees.take(stream):
                 raise _refusal(session, here=True)
             try:
-                infos = await kin.whole(world.store, session)
-                await end_commands(world, [info.stream for info in infos])
+                infos = await trees.whole(world.store, session)
+                await world.end_commands([info.stream for info in infos])
                 found = await world.store.delete(stream)
             finally:
                 await sessions.trees.give_back(stream)
         for info in infos:
-            kin.say_deleted(world.bus, info)
+            trees.say_deleted(world.bus, info)
     finally:
         await sessions.trees.give_back(user)
     return found

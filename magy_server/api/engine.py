@@ -27,13 +27,12 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.ports import Page, StreamInfo
-from magy_server.core.state import State
-from magy_server.engine import kin
+from magy_server.core.state.state import State
+from magy_server.engine import trees
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH, LoadedSessions
-from magy_server.engine.takeover import end_commands
 from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import Project, World, record
 from magy_server.listeners.consult import consult
@@ -186,8 +185,8 @@ class Engine:
 
         await session.append(drop)
         await self._cancel(session, None, "closed")
-        infos = await kin.whole(self.world.store, session_id)
-        await end_commands(self.world, [info.stream for info in infos])
+        infos = await trees.whole(self.world.store, session_id)
+        await self.world.end_commands([info.stream for info in infos])
 
     async def delete(self, session_id: str) -> bool:
         """Stops it if it runs here, and removes it and all below it; forks keep what they share.
@@ -293,7 +292,7 @@ class Engine:
     async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
         """Raises NotFound for a prompt that does not wait (any more)."""
         session = await self.loaded.session(stream_of(session_id))
-        waiting = {prompt.id for prompt in session.state.waiting}
+        waiting = {prompt.id for prompt in session.state.queue.waiting}
         if gone := [id for id in (*order, *dropped) if id not in waiting]:
             raise NotFound(f"No such waiting prompt: {', '.join(gone)}.")
         event = Requeued(order=tuple(order), dropped=tuple(dropped))

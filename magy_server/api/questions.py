@@ -6,7 +6,7 @@ from typing import Literal
 
 from magy_server.core.events import Answered, Asked, Granted
 from magy_server.core.ports import Batch, Store
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.world import Project
 

@@ -37,7 +37,7 @@ from magy_server.core.events import (
 from magy_server.core.harmless import one_line
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Found
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain
@@ -82,7 +82,7 @@ class Rewriting:
         if not await self._engine.world.store.head(stream):
             return False
         session = await self._engine.loaded.session(stream)
-        return MESSAGE in session.state.prompts
+        return MESSAGE in session.state.queue.seqs
 
     async def start(self, session_id: str, place: Place, instruction: str, model: str) -> None:
         """Raises InvalidRequest: it cannot be rewritten, or must not be; NotFound, ProviderError:

@@ -21,7 +21,7 @@ from magy_server.core import family
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.events import Entry, Hash
 from magy_server.core.markdown import Markdown, shown_blobs
-from magy_server.engine import kin
+from magy_server.engine import trees
 from magy_server.engine.session import Session
 
 LOG = logging.getLogger(__name__)
@@ -108,8 +108,8 @@ class Transcripts:
     async def file(self, session_id: str) -> Path:
         """Written anew, for nobody else to read, and with it those of its children. Raises
         NotFound, MagyError."""
-        for info in await kin.below(self._engine.world.store, session_id):
-            await self._file(kin.id_of(info))
+        for info in await trees.below(self._engine.world.store, session_id):
+            await self._file(trees.id_of(info))
         return await self._file(session_id)
 
     async def _file(self, session_id: str) -> Path:

@@ -25,8 +25,8 @@ from magy_server.core.children import ChildInfo, Result, Spawn, Waited
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.ports import Store, StreamInfo
-from magy_server.engine import kin
-from magy_server.engine.summary import row, task_id
+from magy_server.core.summary import row, task_id
+from magy_server.engine import trees
 
 BY = "magy agents"
 PAGE = 200
@@ -99,7 +99,7 @@ async def _roots(store: Store, root: str | None) -> list[StreamInfo]:
 
 async def _tree(store: Store, id: str, *, closed: bool) -> list[ChildInfo]:
     """Returns the agents of a tree, each after its parent."""
-    rows = [one for info in await kin.below(store, id) if (one := row(info))]
+    rows = [one for info in await trees.below(store, id) if (one := row(info))]
     infos = (
         one.info([o for o in rows if family.is_below(o.session, one.session)], queued=False)
         for one in rows

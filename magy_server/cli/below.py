@@ -15,7 +15,7 @@ from magy_server.core import family
 from magy_server.core.children import LIVE, ChildInfo
 from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
-from magy_server.engine import kin
+from magy_server.engine import trees
 
 STYLES = {
     "completed": "green", "failed": "red", "waiting": "question", "running": "yellow",
@@ -46,7 +46,7 @@ class Below:
         self._changed = True
         self._seen: dict[str, Status] = {}
         self._questions: dict[str, Asked] = {}
-        topic = kin.tree_topic(family.root(session))
+        topic = trees.tree_topic(family.root(session))
         self.close = engine.world.bus.subscribe(topic, self._hear)
 
     @property
@@ -80,11 +80,11 @@ class Below:
             self._questions.clear()
             return {}
         store = self._engine.world.store
-        infos = await kin.below(store, self._session)
+        infos = await trees.below(store, self._session)
         own = await store.info(f"session/{self._session}")
-        named = {kin.id_of(info): info for info in ([own, *infos] if own else infos)}
+        named = {trees.id_of(info): info for info in ([own, *infos] if own else infos)}
         open_ = {
-            question["interactionId"]: (kin.id_of(info), question)
+            question["interactionId"]: (trees.id_of(info), question)
             for info in infos
             for question in info.summary.get("questions", ())
         }

@@ -23,7 +23,7 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.markdown import STOPS
-from magy_server.core.state import Spent
+from magy_server.core.state.spending import Spent
 from magy_server.reviews.file import Summary
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141

@@ -29,9 +29,9 @@ from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content, Text
 from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
-from magy_server.core.state import State
+from magy_server.core.state.state import State
+from magy_server.core.summary import task_id
 from magy_server.engine.session import Session
-from magy_server.engine.summary import task_id
 from magy_server.reviews.file import Summary
 from magy_server.tools.groups import end_group, mark
 from magy_server.tools.openings import spawned

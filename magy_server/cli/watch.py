@@ -120,7 +120,7 @@ class Watch:
         # A result is in its log as soon as the child's turn has ended: read as far.
         await self._session.refresh()
         state = self._session.state
-        told = any(mail.type == "mailed" and mail.wakes for mail in state.waiting)
+        told = any(mail.type == "mailed" and mail.wakes for mail in state.queue.waiting)
         return state.turn is None and not told and not self._below.awaited
 
     async def _ask_below(self) -> None:
@@ -154,7 +154,7 @@ class Watch:
                 self._over = self._over or self._awaited in update.get("dropped", ())
             case "state_update" if update["state"] == "idle":
                 self._clear()
-                more = self._awaited is None and self._session.state.waiting
+                more = self._awaited is None and self._session.state.queue.waiting
                 self._over = self._over or (self._ours and not more)
             case "_magy_interaction":
                 if opened := update.get("open"):

@@ -13,7 +13,9 @@ from typing import Literal
 from magy_server.core import family
 from magy_server.core.mail import Report, Status
 from magy_server.core.permit import Ruleset
-from magy_server.core.state import NOTHING, Spent, State, Turn
+from magy_server.core.state.spending import NOTHING, Spent
+from magy_server.core.state.state import State
+from magy_server.core.state.turn import Turn
 from magy_server.core.steps import opener
 from magy_server.core.values import Content, Limits
 
@@ -69,7 +71,7 @@ def status(state: State, *, queued: bool = False) -> Status:
     if state.closed is not None:
         return "closed"  # how its last turn ended, its stop reason says
     if state.last_stop is None:  # nothing was said to it yet, or that was taken back
-        return "cancelled" if state.prompts else "queued"
+        return "cancelled" if state.queue.seqs else "queued"
     return ended(state.last_stop)
 
 

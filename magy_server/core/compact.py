@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from magy_server.core.events import Call, Mailed, Prompted, Replied
 from magy_server.core.framing import framed
 from magy_server.core.sizes import decisions, refusals, size, words
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 
 TAIL = 20_000
 """Tokens of the newest conversation that are kept as they are, at most; a fifth of the model's
@@ -29,25 +29,25 @@ def due(state: State) -> bool:
     """Returns whether to compact: the conversation fills what the briefing allows of the model's
     window, and it helps to drop the older part. When agent and tools alone fill the window, each
     round would be compacted again."""
-    limit = state.briefing.compact_at if state.briefing else 0
-    if not limit or state.context < limit:
+    limit = state.conversation.briefing.compact_at if state.conversation.briefing else 0
+    if not limit or state.conversation.context < limit:
         return False
-    freed = sum(map(size, state.conversation[: cut(state)])) // 4
+    freed = sum(map(size, state.conversation.items[: cut(state)])) // 4
     return freed >= limit // 4
 
 
 def possible(state: State) -> bool:
     """Returns whether there is something that may go."""
-    return any(isinstance(item, Replied) for item in state.conversation[: _end(state)])
+    return any(isinstance(item, Replied) for item in state.conversation.items[: _end(state)])
 
 
 def cut(state: State, *, all: bool = False) -> int:
     """Returns how many items of the conversation go: all that lie before the newest `TAIL`, or with
     `all` whatever may go. What the model has not answered yet never goes. It returns 0 when no
     reply would go."""
-    window = state.briefing.window if state.briefing else 0
+    window = state.conversation.briefing.window if state.conversation.briefing else 0
     room = min(TAIL, window // 5 or TAIL) * 4
-    items = state.conversation
+    items = state.conversation.items
     end = found = _end(state)
     for at in range(len(items) - 1, -1 if not all else len(items), -1):
         room -= size(items[at])
@@ -63,7 +63,7 @@ def cut(state: State, *, all: bool = False) -> int:
 def _end(state: State) -> int:
     """Returns where what must stay begins: at the latest reply, if the model has not seen the
     results of its calls, or at the prompts that came after it."""
-    items = state.conversation
+    items = state.conversation.items
     at = len(items)
     for index in range(at - 1, -1, -1):
         item = items[index]
@@ -77,14 +77,29 @@ def _end(state: State) -> int:
 
 def digest(state: State, dropped: int) -> str:
     """Returns what the log itself knows of the part that goes, as Markdown for the model."""
-    gone = state.conversation[:dropped]
-    told = [*state.told, *(words(item) for item in gone if isinstance(item, Prompted))]
+    gone = state.conversation.items[:dropped]
+    told = [
+        *state.conversation.told,
+        *(words(item) for item in gone if isinstance(item, Prompted)),
+    ]
     sections = [
         ("What the user said, in their words", _said(told)),
-        ("What the user refused", _bounded([*state.refused, *refusals(gone)])),
-        ("What the user did with your changes", _bounded([*state.decided, *decisions(gone)])),
-        ("The plan", [f"{_MARKS[task.status]} {task.content}" for task in state.plan]),
-        ("Files changed in this session", _bounded([f"{p}: {w}" for p, w in state.files.items()])),
+        (
+            "What the user refused",
+            _bounded([*state.conversation.refused, *refusals(gone)]),
+        ),
+        (
+            "What the user did with your changes",
+            _bounded([*state.conversation.decided, *decisions(gone)]),
+        ),
+        (
+            "The plan",
+            [f"{_MARKS[task.status]} {task.content}" for task in state.conversation.plan],
+        ),
+        (
+            "Files changed in this session",
+            _bounded([f"{p}: {w}" for p, w in state.history.files.items()]),
+        ),
         ("Still running in the background", [f"call {call}" for call in state.background]),
     ]
     return "\n\n".join(

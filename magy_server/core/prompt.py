@@ -29,10 +29,11 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.fold import apply
 from magy_server.core.framing import framed, named, result
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
-from magy_server.core.state import Item, State
+from magy_server.core.state.conversation import Item
+from magy_server.core.state.fold import apply
+from magy_server.core.state.state import State
 
 MISSING = "(no result: the session was interrupted before this call ran)"
 
@@ -46,7 +47,7 @@ def build(
 ) -> ModelRequest:
     """Returns the request that answers the log as it stands. `texts` has the blobs that `needed`
     names, `pictures` those that `pictured` does."""
-    prefix, briefing = state.prefix, state.briefing
+    prefix, briefing = state.conversation.prefix, state.conversation.briefing
     if prefix is None or briefing is None:
         raise ValueError(f"{state.stream}: a request needs a briefing first")
     return ModelRequest(
@@ -55,7 +56,7 @@ def build(
         model=briefing.model,
         system=tuple(texts[section.hash] for section in prefix.sections),
         tools=tuple(_schema(texts[section.hash]) for section in prefix.tools),
-        messages=tuple(_Conversation(prefix, texts, pictures).messages(state.conversation)),
+        messages=tuple(_Conversation(prefix, texts, pictures).messages(state.conversation.items)),
         max_tokens=briefing.max_tokens,
         thinking_tokens=briefing.thinking_tokens,
         temperature=briefing.temperature,
@@ -64,10 +65,10 @@ def build(
 
 def needed(state: State) -> set[Hash]:
     """Returns the texts that `build` will look up."""
-    briefings = [item for item in state.conversation if isinstance(item, Briefed)]
-    if state.prefix:
-        briefings.append(state.prefix)
-    items = state.conversation
+    briefings = [item for item in state.conversation.items if isinstance(item, Briefed)]
+    if state.conversation.prefix:
+        briefings.append(state.conversation.prefix)
+    items = state.conversation.items
     summaries = {i.summary for i in items if isinstance(i, Compacted) and i.summary}
     return summaries | {section.hash for b in briefings for section in b.sections + b.tools}
 
@@ -75,7 +76,7 @@ def needed(state: State) -> set[Hash]:
 def pictured(state: State) -> set[Hash]:
     """Returns the pictures that `build` will look up."""
     found: set[Hash] = set()
-    for item in state.conversation:
+    for item in state.conversation.items:
         if isinstance(item, Finished):
             found.update(image.hash for image in item.images)
         elif isinstance(item, Prompted):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from magy_server.core.children import report
 from magy_server.core.events import Ended, Prompted, Replied, Text
 from magy_server.core.mail import Mailed, TextPayload, ulid
-from magy_server.core.state import INHERITED, State
+from magy_server.core.state.spending import INHERITED
+from magy_server.core.state.state import State
 
 MOST = 20_000
 """The most characters of a result; the child's transcript has what is longer."""
@@ -30,7 +31,9 @@ def result(state: State, ended: Ended, now: float) -> Mailed | None:
         run=turn.run,
         correlation=turn.id,
         report=report(turn, ended.stop, now),
-        metadata={"model": state.briefing.model} if state.briefing else {},
+        metadata={"model": state.conversation.briefing.model}
+        if state.conversation.briefing
+        else {},
     )
 
 
@@ -51,7 +54,7 @@ def _text(state: State, ended: Ended, child: str) -> str:
 def last_words(state: State) -> str:
     """Returns the latest text of the running turn; "" when it has said nothing yet."""
     turn = state.turn.id if state.turn else ""
-    for item in reversed(state.conversation):
+    for item in reversed(state.conversation.items):
         if isinstance(item, Replied):
             text = "\n\n".join(part.text for part in item.content if isinstance(part, Text))
             if text.strip():

@@ -15,7 +15,9 @@ from itertools import takewhile
 from magy_server.core.compact import due
 from magy_server.core.events import Limits, Mailed, Prompted, Replied, Stop, Text
 from magy_server.core.loops import repeats
-from magy_server.core.state import Arrival, CallState, State, Turn
+from magy_server.core.state.queue import Arrival
+from magy_server.core.state.state import State
+from magy_server.core.state.turn import CallState, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +107,19 @@ def opener(state: State) -> Arrival | None:
     """Returns what opens the next turn, of all that waits. What comes from below opens none where a
     person stopped the work or something else did: it waits for the next word of a person or a
     parent."""
-    rests = state.last_stop in (None, "end_turn") and not state.halted and state.closed is None
+    rests = (
+        state.last_stop in (None, "end_turn") and not state.queue.halted and state.closed is None
+    )
 
     def opens(arrival: Arrival) -> bool:
         return isinstance(arrival, Prompted) or arrival.tasks or (arrival.wakes and rests)
 
-    return next(filter(opens, state.waiting), None)
+    return next(filter(opens, state.queue.waiting), None)
 
 
 def _together(state: State, first: Arrival) -> tuple[str, ...]:
     """Returns the ids of all mail that has come, and then of the prompt."""
-    mail = tuple(arrival.id for arrival in state.waiting if isinstance(arrival, Mailed))
+    mail = tuple(arrival.id for arrival in state.queue.waiting if isinstance(arrival, Mailed))
     return mail if first.id in mail else (*mail, first.id)
 
 
@@ -129,7 +133,7 @@ def _calls(state: State, turn: Turn) -> Step:
         return Recover(orphans)
     if refused := _ids(call for call in open_calls if call.refused):
         return Refuse(refused)
-    readers = state.briefing.readers if state.briefing else ()
+    readers = state.conversation.briefing.readers if state.conversation.briefing else ()
     ready = [call for call in _in_line(open_calls, readers) if call.started is None]
     if unjudged := _ids(call for call in ready if call.judged is None):
         return Judge(unjudged)
@@ -151,7 +155,7 @@ def _talk(state: State, turn: Turn) -> Step:
     """No call is open: let steering prompts in, ask the model, or end."""
     if end := _final(state, turn):
         return end
-    steers = tuple(p.id for p in state.steers)
+    steers = tuple(p.id for p in state.queue.steers)
     unanswered = turn.reply is None or bool(turn.calls)
     if turn.reply is not None and not unanswered and not steers:
         return _end(turn.reply)
@@ -169,14 +173,14 @@ def _final(state: State, turn: Turn) -> End | None:
     which it would be again."""
     if _ended_by(state, turn):
         return End("end_turn")
-    names = state.briefing.final if state.briefing else ()
+    names = state.conversation.briefing.final if state.conversation.briefing else ()
     cut = bool(names) and turn.reply is not None and turn.reply.stop == "max_tokens"
     return End("max_tokens") if cut else None
 
 
 def _ended_by(state: State, turn: Turn) -> bool:
     """Returns whether a call has run that ends the turn, however it went."""
-    names = state.briefing.final if state.briefing else ()
+    names = state.conversation.briefing.final if state.conversation.briefing else ()
     calls = [call for call in turn.calls.values() if call.call.name in names]
     return any(call.allowed and not call.open for call in calls)
 
@@ -197,7 +201,7 @@ def _end(reply: Replied) -> End:
 
 
 def _limit(state: State, turn: Turn) -> End | None:
-    limits = state.briefing.limits if state.briefing else Limits()
+    limits = state.conversation.briefing.limits if state.conversation.briefing else Limits()
     tokens = turn.before.usage.total + turn.usage.total
     cost = turn.before.cost + turn.cost
     if limits.requests and turn.before.requests + turn.requests >= limits.requests:
@@ -223,7 +227,9 @@ def hand_back(state: State, turn: Turn, why: str) -> str:
         for (title, status), count in list(done.items())[:20]:
             times = f" ({count} times)" if count > 1 else ""
             lines.append(f"- {title}: {status}{times}")
-    if left := [t.content for t in state.plan if t.status in ("pending", "in_progress")]:
+    if left := [
+        t.content for t in state.conversation.plan if t.status in ("pending", "in_progress")
+    ]:
         lines.append("Still to do in the plan:")
         lines.extend(f"- {content}" for content in left)
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash
 from magy_server.core.ports import Files
-from magy_server.core.state import CallState
+from magy_server.core.state.turn import CallState
 from magy_server.core.tool import Result, Tool, ToolContext
 from magy_server.core.values import Version
 from magy_server.engine.context import RunContext

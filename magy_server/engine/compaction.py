@@ -16,7 +16,8 @@ from magy_server.core.errors import (
 from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text, Usage
 from magy_server.core.framing import framed
 from magy_server.core.ports import Message, ModelRequest
-from magy_server.core.state import NO_USAGE, State
+from magy_server.core.state.spending import NO_USAGE
+from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
 from magy_server.core.transcript import transcript
 from magy_server.engine.briefing import briefing as briefing_of
@@ -66,7 +67,7 @@ async def compacted(session: Session, world: World, purse: Purse) -> Write:
         cost=found.cost,
         resting=resting,
     )
-    events: list[Event] = [event] if briefing == state.briefing else [briefing, event]
+    events: list[Event] = [event] if briefing == state.conversation.briefing else [briefing, event]
     return Write(events, blobs)
 
 
@@ -111,7 +112,9 @@ class _Summary:
         """Raises ProviderError for what may be better later."""
         too_long = self._state.compact is not None and self._state.compact.why == "too_long"
         request = await request_of(self._state, self._world)
-        window = self._state.briefing.window if self._state.briefing else 0
+        window = (
+            self._state.conversation.briefing.window if self._state.conversation.briefing else 0
+        )
         room = window * 2 or TEXT
         tries = [] if too_long else [asking(request, self._asked)]
         before = await self._before()
@@ -131,13 +134,13 @@ class _Summary:
 
     async def _before(self) -> str:
         """What an earlier compaction left: all that is known of what was before."""
-        found = {i.summary for i in self._state.conversation if isinstance(i, Compacted)}
+        found = {i.summary for i in self._state.conversation.items if isinstance(i, Compacted)}
         texts = await self._world.texts({hash for hash in found if hash})
         return "".join(f"{texts[hash]}\n\n" for hash in found if hash)
 
     def _alone(self, request: ModelRequest, before: str, room: int) -> ModelRequest:
         """A request of its own, without tools, with about `room` characters."""
-        said = transcript(self._state.conversation, max(room - len(before), room // 2))
+        said = transcript(self._state.conversation.items, max(room - len(before), room // 2))
         text = framed("conversation", f"{before[: room // 2]}{said}")
         message = Message("user", (Text(text=f"{text}\n\n{self._asked}"),))
         return replace(request, system=(), tools=(), messages=(message,))

@@ -22,7 +22,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Editor, Files
 from magy_server.core.secrets import Secrets, Sieve
-from magy_server.core.state import CallState
+from magy_server.core.state.turn import CallState
 from magy_server.core.tool import Family, Proposal, Selection
 from magy_server.engine.guards import Guards
 from magy_server.engine.law import Law
@@ -56,11 +56,11 @@ class LookContext:
         return self._guards.family(self._live)
 
     async def seen(self, path: str) -> bytes | None:
-        hash = self._live.state.seen.get(path)
+        hash = self._live.state.conversation.seen.get(path)
         return await self._world.store.blob(hash) if hash else None
 
     async def selection(self) -> Selection | None:
-        for item in reversed(self._live.state.conversation):
+        for item in reversed(self._live.state.conversation.items):
             if isinstance(item, Prompted):
                 for part in item.content:
                     if isinstance(part, Embedded) and (about := part.selected):

@@ -16,7 +16,7 @@ from magy_server.core.children import SpawnLimits
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Finished, Hash, Noted, Replied
 from magy_server.core.ports import Batch, ModelFacts, ModelRequest
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.tool import Family, Proposal
 from magy_server.engine.session import Session
 

@@ -15,10 +15,10 @@ from magy_server.core import permit
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Limits, Resource
 from magy_server.core.permit import Ruleset
-from magy_server.core.state import State
+from magy_server.core.state.state import State
+from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
 from magy_server.engine.session import Session
-from magy_server.engine.summary import own_turns
 from magy_server.engine.world import World
 
 
@@ -65,12 +65,15 @@ class Law:
 
 async def law(session: Session, world: World) -> Law:
     state = session.state
-    assert state.briefing is not None
+    assert state.conversation.briefing is not None
     above = await world.above(state)
     project = await world.project(state.opened.root if state.opened else None)
     return Law(
         levels=await levels(world, state, above),
-        grants=[*(g for one in (state, *above) for g in _granted(one, state.run)), *project.grants],
+        grants=[
+            *(g for one in (state, *above) for g in _granted(one, state.spending.run)),
+            *project.grants,
+        ],
         bypass=any(one.bypass for one in (state, *above)),
         review=await review_mode(world, state),
     )
@@ -78,7 +81,7 @@ async def law(session: Session, world: World) -> Law:
 
 def _granted(one: State, run: str) -> Iterator[Grant]:
     """What was granted for a run holds in that run only, for all who work for it."""
-    return (grant for grant in one.grants if grant.scope != "run" or one.run == run)
+    return (grant for grant in one.grants if grant.scope != "run" or one.spending.run == run)
 
 
 STRICTEST = ("propose", "review", "auto")
@@ -101,7 +104,11 @@ async def levels(world: World, state: State, above: Sequence[State]) -> list[Lev
     for one in above:
         session = one.stream.removeprefix("session/")
         texts = [await _text(world, one)]
-        if one.briefing and one.briefing.agent != one.agent and own_turns(one):
+        if (
+            one.conversation.briefing
+            and one.conversation.briefing.agent != one.agent
+            and own_turns(one)
+        ):
             texts.append(as_text(await sources(world, one)))
         found += [Level(session, text, _named(text, session)) for text in texts]
     return found
@@ -124,8 +131,10 @@ async def review_mode(world: World, state: State) -> str:
 async def _text(world: World, state: State) -> str:
     """What the session was briefed with. One that never was has the rules it would be given; what
     came with its parent's conversation is the parent's."""
-    if state.briefing and own_turns(state):
-        return (await world.texts({state.briefing.rules}))[state.briefing.rules]
+    if state.conversation.briefing and own_turns(state):
+        return (await world.texts({state.conversation.briefing.rules}))[
+            state.conversation.briefing.rules
+        ]
     return as_text(await sources(world, state))
 
 
@@ -170,7 +179,7 @@ def inherited(above: Sequence[State], world: World) -> tuple[str, float | None]:
     model, temperature = "", None
     for one in above:
         agent = world.agents(one.opened.root if one.opened else None).get(one.agent)
-        if (briefed := one.briefing) and own_turns(one):
+        if (briefed := one.conversation.briefing) and own_turns(one):
             model = model or briefed.model
             warm = briefed.temperature
         else:

@@ -14,10 +14,10 @@ from typing import Protocol
 
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event, Hash
-from magy_server.core.fold import apply
 from magy_server.core.ports import Batch, Lease, Store
-from magy_server.core.state import State
-from magy_server.engine.summary import summarise
+from magy_server.core.state.fold import apply
+from magy_server.core.state.state import State
+from magy_server.core.summary import summarise
 
 RECENT = 512
 """Entries kept in memory for watchers; older ones are read from the store."""

@@ -23,7 +23,9 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.ports import Batch, same
-from magy_server.core.state import Arrival, CallState, State
+from magy_server.core.state.queue import Arrival
+from magy_server.core.state.state import State
+from magy_server.core.state.turn import CallState
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
 from magy_server.engine.briefing import briefing as briefing_of
@@ -65,21 +67,21 @@ class Performer:
         return first is None or first.by not in self._world.peers()
 
     def _waiting(self, id: str) -> Arrival | None:
-        return next((p for p in self._session.state.waiting if p.id == id), None)
+        return next((p for p in self._session.state.queue.waiting if p.id == id), None)
 
     async def admit(self, step: Admit) -> None:
         state = self._session.state
         briefing, blobs = await briefing_of(self._world, state)
         note = await self._guards.changes.notes(state) if step.opens else None
-        first = min(state.prompts[id] for id in step.prompts)
+        first = min(state.queue.seqs[id] for id in step.prompts)
         admitted = Admitted(turn=step.turn, prompts=step.prompts, first=first, opens=step.opens)
 
         def decide(now: State) -> Write | None:
-            waiting = {p.id for p in now.waiting}
+            waiting = {p.id for p in now.queue.waiting}
             if not waiting.issuperset(step.prompts) or (now.turn is None) is not step.opens:
                 return None
             told = [note] if note else []
-            if now.briefing == briefing or not step.opens:
+            if now.conversation.briefing == briefing or not step.opens:
                 return Write([*told, admitted])
             return Write([briefing, *told, admitted], blobs)
 
@@ -104,7 +106,10 @@ class Performer:
 
     def deadline(self) -> float | None:
         """When the running turn must end, seconds since the epoch; None: no limit."""
-        turn, briefing = self._session.state.turn, self._session.state.briefing
+        turn, briefing = (
+            self._session.state.turn,
+            self._session.state.conversation.briefing,
+        )
         if turn is None or briefing is None or not briefing.limits.seconds:
             return None
         return turn.began + briefing.limits.seconds
@@ -333,12 +338,15 @@ def _said_so_far(
     state: State, request: str, partials: Mapping[tuple[str, str], Partial]
 ) -> Iterator[Replied]:
     """A reply that was stopped: its text was read, so it is kept; what it cost was not said."""
-    if request and state.briefing:
+    if request and state.conversation.briefing:
         partial = partials.get(("text", request))
         text = partial.since(0) if partial else ""
         content = (Text(text=text),) if text.strip() else ()
         yield Replied(
-            request=request, model=state.briefing.model, content=content, stop="cancelled"
+            request=request,
+            model=state.conversation.briefing.model,
+            content=content,
+            stop="cancelled",
         )
 
 

@@ -16,10 +16,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
-from magy_server.core.events import Admitted, Ended, Event
-from magy_server.core.state import State
+from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
+from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step, opener
-from magy_server.engine import kin
+from magy_server.engine import trees
 from magy_server.engine.calls import closed
 from magy_server.engine.compaction import given_up
 from magy_server.engine.guards import Guards
@@ -27,7 +27,6 @@ from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.takeover import end_commands, take_over
 from magy_server.engine.tasks import Tasks
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
@@ -66,7 +65,7 @@ class Runner:
     async def __aenter__(self) -> Runner:
         bus, news = self._world.bus, self._sessions.news
         self._subscriptions.callback(bus.subscribe("runner", self._receive))
-        self._subscriptions.callback(bus.subscribe(kin.DELETED, self._deleted))
+        self._subscriptions.callback(bus.subscribe(trees.DELETED, self._deleted))
         self._subscriptions.callback(news.woken.add(self._wake))
         self._subscriptions.callback(news.vanished.add(self._vanished))
         self._tasks.begin(self._look())
@@ -144,7 +143,7 @@ class Runner:
         if not self._sessions.trees.entered(session.stream):
             self._tasks.begin(self._sessions.resume_tree(session.stream))
         await session.refresh()
-        if session.state.restoring:  # its process died half-way
+        if session.state.history.restoring:  # its process died half-way
             await self._guards.restores.finish(session)
         await take_over(session, self._world)
         perform = self._performer(session)
@@ -152,7 +151,7 @@ class Runner:
         await self._release(session)
         await session.refresh()
         if (how := session.state.closed) and how.mode == "cancel":
-            await end_commands(self._world, [session.stream])
+            await self._world.end_commands([session.stream])
         step = next_step(session.state)
         return not isinstance(step, Rest) and perform.serves(step)
 
@@ -206,7 +205,7 @@ class Runner:
                 events += [closed(call) for call in now.turn.open_calls]
             elif first := opener(now):  # its turn could not even begin
                 turn = first.id
-                events.append(Admitted(turn=turn, prompts=(turn,), first=now.prompts[turn]))
+                events.append(Admitted(turn=turn, prompts=(turn,), first=now.queue.seqs[turn]))
             else:
                 return None
             return Write([*events, Ended(turn=turn, stop="error", message=said)])
@@ -278,3 +277,28 @@ class Runner:
             stream = kept.session.stream
             if now - kept.session.used > IDLE and kept.quiet and stream not in self._running:
                 await self._sessions.forget(stream)
+
+
+async def take_over(session: Session, world: World) -> None:
+    """Ends what the dead holder of the lease left running, then marks its calls as orphans. For who
+    holds the lease now. Raises StoreError."""
+    events = await _lost_background(session, world) if session.fresh else []
+    session.fresh = False
+    if turn := session.state.turn:
+        name = session.stream.removeprefix("session/")
+        for call in turn.open_calls:
+            if call.started and call.started.group:
+                await world.end_group(call.started.group, f"{name}:{call.call.id}")
+        events.append(Resumed(by=world.me))
+    await session.append(lambda now: Write(events) if events else None)
+
+
+async def _lost_background(session: Session, world: World) -> list[Event]:
+    """Background commands belong to the process that started them: when the session is new to this
+    one, and no other is alive, they are nobody's."""
+    if world.peers():
+        return []
+    name, groups = session.stream.removeprefix("session/"), session.state.background
+    for call, group in groups.items():
+        await world.end_group(group, f"{name}:{call}")
+    return [Exited(call=call, code=None) for call in groups]

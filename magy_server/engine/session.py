@@ -15,7 +15,7 @@ from typing import Any
 from magy_server.core.events import Entry, Mailed
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Bus, Store
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.live import Live, Partial
 from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.tasks import Tasks

@@ -12,9 +12,9 @@ from magy_server.core import family
 from magy_server.core.errors import NotFound, StoreError
 from magy_server.core.events import Event
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, Step, next_step
-from magy_server.engine import kin
+from magy_server.engine import trees
 from magy_server.engine.log import Letter, deleted
 from magy_server.engine.session import News, Session
 from magy_server.engine.trees import Trees, root_of
@@ -226,7 +226,7 @@ class LoadedSessions:
     async def resume_tree(self, stream: str) -> None:
         now = self.clock.now()
         root = root_of(stream).removeprefix("session/")
-        for info in await kin.whole(self.store, root):
+        for info in await trees.whole(self.store, root):
             wanted = info.stream.startswith(f"{stream}/") or now - info.updated < FRESH
             if wanted and _left_open(info) and info.stream != stream:
                 try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -26,7 +27,7 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Batch, Bus, Clock, Editor, Files, ModelFacts, Provider, Store
 from magy_server.core.secrets import Secrets
 from magy_server.core.specs import Agents, AgentSpec
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.tool import Tool
 from magy_server.engine.absent import NoEditor, NoFiles, as_written, no_group
 from magy_server.engine.guards import Ancestors, FreeSlots, NoAncestors, Slots
@@ -161,6 +162,19 @@ class World:
         if tool.name not in self._schemas:
             self._schemas[tool.name] = schema_text(tool)
         return self._schemas[tool.name]
+
+    async def end_commands(self, streams: Sequence[str]) -> None:
+        """Ends all that run in the background of these sessions, whichever process started them:
+        that one says in the log that they have ended."""
+        async with asyncio.TaskGroup() as group:
+            for stream in streams:
+                info = await self.store.info(stream)
+                name = stream.removeprefix("session/")
+                for call, leader in (info.summary.get("background", {}) if info else {}).items():
+                    group.create_task(self._end(leader, f"{name}:{call}"))
+
+    async def _end(self, leader: int, marked: str) -> None:
+        await self.end_group(leader, marked)
 
     async def project(self, root: str | None) -> Project:
         return await read_project(self.store, root)

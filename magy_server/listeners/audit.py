@@ -31,7 +31,7 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.mail import SignalPayload, TextPayload
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 
 LOG = logging.getLogger(__name__)
 

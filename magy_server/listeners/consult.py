@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
 from magy_server.core.ports import Message, ModelRequest
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.transcript import transcript
 from magy_server.engine.guards import Purse
 from magy_server.engine.log import Write
@@ -37,9 +37,9 @@ async def consult(
     root = state.opened.root if state.opened else None
     agent, settings = world.agent(name, root), world.settings(root)
     small = settings.small if name == "title" else ""
-    own = state.briefing.model if state.briefing else state.model
+    own = state.conversation.briefing.model if state.conversation.briefing else state.model
     model = agent.model or small or own or await world.models(root).default()
-    text = transcript(state.conversation, ROOM.get(name, 20_000))
+    text = transcript(state.conversation.items, ROOM.get(name, 20_000))
     request = ModelRequest(
         id=name,
         session=session.stream,

@@ -29,8 +29,8 @@ from magy_server.core.errors import MagyError
 from magy_server.core.events import Entry, Hash
 from magy_server.core.log_lines import header, line
 from magy_server.core.ports import Bus, Store
-from magy_server.core.state import State
-from magy_server.engine.kin import DELETED
+from magy_server.core.state.state import State
+from magy_server.engine.trees import DELETED
 
 LOG = logging.getLogger(__name__)
 PAGE = 200

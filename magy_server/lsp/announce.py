@@ -29,9 +29,9 @@ from magy_server.core.events import (
     Resumed,
 )
 from magy_server.core.harmless import LINE, glance
-from magy_server.core.state import State
-from magy_server.engine import kin
-from magy_server.engine.summary import question_of, title
+from magy_server.core.state.state import State
+from magy_server.core.summary import question_of, title
+from magy_server.engine import trees
 from magy_server.lsp.plain.questions import PlainQuestions
 
 
@@ -74,7 +74,7 @@ class Announcer:
     def attach(self, engine: Engine) -> Callable[[], None]:
         """What any process deletes is told, until what this returns is called."""
         self._engine = engine
-        return engine.world.bus.subscribe(kin.DELETED, self._deleted)
+        return engine.world.bus.subscribe(trees.DELETED, self._deleted)
 
     @property
     def running(self) -> Sequence[str]:

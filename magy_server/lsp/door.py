@@ -22,9 +22,9 @@ from magy_server.api.wire.shapes import Empty, SessionParams, Wire, parsed
 from magy_server.config.trust import Trust
 from magy_server.core import family
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.state import State
-from magy_server.engine import kin
-from magy_server.engine.summary import summarise
+from magy_server.core.state.state import State
+from magy_server.core.summary import summarise
+from magy_server.engine import trees
 from magy_server.lsp.outbox import Outbox
 from magy_server.lsp.subscription import Subscription, page
 from magy_server.team.keys import refuse_other_session
@@ -240,7 +240,7 @@ class Door:
         store = self._engine.world.store
         if params.session_id is not None:
             info = await self._engine.info(params.session_id)
-            infos = [info, *(await kin.below(store, params.session_id))]
+            infos = [info, *(await trees.below(store, params.session_id))]
         else:
             infos = list(await self._engine.asking())
         asked = await family_present.questions(store, infos)
@@ -303,7 +303,7 @@ class Door:
         shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
         summary = present.summary(shown, choices(self._engine.world, info.root))
         store = self._engine.world.store
-        infos = [info, *(await kin.below(store, kin.id_of(info)))]
+        infos = [info, *(await trees.below(store, trees.id_of(info)))]
         asked = await family_present.questions(store, infos)
         return family_present.with_children(summary, infos, asked)
 

@@ -24,7 +24,8 @@ from magy_server.core.errors import (
 )
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
 from magy_server.core.ports import Batch, Found, Lease, Put, same
-from magy_server.core.state import CallState, State, Turn
+from magy_server.core.state.state import State
+from magy_server.core.state.turn import CallState, Turn
 from magy_server.core.values import Version
 from magy_server.engine.calls import happened
 from magy_server.reviews import changes as review_changes

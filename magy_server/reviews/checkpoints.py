@@ -15,8 +15,8 @@ from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import Content, Event, FileChange, Restored, Restoring
 from magy_server.core.history import History, TurnBegun, Undone, history
 from magy_server.core.ports import Batch, same
-from magy_server.core.rewind import cannot_go_back, past_of
-from magy_server.core.state import State
+from magy_server.core.state.rewind import cannot_go_back
+from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
@@ -307,7 +307,7 @@ class Checkpoints:
     async def _stop_spawned(self, session: Session, begun: Restoring) -> None:
         """What the turns that go had others do is not wanted any more. What people spawned goes
         on."""
-        past = past_of(session.state, begun.turn)
+        past = session.state.history.past(begun.turn)
         if past and begun.conversation and not begun.undoes:
             id = session.stream.removeprefix("session/")
             await self._children.stop_below(id, all=False, since=past.seq)

@@ -17,7 +17,7 @@ from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import FileChange, Finished, Hash, Noted, Restored
 from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Origin
 from magy_server.engine.sessions import Sessions
@@ -116,7 +116,7 @@ class Reviews:
             LOG.warning("the reviews of %s: %s", state.stream, error.message)
             return None
         note = reminder(session, pending)
-        known = (item.id for item in state.conversation if isinstance(item, Noted))
+        known = (item.id for item in state.conversation.items if isinstance(item, Noted))
         return note if note and note.id not in known else None
 
     async def _all_of_session(self, root: str, session: str) -> Sequence[Pending]:

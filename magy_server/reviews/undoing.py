@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Noted, Prompted, Restored
 from magy_server.core.history import History
-from magy_server.core.rewind import cannot_go_back, cannot_return, past_of, restore
 from magy_server.core.sizes import words
-from magy_server.core.state import State
+from magy_server.core.state.rewind import cannot_go_back, cannot_return, restore
+from magy_server.core.state.state import State
 from magy_server.core.takeback import Run
 
 NAMED = 20
@@ -113,7 +113,7 @@ def note(now: State, event: Restored, found: History, root: str) -> Noted | None
     """What the model must know after `event`, in a conversation that is still about the turn: which
     of its changes are not what it believes. What the conversation forgot never happened. `found`
     is as it was before."""
-    if past_of(restore(now, event), event.turn) is None:
+    if restore(now, event).history.past(event.turn) is None:
         return None
     former = found.restores.get(event.undoes)
     changed = [change.path for change in event.changes]

@@ -17,8 +17,8 @@ from magy_server.core.errors import NotFound, OverBudget
 from magy_server.core.events import Compacted, Consulted, Ended, Entry, Limits, Replied, Usage
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.sizes import bound
-from magy_server.core.state import State
-from magy_server.engine import kin
+from magy_server.core.state.state import State
+from magy_server.engine import trees
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import USUAL_REPLY, World
@@ -114,8 +114,8 @@ class Purse:
         that asked is over: what it could not append is not counted anywhere. Waits while others,
         whose requests are under way, hold what is needed. Raises OverBudget."""
         id = session.stream.removeprefix("session/")
-        slip = Slip(session, session.state.run, NIL)
-        caps = [] if not session.state.run else await self._caps(id)
+        slip = Slip(session, session.state.spending.run, NIL)
+        caps = [] if not session.state.spending.run else await self._caps(id)
         if task := asyncio.current_task():
             task.add_done_callback(lambda _: self._drop(slip))
         if caps:
@@ -162,9 +162,9 @@ class Purse:
         """By session of the tree: what the run took there, as it is in the log."""
         store = self._world.store
         found = []
-        for info in await kin.whole(store, family.root(slip.session)):
+        for info in await trees.whole(store, family.root(slip.session)):
             tokens, cost = info.summary.get("runs", {}).get(slip.run, (0, 0.0))
-            found.append((kin.id_of(info), Sum(tokens, cost)))
+            found.append((trees.id_of(info), Sum(tokens, cost)))
         return found
 
     def _drop(self, slip: Slip) -> None:
@@ -184,15 +184,15 @@ class Purse:
 
     def _say_once(self, session: Session, request: ModelRequest, what: str) -> None:
         """Once for a run."""
-        key = (session.state.run, request.model, what)
+        key = (session.state.spending.run, request.model, what)
         if key not in self._told:
             self._told.add(key)
             session.live.notice(what)
 
 
 def _limits(state: State, world: World) -> Limits:
-    if state.briefing:
-        return state.briefing.limits
+    if state.conversation.briefing:
+        return state.conversation.briefing.limits
     opened = state.opened
     configured = world.settings(opened.root if opened else None).limits
     return configured.within(opened.limits if opened else None)
@@ -201,7 +201,7 @@ def _limits(state: State, world: World) -> Limits:
 def most(state: State, request: ModelRequest, facts: ModelFacts) -> Sum:
     """The most that a request can take: all of the prompt, at the dearest rate, and the longest
     reply."""
-    prompt = max(state.context, bound(request))
+    prompt = max(state.conversation.context, bound(request))
     reply = request.max_tokens or facts.max_tokens or USUAL_REPLY
     if facts.window and not request.max_tokens:
         reply = min(reply, max(facts.window - prompt, 0))

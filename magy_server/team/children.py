@@ -25,13 +25,12 @@ from magy_server.core.events import (
 )
 from magy_server.core.mail import Status
 from magy_server.core.ports import Batch, StreamInfo
-from magy_server.core.state import State
-from magy_server.engine import kin
+from magy_server.core.state.state import State
+from magy_server.core.summary import Row, row, task_id
+from magy_server.engine import trees
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.summary import Row, row, task_id
-from magy_server.engine.takeover import end_commands
 from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
 from magy_server.team.keys import message, same
@@ -194,7 +193,7 @@ class Children:
 
     async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
         """The rows of all sessions below; with `flat`, of its own children only."""
-        found = [row(info) for info in await kin.below(self._world.store, parent)]
+        found = [row(info) for info in await trees.below(self._world.store, parent)]
         return [one for one in found if one and (not flat or family.parent(one.session) == parent)]
 
     async def _all_rows(self) -> Sequence[Row]:
@@ -236,7 +235,7 @@ class Children:
 
         appended = await session.append(decide)
         if how.mode == "cancel":
-            await end_commands(self._world, [session.stream])
+            await self._world.end_commands([session.stream])
         # That a message which waited was dropped is no news of the agent.
         told = any(isinstance(entry.event, Closed | CancelAsked) for entry in appended)
         closed = [id] if told else []

@@ -27,11 +27,13 @@ from magy_server.core.events import (
     Usage,
     Withdrawn,
 )
-from magy_server.core.fold import fold
 from magy_server.core.ports import Batch
-from magy_server.core.state import INHERITED, CallState, State
+from magy_server.core.state.fold import fold
+from magy_server.core.state.spending import INHERITED
+from magy_server.core.state.state import State
+from magy_server.core.state.turn import CallState
+from magy_server.core.summary import summarise
 from magy_server.engine.calls import closed
-from magy_server.engine.summary import summarise
 from magy_server.engine.world import put
 
 ALL = -1
@@ -74,10 +76,10 @@ def context(
     begin = opened.model_copy(update={"forked_from": (source, upto)})
     events: list[Event] = [begin, *(_theirs(entry.event) for entry in entries[1:])]
     state = fold_events(stream, events, entries[-1].at)
-    if state.restoring:
+    if state.history.restoring:
         raise InvalidRequest(f"Session {source!r} is being restored; spawn again in a moment.")
-    if state.waiting:
-        events.append(Requeued(dropped=tuple(arrival.id for arrival in state.waiting)))
+    if state.queue.waiting:
+        events.append(Requeued(dropped=tuple(arrival.id for arrival in state.queue.waiting)))
     if state.compact and state.turn is None:
         events.append(Compacted(problem="Spawned here.", resting=True))
     if state.turn:
@@ -102,8 +104,8 @@ def _closing(state: State) -> list[Event]:
     """What makes a log that ends in the middle a conversation that rests: what waits is left to the
     source, and so is what runs, whose outcome is not known here."""
     events: list[Event] = []
-    if state.waiting:
-        events.append(Requeued(dropped=tuple(prompt.id for prompt in state.waiting)))
+    if state.queue.waiting:
+        events.append(Requeued(dropped=tuple(prompt.id for prompt in state.queue.waiting)))
     if state.compact and state.turn is None:
         events.append(Compacted(problem="Forked here.", resting=True))
     if state.turn is None:
@@ -144,6 +146,6 @@ def _not_theirs(call: CallState, spawning: CallId) -> Finished:
 def _before(state: State, turns: int) -> int:
     """How many items of the conversation come before the latest `turns`. 0 also where compaction
     has left no more than these."""
-    if turns == ALL or turns >= len(state.pasts):
+    if turns == ALL or turns >= len(state.history.pasts):
         return 0
-    return state.pasts[-turns].length or 0
+    return state.history.pasts[-turns].length or 0

@@ -11,7 +11,7 @@ from magy_server.core.children import status
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Mailed
 from magy_server.core.mail import SignalPayload, key_of, keys, ulid
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
@@ -54,11 +54,11 @@ class Heartbeat:
         state = session.state
         at = self._world.clock.now()
         now = status(state, queued=self._world.slots.queued(session.stream))
-        about = {"state": now, "waiting": str(len(state.waiting)), "seq": str(state.seq)}
+        about = {"state": now, "waiting": str(len(state.queue.waiting)), "seq": str(state.seq)}
         ids = {ping.id: ulid(at, f"{id}:heartbeat:{ping.id}") for ping in pings}
 
         def decide(now: State) -> Write | None:
-            had = keys(now.prompts)
+            had = keys(now.queue.seqs)
             beats = [
                 Mailed(
                     id=beat,

@@ -11,7 +11,7 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Event, Image, Mailed, Prompted, Text
 from magy_server.core.mail import Payload, known, ulid
 from magy_server.core.ports import Store
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 
 Said = Payload | Sequence[Content]
 """As it was sent: without what the prompt mentions, which may read otherwise by now."""
@@ -19,12 +19,12 @@ Said = Payload | Sequence[Content]
 
 def earlier(now: State, key: str) -> int | None:
     """Where the message stands that a person sent under this key; None: there is none."""
-    if key in now.prompts:
-        return now.prompts[key]
+    if key in now.queue.seqs:
+        return now.queue.seqs[key]
     mail = ulid(0.0, key)
-    if not known(now.prompts, mail):
+    if not known(now.queue.seqs, mail):
         return None
-    return next(seq for id, seq in now.prompts.items() if known((id,), mail))
+    return next(seq for id, seq in now.queue.seqs.items() if known((id,), mail))
 
 
 async def message(store: Store, now: State, key: str) -> Event | None:

@@ -26,7 +26,8 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPayload, known, ulid
-from magy_server.core.state import Arrival, State
+from magy_server.core.state.queue import Arrival
+from magy_server.core.state.state import State
 from magy_server.core.steps import opener
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write, ahead
@@ -140,10 +141,10 @@ class Mailing:
         session = await self._session(waiter)
         await session.refresh()
         state = session.state
-        inbox = {arrival.id for arrival in state.waiting}
+        inbox = {arrival.id for arrival in state.queue.waiting}
         unread = {
             id
-            for id, one in state.reports.items()
+            for id, one in state.mail.reports.items()
             if (one.mail.id in inbox if after is None else one.seq > after)
         }
         there = [
@@ -177,7 +178,7 @@ class Mailing:
             "wakes": not reports,  # a person reads what their own children say, when they like
             "agent": state.agent,
             "name": state.options.get("title", "") if family.parent(sender) else "",
-            "run": state.turn.run if state.turn else state.run,
+            "run": state.turn.run if state.turn else state.spending.run,
         })  # fmt: skip
 
     async def _say(
@@ -274,20 +275,24 @@ def arriving(now: State, arrival: Arrival, *, interrupt: bool) -> list[Event]:
     """With `interrupt` the running turn is cancelled, and this goes before all that wait."""
     if not interrupt or now.turn is None:
         return [arrival]
-    order = (arrival.id, *(waiting.id for waiting in now.waiting))
+    order = (arrival.id, *(waiting.id for waiting in now.queue.waiting))
     return [arrival, Requeued(order=order), CancelAsked(turn=now.turn.id)]
 
 
 def _had(now: State, arrival: Arrival) -> bool:
     if isinstance(arrival, Prompted):
         return earlier(now, arrival.id) is not None
-    return known(now.prompts, arrival.id)
+    return known(now.queue.seqs, arrival.id)
 
 
 def _outcome(now: State, arrival: Arrival) -> Sent:
     if now.turn:
         return "steered" if arrival.delivery == "steer" else "queued"
-    return "started" if opener(ahead(replace(now, waiting=()), [arrival])) else "queued"
+    return (
+        "started"
+        if opener(ahead(replace(now, queue=replace(now.queue, waiting=())), [arrival]))
+        else "queued"
+    )
 
 
 def _recipient(to: str, sender: str) -> str:
@@ -324,10 +329,10 @@ def refuse_closed(now: State) -> None:
 
 def refuse_full(now: State) -> None:
     """Raises InvalidRequest for a session at which too much waits already."""
-    if len(now.waiting) >= MAX_QUEUE:
+    if (count := len(now.queue.waiting)) >= MAX_QUEUE:
         id = now.stream.removeprefix("session/")
         raise InvalidRequest(
-            f"{len(now.waiting)} messages wait for agent {id!r}, and at most {MAX_QUEUE} may. "
+            f"{count} messages wait for agent {id!r}, and at most {MAX_QUEUE} may. "
             "Wait until it has read them, or interrupt it.",
             reason="queue_full",
         )

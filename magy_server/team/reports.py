@@ -9,7 +9,7 @@ from magy_server.core.errors import NotFound
 from magy_server.core.events import Ended, Entry, Event
 from magy_server.core.ports import Batch
 from magy_server.core.reports import result
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.log import Letter, ahead
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions

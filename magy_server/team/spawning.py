@@ -24,10 +24,10 @@ from magy_server.core.events import (
 from magy_server.core.harmless import glance, visible
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
-from magy_server.core.state import State
+from magy_server.core.state.state import State
+from magy_server.core.summary import task_id
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.session import Session
-from magy_server.engine.summary import task_id
 from magy_server.engine.world import World, put
 from magy_server.team.fork import context
 
@@ -130,7 +130,7 @@ def offered(world: World, root: str | None) -> str:
 
 def _model(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:
     """Its own, or its parent's as that is now; "": the configured one."""
-    briefed = parent.briefing.model if parent.briefing else ""
+    briefed = parent.conversation.briefing.model if parent.conversation.briefing else ""
     root = parent.opened.root if parent.opened else None
     above = world.agents(root).get(parent.agent)
     check_model(world, root, wanted)

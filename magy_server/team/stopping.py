@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from magy_server.core.events import CancelAsked, Event, Prompted, Requeued
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.steps import opener
-from magy_server.engine.summary import task_id
+from magy_server.core.summary import task_id
 
 Why = Literal["user", "closed"]
 
@@ -21,7 +21,7 @@ def cancelling(now: State, turn: str | None, why: Why) -> list[Event]:
         return [] if now.cancelling else [CancelAsked(why=why)]
     # The turn has not begun: who asked for it still waits, and need not wait any longer.
     first = opener(now) if running is None else None
-    unborn = first if turn is None else next((a for a in now.waiting if a.id == turn), None)
+    unborn = first if turn is None else next((a for a in now.queue.waiting if a.id == turn), None)
     if unborn is None:
         return []
     if isinstance(unborn, Prompted) or unborn.tasks:
@@ -37,7 +37,7 @@ def dropping(now: State, *, everything: bool = True) -> list[Event]:
     def kept(arrival: object) -> bool:
         return not everything and isinstance(arrival, Prompted) and arrival.id != task
 
-    dropped = tuple(arrival.id for arrival in now.waiting if not kept(arrival))
+    dropped = tuple(arrival.id for arrival in now.queue.waiting if not kept(arrival))
     return [Requeued(dropped=dropped)] if dropped else []
 
 

@@ -17,7 +17,7 @@ from magy_server.core.children import status
 from magy_server.core.events import Ended, Entry
 from magy_server.core.mail import Status
 from magy_server.core.sizes import size
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
@@ -168,7 +168,7 @@ class Supervisor:
         return Health(
             session=session.stream.removeprefix("session/"),
             state=status(state, queued=queued),
-            queue_depth=len(state.waiting),
+            queue_depth=len(state.queue.waiting),
             errors=record.errors,
             error_rate=failures / len(record.outcomes) if record.outcomes else 0.0,
             restarts=record.restarts,
@@ -185,8 +185,8 @@ _ENTRY = 600
 def rough_size(session: Session) -> int:
     """Bytes: the texts, and what Python needs to hold them."""
     state = session.state
-    texts = sum(map(size, state.conversation)) + sum(map(size, state.waiting))
+    texts = sum(map(size, state.conversation.items)) + sum(map(size, state.queue.waiting))
     streamed = sum(partial.size - partial.start for partial in session.live.partials.values())
-    items = len(state.conversation) + len(session.log.recent) + len(state.waiting)
-    ids = sum(map(sys.getsizeof, state.prompts))
+    items = len(state.conversation.items) + len(session.log.recent) + len(state.queue.waiting)
+    ids = sum(map(sys.getsizeof, state.queue.seqs))
     return _EMPTY + 2 * (texts + streamed) + _ENTRY * items + ids

@@ -14,7 +14,7 @@ from typing import Literal
 from magy_server.core import family
 from magy_server.core.children import LIVE, Result, Waited, status
 from magy_server.core.errors import NotFound
-from magy_server.core.state import Reported
+from magy_server.core.state.mailbox import Reported
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
@@ -90,7 +90,7 @@ class Waiting:
             await self._waiter.refresh()
             if self._ended():
                 return "done"
-        return "interrupted" if self._itself and self._waiter.state.steers else None
+        return "interrupted" if self._itself and self._waiter.state.queue.steers else None
 
     async def _renew(self) -> None:
         """What was only let go from memory is still there; the store knows what was deleted."""
@@ -135,10 +135,10 @@ class Waiting:
         return came or not self._itself or self._in_inbox(self._reported(target))
 
     def _reported(self, target: Session) -> Reported | None:
-        return self._waiter.state.reports.get(_id(target))
+        return self._waiter.state.mail.reports.get(_id(target))
 
     def _in_inbox(self, reported: Reported | None) -> bool:
-        inbox = (arrival.id for arrival in self._waiter.state.waiting)
+        inbox = (arrival.id for arrival in self._waiter.state.queue.waiting)
         return reported is not None and reported.mail.id in inbox
 
     async def _waited(self, why: Why) -> Waited:
@@ -173,7 +173,7 @@ class Waiting:
     async def _told(self, id: str) -> Reported | None:
         parent = await self._sessions.session(f"session/{family.parent(id)}")
         await parent.refresh()
-        return parent.state.reports.get(id)
+        return parent.state.mail.reports.get(id)
 
 
 def _id(session: Session) -> str:

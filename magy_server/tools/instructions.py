@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from magy_server.core.framing import escaped
 from magy_server.core.harmless import one_line
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.tools.paths import below
 
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
@@ -76,7 +76,7 @@ def instructions(user_file: str) -> ContextProvider:
         text = await asyncio.to_thread(session.text)
         if text:
             return [(SECTION, text)]
-        told = state.briefing.sections if state.briefing else ()
+        told = state.conversation.briefing.sections if state.conversation.briefing else ()
         return [(SECTION, _GONE)] if any(s.name == SECTION for s in told) else []
 
     return context

@@ -12,7 +12,7 @@ from magy_server.cli.text import UNICODE, plain
 from magy_server.core.children import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
 from magy_server.core.markdown import STOPS
-from magy_server.core.state import Spent
+from magy_server.core.state.spending import Spent
 from magy_server.reviews.file import Summary
 
 

@@ -25,8 +25,8 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
-from magy_server.core.fold import fold
-from magy_server.core.state import State
+from magy_server.core.state.fold import fold
+from magy_server.core.state.state import State
 
 STREAM = "session/s"
 READERS = ("read_file",)

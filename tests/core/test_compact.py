@@ -24,7 +24,7 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.ports import ToolOutput
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.steps import CallModel, Compact, Rest, next_step
 from tests.core.build import Log, briefed, call, finished, judged
 
@@ -79,7 +79,7 @@ def test_what_the_provider_counted_is_what_counts() -> None:
     rounds(log, 2, 4_000)
     log.reply(call("99.0"), tokens=2_000)
     log.add(judged("99.0"), finished("99.0", "small"))
-    assert log.state.context == 4_000 + len("small") // 4
+    assert log.state.conversation.context == 4_000 + len("small") // 4
     assert isinstance(next_step(log.state), Compact)
 
 
@@ -96,7 +96,7 @@ def test_it_may_be_asked_for_between_turns_and_within(why: str) -> None:
     log = rounds(Log().begin(), 1, 10)
     log.add(CompactAsked(why=why))  # type: ignore[arg-type]
     assert isinstance(next_step(log.state), Compact)
-    log.add(Compacted(dropped=len(log.state.conversation), summary="sum"))
+    log.add(Compacted(dropped=len(log.state.conversation.items), summary="sum"))
     assert isinstance(next_step(log.state), CallModel)
     rested = Log().begin().reply(Text(text="Done.")).add(Ended(turn="p1", stop="end_turn"))
     rested.add(CompactAsked())
@@ -115,7 +115,7 @@ def test_what_the_log_knows_is_carried_over() -> None:
     log.add(judged("3.1", "ask"), finished("3.1", refusal, "denied"))
     log.add(Planned(tasks=(Task(content="write tests", status="in_progress"),)))
     log.reply(Text(text="Done."))
-    text = compact.digest(log.state, len(log.state.conversation))
+    text = compact.digest(log.state, len(log.state.conversation.items))
     for known in (
         "Never touch vendor/.", "Use tabs.", "/w/app.py: changed", "/w/new.py: created",
         "not on Fridays", "[>] write tests",
@@ -126,9 +126,9 @@ def test_what_the_log_knows_is_carried_over() -> None:
 def test_a_second_compaction_still_knows_what_the_first_one_knew() -> None:
     log = Log().begin("First wish.").reply(call("3.0", "bash"))
     log.add(judged("3.0", "ask"), finished("3.0", "Refused. Reason: too slow", "denied"))
-    log.add(Compacted(dropped=len(log.state.conversation), summary="sum"))
+    log.add(Compacted(dropped=len(log.state.conversation.items), summary="sum"))
     rounds(log, 2, 10)
-    text = compact.digest(log.state, len(log.state.conversation))
+    text = compact.digest(log.state, len(log.state.conversation.items))
     assert "First wish." in text
     assert "too slow" in text
 
@@ -137,7 +137,7 @@ def test_a_flood_of_prompts_keeps_the_first_and_the_newest() -> None:
     log = Log()
     for number in range(20):
         log.begin(f"wish {number} " + "w" * 2_000, id=f"p{number}").reply(Text(text="ok"))
-    text = compact.digest(log.state, len(log.state.conversation))
+    text = compact.digest(log.state, len(log.state.conversation.items))
     assert "wish 0 " in text
     assert "wish 19 " in text
     assert "prompts left out here" in text
@@ -162,8 +162,8 @@ def test_cost_is_added_up_and_unknown_prices_are_counted() -> None:
                     cost=0.25))  # fmt: skip
     log.add(Compacted(dropped=0, summary="sum", model="scripted/x", usage=usage, cost=0.5))
     log.add(Replied(request="4", model="scripted/x", content=(), stop="end_turn", usage=usage))
-    assert (log.state.cost, log.state.unpriced) == (0.75, 1)
-    assert log.state.usage.total == 33
+    assert (log.state.spending.cost, log.state.spending.unpriced) == (0.75, 1)
+    assert log.state.spending.usage.total == 33
 
 
 shapes = st.lists(
@@ -191,10 +191,10 @@ def test_what_is_left_is_always_a_valid_conversation(
         for id in ids:
             log.add(judged(id), finished(id, "f" * size))
         if kind == "v" and compact.possible(log.state):
-            dropped = compact.cut(log.state) or len(log.state.conversation)
+            dropped = compact.cut(log.state) or len(log.state.conversation.items)
             log.add(Compacted(dropped=dropped, summary="sum"))
             valid(log.state)
-    if log.state.conversation:
+    if log.state.conversation.items:
         valid(log.state)
 
 
@@ -208,6 +208,6 @@ def valid(state: State) -> None:
         answered = [part.call for part in message.parts if isinstance(part, ToolOutput)]
         assert answered == (asked if message.role == "user" else [])
         asked = [part.id for part in message.parts if isinstance(part, Call)]
-    items = state.conversation
+    items = state.conversation.items
     assert not any(isinstance(item, Compacted) for item in items[1:])
     assert not (items and isinstance(items[0], Finished))

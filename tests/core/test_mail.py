@@ -21,7 +21,7 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.mail import DataPayload, Report, SignalPayload, TextPayload, ulid
-from magy_server.core.state import Spent
+from magy_server.core.state.spending import Spent
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step
 
 from .build import Log, call, finished, judged, prompted
@@ -52,9 +52,9 @@ def test_a_result_opens_a_turn_of_the_run_that_asked_for_it() -> None:
 
 def test_the_same_message_again_is_ignored() -> None:
     log = rested().add(result(), result())
-    assert [mail.id for mail in log.state.waiting] == ["m1"]
+    assert [mail.id for mail in log.state.queue.waiting] == ["m1"]
     log.add(Admitted(turn="m1", prompts=("m1",)), result())
-    assert log.state.waiting == ()
+    assert log.state.queue.waiting == ()
 
 
 def test_a_result_waits_while_a_turn_goes_on_and_may_be_taken_out_meanwhile() -> None:
@@ -120,9 +120,12 @@ def test_so_are_tokens_and_money(caps: Limits, stop: str) -> None:
 def test_a_run_counts_what_it_took_in_all_its_turns() -> None:
     log = rested().add(result(), Admitted(turn="m1", prompts=("m1",))).reply(DONE)
     took = Spent(2, Usage(input=20, output=20), 0.0, 2)
-    assert log.state.runs == {"p1": took}
+    assert log.state.spending.runs == {"p1": took}
     log.add(Ended(turn="m1", stop="end_turn")).begin("Else.", "p2").reply(DONE)
-    assert log.state.runs == {"p1": took, "p2": Spent(1, Usage(input=10, output=10), 0.0, 1)}
+    assert log.state.spending.runs == {
+        "p1": took,
+        "p2": Spent(1, Usage(input=10, output=10), 0.0, 1),
+    }
 
 
 def test_a_grant_for_a_run_ends_with_it() -> None:
@@ -139,7 +142,7 @@ def test_a_grant_for_a_run_ends_with_it() -> None:
 def test_what_is_for_machines_opens_nothing_and_is_never_for_a_model(payload: Any) -> None:
     log = rested().add(mail := message(payload=payload))
     assert next_step(log.state) == Rest()
-    assert log.state.mail == (mail,)
+    assert log.state.mail.machine == (mail,)
     with pytest.raises(ValueError, match="not for a model"):
         _ = mail.content
 
@@ -176,7 +179,7 @@ def test_cancelling_a_turn_leaves_the_mail_to_the_next() -> None:
 
 def test_what_a_person_stops_before_it_begins_waits_for_their_word() -> None:
     log = rested().add(result(), CancelAsked())
-    assert next_step(log.state) == Rest() and [m.id for m in log.state.waiting] == ["m1"]
+    assert next_step(log.state) == Rest() and [m.id for m in log.state.queue.waiting] == ["m1"]
     assert next_step(log.add(result("m2", "s/3.1")).state) == Rest()
     log.add(prompted("Go on.", "p2"))
     assert next_step(log.state) == Admit(("m1", "m2", "p2"), turn="p2", opens=True)

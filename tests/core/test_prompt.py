@@ -18,7 +18,7 @@ from magy_server.core.events import (
     Thinking,
 )
 from magy_server.core.ports import ModelRequest, ToolOutput
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 
 from .build import STREAM, Log, briefed, call, finished, judged, prompted
 

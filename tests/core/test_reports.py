@@ -23,12 +23,12 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
-from magy_server.core.fold import fold
 from magy_server.core.mail import TextPayload, known, ulid
 from magy_server.core.ports import Message, ModelRequest, ToolOutput, ToolSchema
 from magy_server.core.reports import MOST, result
 from magy_server.core.sizes import bound
-from magy_server.core.state import State
+from magy_server.core.state.fold import fold
+from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step
 
 from .build import Log, call, finished, judged

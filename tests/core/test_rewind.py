@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.core import compact, prompt, rewind
+from magy_server.core import compact, prompt
 from magy_server.core.codec import blobs, decode, encode
 from magy_server.core.events import (
     Admitted,
@@ -28,10 +28,11 @@ from magy_server.core.events import (
     Task,
     Text,
 )
-from magy_server.core.fold import fold
 from magy_server.core.history import history
 from magy_server.core.mail import Report, TextPayload
-from magy_server.core.state import State
+from magy_server.core.state import rewind
+from magy_server.core.state.fold import fold
+from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step
 from magy_server.core.updates import updates
 
@@ -60,7 +61,7 @@ def back(id: str, turn: str, **fields: Any) -> Restored:
 
 def said(state: State) -> list[str]:
     found = []
-    for item in state.conversation:
+    for item in state.conversation.items:
         if isinstance(item, Prompted):
             found.append(item.id)
         elif isinstance(item, Noted):
@@ -83,10 +84,14 @@ def test_what_is_cut_and_what_stays() -> None:
     changes = (changed("/w/a", "a2", "a1"), changed("/w/b", "b1", None))
     log.add(back("r", "p2", changes=changes))
     state = log.state
-    for same in ("conversation", "plan", "files", "seen", "context", "told", "refused", "prefix"):
-        assert getattr(state, same) == getattr(before, same), same
-    assert state.usage == whole.usage and state.turns == 2 and "p2" in state.prompts
-    assert [p.id for p in state.waiting] == ["p9"] and messages(state) == messages(before)
+    assert state.conversation == before.conversation
+    assert state.history.files == before.history.files
+    assert (
+        state.spending.usage == whole.spending.usage
+        and state.turns == 2
+        and "p2" in state.queue.seqs
+    )
+    assert [p.id for p in state.queue.waiting] == ["p9"] and messages(state) == messages(before)
     assert isinstance(next_step(state), Admit)
 
 
@@ -96,12 +101,15 @@ def test_redo_brings_all_of_it_back() -> None:
     log.add(back("r", "p1", changes=(changed("/w/a", "a1", None),)))
     assert said(log.state) == []
     log.add(back("r2", "p1", undoes="r", changes=(changed("/w/a", None, "a1"),)))
-    for same in ("conversation", "files", "seen", "context", "pasts"):
-        assert getattr(log.state, same) == getattr(whole, same), same
+    assert log.state.conversation == whole.conversation
+    assert (log.state.history.files, log.state.history.pasts) == (
+        whole.history.files,
+        whole.history.pasts,
+    )
     log.add(back("r3", "p1", undoes="r2", changes=(changed("/w/a", "a1", None),)))
-    assert said(log.state) == [] and len(log.state.kept) == 1
+    assert said(log.state) == [] and len(log.state.history.kept) == 1
     turn(log, "p3")
-    assert not log.state.kept and said(log.state) == ["p3"]
+    assert not log.state.history.kept and said(log.state) == ["p3"]
 
 
 def result(id: str, sender: str = "s/2.0", **fields: Any) -> Mailed:
@@ -111,7 +119,7 @@ def result(id: str, sender: str = "s/2.0", **fields: Any) -> Mailed:
 
 
 def waiting(log: Log) -> list[str]:
-    return [arrival.id for arrival in log.state.waiting]
+    return [arrival.id for arrival in log.state.queue.waiting]
 
 
 def admitted(log: Log, id: str, *mail: str) -> Log:
@@ -138,7 +146,9 @@ def test_a_result_that_was_given_in_what_is_undone_waits_again() -> None:
     assert waiting(log) == ["waited", "late", "later"] and next_step(log.state) == Rest()
     log.add(back("redo 3", "p3", undoes="r3"))
     assert waiting(log) == ["late", "later"]
-    assert log.state.conversation == whole.conversation and next_step(log.state) == Rest()
+    assert (
+        log.state.conversation.items == whole.conversation.items and next_step(log.state) == Rest()
+    )
     log.add(back("again", "p3", undoes="redo 3"))
     assert waiting(log) == ["waited", "late", "later"]
     log.add(prompted("Go on.", "p4"))
@@ -197,22 +207,24 @@ def test_of_files_alone_the_model_knows_what_it_had_seen_by_then() -> None:
     turn(log, "p2", changed("/w/a", "a1", "a2"), changed("/w/b", "b1", "b2"))
     undone = (changed("/w/a", "a2", "a1"), changed("/w/b", "b2", "b1 and the person's"))
     log.add(back("r", "p2", conversation=False, changes=undone))
-    assert said(log.state) == ["p1", "p2"] and log.state.seen == {"/w/a": "a1"}
-    assert log.state.files == {"/w/a": "created", "/w/b": "created"}
+    assert said(log.state) == ["p1", "p2"] and log.state.conversation.seen == {"/w/a": "a1"}
+    assert log.state.history.files == {"/w/a": "created", "/w/b": "created"}
     redone = (changed("/w/a", "a1", "a2"), changed("/w/b", "b1 and the person's", "b2 and hers"))
     log.add(back("r2", "p2", conversation=False, undoes="r", changes=redone))
-    assert log.state.seen == {"/w/a": "a2"}
+    assert log.state.conversation.seen == {"/w/a": "a2"}
 
 
 def test_a_conversation_alone_leaves_what_is_known_of_the_files() -> None:
     log = turn(turn(Log(), "p1", changed("/w/a", "a0", "a1")), "p2", changed("/w/a", "a1", "a2"))
     log.add(back("r", "p2", files=False))
-    assert log.state.seen == {"/w/a": "a1"} and log.state.files == {"/w/a": "changed"}
+    assert log.state.conversation.seen == {"/w/a": "a1"} and log.state.history.files == {
+        "/w/a": "changed"
+    }
     log.add(back("r2", "p2", files=False, undoes="r"))
-    assert log.state.seen == {"/w/a": "a2"}
+    assert log.state.conversation.seen == {"/w/a": "a2"}
     log.add(back("r3", "p2", changes=(changed("/w/a", "a2", "a1"),)))
     log.add(back("r4", "p2", files=False, undoes="r3"))
-    assert log.state.seen == {}
+    assert log.state.conversation.seen == {}
 
 
 def test_what_came_back_without_its_files_is_not_known() -> None:
@@ -221,7 +233,7 @@ def test_what_came_back_without_its_files_is_not_known() -> None:
     log.add(back("r", "p1", changes=undone))
     redone = (changed("/w/b", "b0", "b1"),)
     log.add(back("r2", "p1", undoes="r", changes=redone, conflicts=("/w/a",)))
-    assert log.state.seen == {"/w/b": "b1"}
+    assert log.state.conversation.seen == {"/w/b": "b1"}
 
 
 def test_a_briefing_that_is_undone_is_told_again() -> None:
@@ -231,10 +243,10 @@ def test_a_briefing_that_is_undone_is_told_again() -> None:
     turn(log, "p2")
     turn(log, "p3")
     log.add(back("r", "p3"))
-    assert log.state.briefing == news and "agent, changed" in str(messages(log.state))
+    assert log.state.conversation.briefing == news and "agent, changed" in str(messages(log.state))
     log.add(back("r2", "p1"))
-    assert log.state.briefing == briefed() and not any(
-        isinstance(item, Briefed) for item in log.state.conversation
+    assert log.state.conversation.briefing == briefed() and not any(
+        isinstance(item, Briefed) for item in log.state.conversation.items
     )
 
 
@@ -249,11 +261,11 @@ def test_a_compaction_that_swallowed_the_beginning() -> None:
     assert "compacted" in why and why == rewind.cannot_go_back(log.state, "p1")
     assert rewind.cannot_go_back(log.state, "p3") == ""
     log.add(back("r", "p3"))
-    assert [type(item) for item in log.state.conversation] == [Compacted]
-    assert log.state.told == ("Do p1", "Do p2")
+    assert [type(item) for item in log.state.conversation.items] == [Compacted]
+    assert log.state.conversation.told == ("Do p1", "Do p2")
     again = log.state
     log.add(back("r2", "p2"))
-    assert log.state.conversation == again.conversation
+    assert log.state.conversation.items == again.conversation.items
 
 
 def test_a_turn_after_a_compaction_goes_back_to_right_after_it() -> None:
@@ -262,11 +274,17 @@ def test_a_turn_after_a_compaction_goes_back_to_right_after_it() -> None:
     before = log.state
     turn(log, "p3")
     log.add(back("r", "p3"))
-    assert log.state.conversation == before.conversation
-    assert (log.state.told, log.state.context) == (before.told, before.context)
+    assert log.state.conversation.items == before.conversation.items
+    assert (log.state.conversation.told, log.state.conversation.context) == (
+        before.conversation.told,
+        before.conversation.context,
+    )
     log.add(back("r2", "p2"))
-    assert [type(item) for item in log.state.conversation] == [Compacted]
-    assert log.state.told == ("Do p1",) and log.state.prefix == log.state.briefing
+    assert [type(item) for item in log.state.conversation.items] == [Compacted]
+    assert (
+        log.state.conversation.told == ("Do p1",)
+        and log.state.conversation.prefix == log.state.conversation.briefing
+    )
 
 
 def test_what_was_compacted_cannot_come_back() -> None:
@@ -275,7 +293,7 @@ def test_what_was_compacted_cannot_come_back() -> None:
     compacted(log, 2)
     assert rewind.cannot_return(log.state, "r") != ""
     log.add(back("r2", "p2", undoes="r"))
-    assert [type(item) for item in log.state.conversation] == [Compacted]
+    assert [type(item) for item in log.state.conversation.items] == [Compacted]
 
 
 def test_decisions_about_changes_outlive_compactions() -> None:
@@ -291,7 +309,7 @@ def test_where_it_makes_no_sense_nothing_happens() -> None:
     log = turn(Log(), "p1")
     before = log.state
     log.add(back("r", "nobody"), back("r2", "p1", undoes="never"))
-    assert log.state.conversation == before.conversation
+    assert log.state.conversation.items == before.conversation.items
     log.begin("Do p2", "p2")
     log.add(back("r3", "p1"))
     assert said(log.state) == ["p1", "p2"] and log.state.turn is not None
@@ -300,13 +318,13 @@ def test_where_it_makes_no_sense_nothing_happens() -> None:
 def test_what_was_begun_is_known_until_it_is_done_or_too_late() -> None:
     begun = Restoring(id="r", turn="p1", files=True, conversation=True)
     log = turn(Log(), "p1").add(begun)
-    assert log.state.restoring == begun == history(log.entries).begun
+    assert log.state.history.restoring == begun == history(log.entries).begun
     assert isinstance(next_step(log.state), Rest)
     done = Log()
     done.entries = [*log.entries]
-    assert done.add(back("r", "p1")).state.restoring is None is history(done.entries).begun
+    assert done.add(back("r", "p1")).state.history.restoring is None is history(done.entries).begun
     log.begin("Do p2", "p2")
-    assert log.state.restoring is None is history(log.entries).begun
+    assert log.state.history.restoring is None is history(log.entries).begun
 
 
 def test_requests_replay_as_they_were_sent() -> None:

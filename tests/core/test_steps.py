@@ -25,9 +25,9 @@ from magy_server.core.events import (
     Task,
     Text,
 )
-from magy_server.core.fold import fold
 from magy_server.core.loops import repeats
-from magy_server.core.state import State
+from magy_server.core.state.fold import fold
+from magy_server.core.state.state import State
 from magy_server.core.steps import (
     Admit,
     CallModel,
@@ -176,7 +176,7 @@ def test_a_reply_cut_short_is_not_asked_for_again_where_one_call_was_wanted() ->
 def test_the_queue_is_reordered_and_dropped() -> None:
     log = Log().add(*(prompted("x", f"p{n}", delivery="queue") for n in range(4)))
     log.add(Requeued(order=("p2", "p0"), dropped=("p1",)))
-    assert [p.id for p in log.state.waiting] == ["p2", "p0", "p3"]
+    assert [p.id for p in log.state.queue.waiting] == ["p2", "p0", "p3"]
 
 
 def test_a_prompt_id_seen_before_changes_nothing() -> None:
@@ -278,15 +278,15 @@ def test_an_event_out_of_place_changes_nothing_but_the_position() -> None:
     before = log.state
     log.add(finished("9.9"), Answered(id="no", allow=True), CancelAsked(), started("9.9"))
     after = log.state
-    assert (after.conversation, after.turn, after.waiting) == (
-        before.conversation,
+    assert (after.conversation.items, after.turn, after.queue.waiting) == (
+        before.conversation.items,
         before.turn,
-        before.waiting,
+        before.queue.waiting,
     )
 
 
 def test_a_second_end_of_a_call_is_ignored() -> None:
     log = Log().begin().reply(call("1.0")).add(judged("1.0"), finished("1.0", "first"))
     log.add(finished("1.0", "second"))
-    ends = [item for item in log.state.conversation if isinstance(item, Finished)]
+    ends = [item for item in log.state.conversation.items if isinstance(item, Finished)]
     assert [end.for_model for end in ends] == ["first"]

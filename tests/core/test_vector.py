@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.vector import Vector
+from magy_server.core.state.vector import Vector
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers())))

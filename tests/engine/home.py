@@ -28,7 +28,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.mail import TextPayload
 from magy_server.core.prompt import build, needed
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.session import Listener, Session
 from magy_server.engine.world import World

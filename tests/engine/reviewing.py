@@ -28,7 +28,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.specs import Agents
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.guards import Guards
 from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
@@ -138,7 +138,7 @@ class Agent:
 
     async def told(self) -> list[str]:
         await self.session.refresh()
-        return [i.text for i in self.session.state.conversation if isinstance(i, Noted)]
+        return [i.text for i in self.session.state.conversation.items if isinstance(i, Noted)]
 
 
 class Place:

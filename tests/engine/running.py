@@ -16,14 +16,14 @@ from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Re
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.ports import Batch, Bus, ModelFacts, Provider, Store
 from magy_server.core.specs import Agents, AgentSpec
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
 from magy_server.engine.guards import Guards
-from magy_server.engine.kin import DELETED
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
+from magy_server.engine.trees import DELETED
 from magy_server.engine.world import Settings, World
 from magy_server.llm.scripted import ScriptedProvider
 from magy_server.reviews.checkpoints import Checkpoints

@@ -71,7 +71,7 @@ def capped(**limits: Any) -> dict[str, Any]:
 
 async def spent(here: Home, run: str, *ids: str) -> tuple[int, float]:
     states = [await here.state(id) for id in ids]
-    took = [state.runs[run] for state in states if run in state.runs]
+    took = [state.spending.runs[run] for state in states if run in state.spending.runs]
     return sum(t.usage.total for t in took), sum(t.cost for t in took)
 
 
@@ -114,8 +114,8 @@ async def test_the_partial_work_is_handed_back_and_the_parent_is_told(tmp_path: 
         (end,) = await ends(here, "s/1.0")
         assert end.stop == "max_run"
         assert "Done in this turn:\n- List the workspace: completed (2 times)" in end.message
-        state = await here.until("s", lambda s: s.reports)
-        mail = state.reports["s/1.0"].mail
+        state = await here.until("s", lambda s: s.mail.reports)
+        mail = state.mail.reports["s/1.0"].mail
         assert mail.report and (mail.report.status, mail.report.stop) == ("failed", "max_run")
         (text,) = (part.text for part in mail.content)
         assert text.startswith("And on.\n\nStopped at the limit of 11500 tokens")
@@ -143,7 +143,9 @@ async def test_what_was_spent_before_a_restart_counts(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT, settings=settings) as here:
         await here.new()
         await here.child("s/1.0", "work", run="p1")
-        await here.until("s/1.0", lambda s: s.runs.get("p1") and s.runs["p1"].requests == 2)
+        await here.until(
+            "s/1.0", lambda s: s.spending.runs.get("p1") and s.spending.runs["p1"].requests == 2
+        )
     async with home(tmp_path, SCRIPT, settings=settings) as here:
         await here.engine.resume_all([str(here.root)])
         await here.child("s/1.1", "work", run="p1")

@@ -64,7 +64,7 @@ class Life:
     async def back_and_forth(self) -> None:
         number = self._random.randrange(len(self._agents))
         agent, undone = self._agents[number], self._undone[number]
-        before, said = self._here.files(), agent.session.state.conversation
+        before, said = self._here.files(), agent.session.state.conversation.items
         self._lines += 1
         id = f"r{self._lines}"
         turn = self._random.choice(["", *(f"p{n}" for n in range(1, agent.turns + 1))])
@@ -80,7 +80,7 @@ class Life:
         if self._random.random() < 0.7:
             await self._here.checkpoints.restore(agent.session, f"{id} again", undoes=id)
             assert self._here.files() == before
-            assert agent.session.state.conversation == said
+            assert agent.session.state.conversation.items == said
         else:
             undone.append(id)
 

@@ -35,7 +35,7 @@ async def here(root: Path, tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def notes(agent: Agent) -> list[str]:
-    return [item.text for item in agent.session.state.conversation if isinstance(item, Noted)]
+    return [item.text for item in agent.session.state.conversation.items if isinstance(item, Noted)]
 
 
 async def test_a_turn_is_undone_and_redone(here: Place) -> None:
@@ -43,22 +43,22 @@ async def test_a_turn_is_undone_and_redone(here: Place) -> None:
     agent = await here.session()
     await agent.turn("Make a two", a_py="2\n")
     await agent.turn("Make it three\nplease", a_py="3\n", b_py="new\n", sub__c_py="new\n")
-    after, said = here.files(), agent.session.state.conversation
+    after, said = here.files(), agent.session.state.conversation.items
     undone = await here.checkpoints.restore(agent.session, "r1")
     assert (undone.turn, undone.turns, undone.text) == ("p2", ("p2",), "Make it three\nplease")
     assert [(file.action, file.added, file.removed) for file in undone.files] == [
         ("change", 1, 1), ("remove", 0, 1), ("remove", 0, 1)
     ]  # fmt: skip
     assert here.files() == {"a.py": "2\n"}
-    prompts = [i.id for i in agent.session.state.conversation if isinstance(i, Prompted)]
+    prompts = [i.id for i in agent.session.state.conversation.items if isinstance(i, Prompted)]
     assert prompts == ["p1"] and await notes(agent) == []
     redone = await here.checkpoints.restore(agent.session, "r2", undoes="r1")
-    assert here.files() == after and agent.session.state.conversation == said
+    assert here.files() == after and agent.session.state.conversation.items == said
     assert redone.turns == ("p2",) and redone.prompt == ()
     await here.checkpoints.restore(agent.session, "r3", undoes="r2")
     assert here.files() == {"a.py": "2\n"}
     await here.checkpoints.restore(agent.session, "r4", undoes="r3")
-    assert here.files() == after and agent.session.state.conversation == said
+    assert here.files() == after and agent.session.state.conversation.items == said
 
 
 async def test_turn_after_turn_back_and_forth(here: Place) -> None:
@@ -163,31 +163,38 @@ async def test_only_files_go_back_and_the_model_is_told(here: Place) -> None:
     here.write("a.py", "1\n")
     agent = await here.session()
     await agent.turn(a_py="2\n", b_py="new\n")
-    said = len(agent.session.state.conversation)
+    said = len(agent.session.state.conversation.items)
     done = await here.checkpoints.restore(agent.session, "r", conversation=False)
     assert here.files() == {"a.py": "1\n"} and not done.conversation and done.text == ""
     (told,) = await notes(agent)
     assert "undid your changes to these files: a.py, b.py." in told
-    assert len(agent.session.state.conversation) == said + 1
-    assert agent.session.state.seen == {}  # what it knew is in neither file any more
-    assert agent.session.state.files == {}
+    assert len(agent.session.state.conversation.items) == said + 1
+    assert agent.session.state.conversation.seen == {}  # what it knew is in neither file any more
+    assert agent.session.state.history.files == {}
     await here.checkpoints.restore(agent.session, "r2", undoes="r")
     assert "has now restored them: a.py, b.py." in (await notes(agent))[-1]
-    assert len(agent.session.state.seen) == 2 and here.read("a.py") == "2\n"
+    assert len(agent.session.state.conversation.seen) == 2 and here.read("a.py") == "2\n"
 
 
 async def test_only_the_conversation_goes_back(here: Place) -> None:
     agent = await here.session()
     await agent.turn(a_py="1\n")
-    said, seen = agent.session.state.conversation, dict(agent.session.state.seen)
+    said, seen = (
+        agent.session.state.conversation.items,
+        dict(agent.session.state.conversation.seen),
+    )
     await agent.turn(a_py="2\n")
-    spent = agent.session.state.usage
+    spent = agent.session.state.spending.usage
     done = await here.checkpoints.restore(agent.session, "r", files=False)
     assert done.conversation and done.files == () and done.text == "Do p2"
     assert here.read("a.py") == "2\n"
     state = agent.session.state
-    assert state.conversation == said and state.seen == seen and state.usage == spent
-    assert list(state.files.values()) == ["created"]  # that is as true as before
+    assert (
+        state.conversation.items == said
+        and state.conversation.seen == seen
+        and state.spending.usage == spent
+    )
+    assert list(state.history.files.values()) == ["created"]  # that is as true as before
     again = await here.checkpoints.restore(agent.session, "r2", undoes="r")
     assert again.conversation and await notes(agent) == []
 
@@ -197,16 +204,16 @@ async def test_a_conversation_that_comes_back_without_its_files_is_told(here: Pl
     await agent.turn(a_py="1\n", b_py="1\n")
     await here.checkpoints.restore(agent.session, "r")
     await here.checkpoints.restore(agent.session, "r2", undoes="r", files=False)
-    assert here.files() == {} and agent.session.state.seen == {}
+    assert here.files() == {} and agent.session.state.conversation.seen == {}
     assert "undid your changes to these files: a.py, b.py." in (await notes(agent))[0]
     await here.checkpoints.restore(agent.session, "r3", undoes="r")
     assert here.files() == {"a.py": "1\n", "b.py": "1\n"}
-    said = agent.session.state.conversation
+    said = agent.session.state.conversation.items
     await here.checkpoints.restore(agent.session, "r4", "p1")
     await here.checkpoints.restore(agent.session, "r5", undoes="r4", conversation=False)
     assert here.files() == {"a.py": "1\n", "b.py": "1\n"}
     await here.checkpoints.restore(agent.session, "r6", undoes="r4", files=False)
-    assert agent.session.state.conversation == said
+    assert agent.session.state.conversation.items == said
 
 
 async def test_the_conversation_does_not_come_back_once_it_has_gone_on(here: Place) -> None:
@@ -387,7 +394,9 @@ async def test_what_was_begun_is_finished(here: Place) -> None:
     (here.root / "b.py").unlink()  # so far it had come
     here.write("a.py", "eins\n2\ndrei\n")  # and then the person typed
     await here.checkpoints.finish(agent.session)
-    assert here.files() == {"a.py": "eins\n2\n3\n"} and agent.session.state.restoring is None
+    assert (
+        here.files() == {"a.py": "eins\n2\n3\n"} and agent.session.state.history.restoring is None
+    )
     await here.checkpoints.finish(agent.session)
     done = await here.checkpoints.restore(agent.session, "r")
     assert done.text == "Do p1" and [f.action for f in done.files] == ["change", "remove"]
@@ -427,7 +436,7 @@ async def test_words_for_what_cannot_be(here: Place) -> None:
     with pytest.raises(InvalidRequest, match="Choose what"):
         await here.checkpoints.restore(agent.session, "r", files=False, conversation=False)
     await here.checkpoints.restore(agent.session, "r")
-    assert len(agent.session.state.conversation) == 0
+    assert len(agent.session.state.conversation.items) == 0
     await here.checkpoints.restore(agent.session, "r2", undoes="r")
     with pytest.raises(InvalidRequest, match="already was"):
         await here.checkpoints.restore(agent.session, "r3", undoes="r")
@@ -452,10 +461,10 @@ async def test_who_asked_may_go_away(here: Place) -> None:
     agent = await here.session()
     await agent.turn(a_py="2\n", b_py="2\n")
     asked = asyncio.ensure_future(here.checkpoints.restore(agent.session, "r"))
-    while agent.session.state.restoring is None:
+    while agent.session.state.history.restoring is None:
         await asyncio.sleep(0)
     asked.cancel()
-    while agent.session.state.restoring is not None:
+    while agent.session.state.history.restoring is not None:
         await asyncio.sleep(0)
     assert here.files() == {}
 
@@ -474,7 +483,7 @@ async def test_a_copy_of_a_session_takes_back_only_its_own_files(here: Place) ->
     ]  # fmt: skip
     done = await here.checkpoints.restore(fork.session, "back", "p1")
     assert here.files() == {"a.py": "1\n"} and done.turns == ("p1", "p3")
-    assert len(fork.session.state.conversation) == 0
+    assert len(fork.session.state.conversation.items) == 0
     await here.checkpoints.restore(fork.session, "forth", undoes="back")
     assert here.files() == {"a.py": "1\n", "c.py": "1\n"}
     await here.checkpoints.restore(agent.session, "again", undoes="r")
@@ -495,7 +504,7 @@ async def test_another_process_sees_it_and_cannot_interfere(
         assert both[0].text == both[1].text == "Do p1" and here.files() == {}
         await there.checkpoints.restore(twin.session, "r2", undoes="r")
         await agent.session.refresh()
-        assert agent.session.state.conversation == twin.session.state.conversation
+        assert agent.session.state.conversation.items == twin.session.state.conversation.items
         assert here.files() == {"a.py": "1\n"}
 
 

@@ -120,9 +120,12 @@ async def test_what_a_child_is_made_of(tmp_path: Path) -> None:
         assert (opened.parent, opened.call, opened.title) == ("s", "", "A job")
         assert (opened.cwd, opened.root) == (str(one.root / "sub"), str(one.root))
         assert (state.model, state.review, state.agent) == ("scripted/other", "propose", "general")
-        assert state.briefing and state.briefing.limits.requests == 3
+        assert state.conversation.briefing and state.conversation.briefing.limits.requests == 3
         assert (
-            "spawned with" in (await one.world.texts({state.briefing.rules}))[state.briefing.rules]
+            "spawned with"
+            in (await one.world.texts({state.conversation.briefing.rules}))[
+                state.conversation.briefing.rules
+            ]
         )
         seen = await one.seen("s/job")
         assert "You are a child agent" in seen and str(one.root / "sub") in seen
@@ -261,7 +264,7 @@ async def test_what_a_parent_was_granted_and_chose_is_not_copied(tmp_path: Path)
         state = await one.rested("s/job", 2)
         assert not state.bypass and state.options["title"] == "work"
         assert not [e for e in await one.events("s/job") if isinstance(e, Granted)]
-        assert state.cost == 0 and state.requests == 1
+        assert state.spending.cost == 0 and state.spending.requests == 1
 
 
 async def test_what_is_copied_is_not_audited_as_if_the_child_had_done_it(tmp_path: Path) -> None:
@@ -405,8 +408,8 @@ async def test_a_prompt_and_a_close_at_once(tmp_path: Path) -> None:
         closing = children(other).close("s/job")
         done = await asyncio.gather(*prompts, closing, return_exceptions=True)
         refusals = sum(isinstance(answer, InvalidRequest) for answer in done)
-        state = await one.until("s/job", lambda s: s.closed and not s.turn and not s.waiting)
-        assert len(state.prompts) == 1 + 6 - refusals
+        state = await one.until("s/job", lambda s: s.closed and not s.turn and not s.queue.waiting)
+        assert len(state.queue.seqs) == 1 + 6 - refusals
 
 
 DELEGATING = f"""
@@ -530,14 +533,14 @@ async def test_a_child_inherits_what_neither_its_agent_nor_the_call_says(tmp_pat
         await spawn(one, "s/a", agent="plain", key="d", limits=Limits(requests=9, repeats=0))
         found = {}
         for id in ("s/a", "s/b", "s/c", "s/a/d"):
-            briefing = (await one.rested(id)).briefing
+            briefing = (await one.rested(id)).conversation.briefing
             assert briefing
             found[id] = (briefing.model, briefing.temperature)
         assert found == {
             "s/a": ("scripted/big", 0.7), "s/b": ("scripted/small", 0.1),
             "s/c": ("scripted/mine", 0.7), "s/a/d": ("scripted/big", 0.7),
         }  # fmt: skip
-        caps = (await one.state("s/a/d")).briefing.limits  # type: ignore[union-attr]
+        caps = (await one.state("s/a/d")).conversation.briefing.limits  # type: ignore[union-attr]
         assert (caps.requests, caps.cost) == (7, 1)
 
 
@@ -554,7 +557,7 @@ async def test_who_may_not_have_children_is_not_offered_what_is_for_parents(tmp_
         await spawn(one, "s/b", agent="build", key="d")
 
         async def tools(id: str) -> set[str]:
-            briefing = (await one.rested(id)).briefing
+            briefing = (await one.rested(id)).conversation.briefing
             return {s.name for s in briefing.tools if "agent" in s.name} if briefing else set()
 
         every = {"spawn_agent", "send_agent_message", "wait_agent", "list_agents", "close_agent"}

@@ -17,7 +17,7 @@ from magy_server.core.events import Action, Facts, Grant, Opened, Resource
 from magy_server.core.narrowing import narrowing
 from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.specs import Agents, AgentSpec
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.values import Effect
 from magy_server.engine.law import Law, levels
 from magy_server.engine.world import put

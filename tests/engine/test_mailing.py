@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Ended, Finished, Prompted, Replied, Text
 from magy_server.core.mail import DataPayload, SignalPayload, TextPayload
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.core.transcript import transcript
 from magy_server.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
@@ -86,8 +86,8 @@ async def test_a_result_comes_in_the_same_transaction_and_opens_a_turn_once(
         assert (mail.sender, mail.agent, mail.name) == ("s/1.0", "general", "task 1.0")
         assert mail.payload == TextPayload(text="I found it in app.py.")
         assert mail.report and (mail.report.status, mail.report.requests) == ("completed", 1)
-        assert delivered([e.event for e in entries], mail.id) == 1 and not state.waiting
-        assert state.run == mail.run == "p1"
+        assert delivered([e.event for e in entries], mail.id) == 1 and not state.queue.waiting
+        assert state.spending.run == mail.run == "p1"
         ends = {e.event.type: e.at for e in await here.world.store.read("session/s/1.0")}
         assert ends["ended"] == next(e.at for e in entries if e.event == mail)
         assert "So it is in app.py." in await here.seen("s")
@@ -112,7 +112,7 @@ async def test_what_a_child_ended_with_is_said(
         await here.new()
         await here.child("s/1.0", text)
         state = await here.rested("s")
-        reported = state.reports["s/1.0"]
+        reported = state.mail.reports["s/1.0"]
         assert reported.mail.report and reported.mail.report.status == status
         assert said in texts([reported.mail])[0]
 
@@ -125,8 +125,8 @@ async def test_what_was_cancelled_wakes_nobody_and_comes_with_the_next_prompt(
         await here.child("s/1.0", "slowly")
         await streaming(here, "s/1.0")
         await here.engine.cancel("s/1.0", None)
-        state = await here.until("s", lambda s: s.waiting)
-        (mail,) = mailed(state.waiting)
+        state = await here.until("s", lambda s: s.queue.waiting)
+        (mail,) = mailed(state.queue.waiting)
         assert (mail.wakes, texts([mail])) == (False, ["One moment."])
         assert state.turn is None and state.turns == 0
         await here.prompt("s", "start")
@@ -154,7 +154,7 @@ async def test_a_long_result_is_cut_and_says_where_the_rest_is(tmp_path: Path) -
         await here.new()
         await here.child("s/a")
         await here.rested("s/a")
-        (text,) = texts((await here.until("s", lambda s: s.reports)).waiting)
+        (text,) = texts((await here.until("s", lambda s: s.mail.reports)).queue.waiting)
         assert text.startswith("x" * 20_000 + "\n[These are the first 20000 of 30000 characters")
         assert "session s/a" in text
 
@@ -181,7 +181,7 @@ async def test_a_message_opens_a_turn_joins_one_or_waits_and_comes_once(tmp_path
         assert await send("s/1.0", "also", key="8.0", sender="s") == "steered"
         assert await send("s/1.0", "quickly", key="9.0", sender="s",
                           delivery="interrupt") == "queued"  # fmt: skip
-        state = await here.until("s/1.0", lambda s: not s.waiting and s.turn is None)
+        state = await here.until("s/1.0", lambda s: not s.queue.waiting and s.turn is None)
         stops = [e.stop for e in await here.events("s/1.0") if isinstance(e, Ended)]
         assert stops == ["end_turn", "end_turn", "cancelled", "end_turn"]
         assert state.last_stop == "end_turn"
@@ -283,11 +283,11 @@ async def test_data_never_reaches_a_model(tmp_path: Path) -> None:
             assert up == "delivered"
         await here.mailing.send("s/1.0", "more", key="text", sender="s")
         state = await here.rested("s/1.0", 2)
-        assert [mail.payload for mail in state.mail] == found
+        assert [mail.payload for mail in state.mail.machine] == found
         assert "And more." in await here.seen("s/1.0")
         for id in ("s", "s/1.0"):
             assert "XYZZY" not in await here.seen(id)
-            assert "XYZZY" not in transcript((await here.state(id)).conversation, 100_000)
+            assert "XYZZY" not in transcript((await here.state(id)).conversation.items, 100_000)
         events = [json.dumps(e.model_dump(mode="json")) for e in await here.events("s/1.0")]
         assert sum("XYZZY" in event for event in events) == len(found)
 
@@ -297,7 +297,7 @@ async def beats(here: Home, id: str, count: int = 1) -> list[Any]:
         return len(signals(state)) >= count
 
     def signals(state: State) -> list[Any]:
-        return [m for m in state.mail if m.payload == SignalPayload(signal="heartbeat")]
+        return [m for m in state.mail.machine if m.payload == SignalPayload(signal="heartbeat")]
 
     return signals(await here.until(id, right))
 
@@ -310,7 +310,7 @@ async def test_a_ping_is_answered_once_though_the_model_says_nothing(tmp_path: P
         assert await here.mailing.send("s/1.0", PING, key="1.0", sender="s") == "delivered"
         assert await here.mailing.send("s/1.0", PING, key="1.0", sender="s") == "known"
         (beat,) = await beats(here, "s")
-        (ping,) = (await here.state("s/1.0")).mail
+        (ping,) = (await here.state("s/1.0")).mail.machine
         assert (beat.sender, beat.correlation) == ("s/1.0", ping.id)
         assert beat.metadata["state"] == "running"
         assert await here.mailing.send("s/1.0", PING, key="by a person") == "delivered"
@@ -385,7 +385,7 @@ async def test_what_a_childs_message_begins_is_as_with_its_result(tmp_path: Path
         assert (await here.state("s")).turns == 1
         assert await send("parent", "hello", key="3.0", sender="s/1.0") == "started"
         state = await here.rested("s", 2)
-        assert not state.waiting
+        assert not state.queue.waiting
 
 
 async def test_signals_cancel_and_shut_down(tmp_path: Path) -> None:
@@ -642,9 +642,9 @@ async def _settled(here: Home) -> None:
     ids = [f"s/{n}.0" for n in range(4) if await here.world.store.head(f"session/s/{n}.0")]
     for id in ids:
         (await here.live(id))
-        await here.until(id, lambda s: s.turn is None and not s.waiting)
+        await here.until(id, lambda s: s.turn is None and not s.queue.waiting)
     await here.state("s")  # what is in the log by now is known
-    await here.until("s", lambda s: s.turn is None and not s.waiting)
+    await here.until("s", lambda s: s.turn is None and not s.queue.waiting)
     events = await here.events("s")
     told = [(m.sender, m.report.turn) for m in mailed(events) if m.report]
     ended = [(id, e.turn) for id in ids for e in await here.events(id) if isinstance(e, Ended)]

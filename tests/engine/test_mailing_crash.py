@@ -91,7 +91,7 @@ async def settle(here: Home) -> None:
     for id in CHILDREN:
         await here.rested(id)
     await here.state("s")
-    await here.until("s", lambda s: s.turn is None and not s.waiting and s.turns)
+    await here.until("s", lambda s: s.turn is None and not s.queue.waiting and s.turns)
 
 
 async def each_once(here: Home) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.events import Entry, Finished
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.tools.kit import make_tools
 from magy_server.tools.process import Processes
 

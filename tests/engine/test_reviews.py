@@ -734,7 +734,7 @@ async def test_a_call_that_is_stopped_after_it_wrote_is_under_review(place: Plac
     await agent.session.append(lambda now: Write([started], blobs))
     await Performer(agent.session, place.world, Guards(place.reviews)).end(End("cancelled"))
     assert await place.hunks("a.py") == [("two\n", "TWO\n"), ("seven\n", "SEVEN\n")]
-    ended = [item for item in agent.session.state.conversation if isinstance(item, Finished)]
+    ended = [item for item in agent.session.state.conversation.items if isinstance(item, Finished)]
     assert [item.status for item in ended] == ["cancelled"]
     assert ended[0].for_model.endswith(f"Changed before that: {place.path('a.py')}")
     assert agent.session.state.turn is None

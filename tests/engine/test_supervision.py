@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.events import Ended, Entry, Finished, Replied, Resumed
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.team.supervision import Health
 from tests.patience import PATIENCE
 
@@ -100,7 +100,7 @@ async def test_after_five_errors_in_a_row_it_is_given_up_and_says_so(tmp_path: P
         events = await here.events("s")
         (mail,) = [m for m in mailed(events) if m.sender == "s/1.0"]
         assert mail.report and mail.report.status == "failed"
-        await here.until("s", lambda s: s.turn is None and not s.waiting)
+        await here.until("s", lambda s: s.turn is None and not s.queue.waiting)
         assert delivered(await here.events("s"), mail.id) == 1
         # It can be used again.
         bugs[1].left = 0
@@ -171,7 +171,10 @@ async def test_the_audit_says_who_did_which_part_and_what_it_took(tmp_path: Path
         await here.child("s/1.1", "hello", run="p1")
         for id in ("s/1.0", "s/1.1"):
             await here.rested(id)
-        await here.until("s", lambda s: len(s.reports) == 2 and not s.waiting and s.turn is None)
+        await here.until(
+            "s",
+            lambda s: len(s.mail.reports) == 2 and not s.queue.waiting and s.turn is None,
+        )
         await here.engine.children.close("s/1.0", reason="not needed")
         spent = {id: await here.state(id) for id in ("s/1.0", "s/1.1")}
     (file,) = (tmp_path / "state" / "audit").glob("audit-*.jsonl")
@@ -183,8 +186,8 @@ async def test_the_audit_says_who_did_which_part_and_what_it_took(tmp_path: Path
         assert (edge["session_id"], edge["from_agent"], edge["run_id"]) == ("s", "general", "p1")
         assert (edge["call_id"], edge["task"]) == (id[2:], f"task {id[2:]}")
         assert (edge["model"], edge["status"]) == ("scripted/script", "completed")
-        assert edge["tokens"] == state.usage.model_dump()
-        assert edge["cost"] == pytest.approx(state.cost) and edge["cost"] > 0
+        assert edge["tokens"] == state.spending.usage.model_dump()
+        assert edge["cost"] == pytest.approx(state.spending.cost) and edge["cost"] > 0
         assert edge["seconds"] >= 0 and "I found it" not in json.dumps(edge)
     spawned = [line for line in lines if line["event"] == "opened"]
     assert {(line["parent_session_id"], line["call_id"]) for line in spawned} == {

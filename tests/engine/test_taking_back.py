@@ -98,9 +98,9 @@ async def test_cancel_where_nothing_runs_leaves_the_results(tmp_path: Path) -> N
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         await spawned(one)
-        await one.until("s", lambda s: s.waiting)
+        await one.until("s", lambda s: s.queue.waiting)
         assert not await one.engine.cancel("s", None)
-        (result,) = (await one.state("s")).waiting
+        (result,) = (await one.state("s")).queue.waiting
         assert not await one.engine.cancel("s", result.id)
         await asked(one, "go on", "p2", turns=2)
         assert "THE RESULT." in await one.seen("s")
@@ -112,12 +112,12 @@ async def test_cancel_before_a_turn_begins_takes_the_prompt_and_leaves_the_resul
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         await spawned(one)
-        await one.until("s", lambda s: s.waiting)
+        await one.until("s", lambda s: s.queue.waiting)
         root = await one.live("s")
         assert await one.sessions.trees.take(root.stream)  # so that it cannot begin
         await one.prompt("s", "go on", "p2")
         assert await one.engine.cancel("s", None)
-        assert senders((await one.state("s")).waiting) == ["s/mine"]
+        assert senders((await one.state("s")).queue.waiting) == ["s/mine"]
         assert [e for e in await one.events("s") if isinstance(e, Requeued)] == [
             Requeued(dropped=("p2",))
         ]
@@ -141,8 +141,8 @@ async def test_cancel_before_a_result_opens_a_turn(tmp_path: Path) -> None:
         await root.append(lambda now: Write([second]))
         one.sessions.wake(root)
         await asked(one, "go on", "p2", turns=2)
-        assert [past.turn for past in root.state.pasts] == ["p1", "p2"]
-        assert not root.state.waiting
+        assert [past.turn for past in root.state.history.pasts] == ["p1", "p2"]
+        assert not root.state.queue.waiting
 
 
 # --- undo -----------------------------------------------------------------------------------------
@@ -152,12 +152,12 @@ async def test_a_result_that_came_with_a_prompt_comes_with_the_next(tmp_path: Pa
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         await spawned(one)
-        await one.until("s", lambda s: s.waiting)
+        await one.until("s", lambda s: s.queue.waiting)
         await asked(one, "a question", "p2", turns=2)
         await undone(one, "p2")
-        assert senders((await one.state("s")).waiting) == ["s/mine"]
+        assert senders((await one.state("s")).queue.waiting) == ["s/mine"]
         await redone(one, "r1")
-        assert not (await one.state("s")).waiting and "THE RESULT." in await one.seen("s")
+        assert not (await one.state("s")).queue.waiting and "THE RESULT." in await one.seen("s")
         await undone(one, "p2", "r2")
         await asked(one, "a better question", "p3", turns=3)
         assert (await one.seen("s")).count("THE RESULT.") == 1
@@ -172,21 +172,21 @@ async def test_a_result_that_was_waited_for_comes_with_the_next_prompt(tmp_path:
         await working(one, "s")
         await one.engine.cancel("s/mine", None)
         await one.rested("s", 2)
-        assert not (await one.state("s")).waiting
+        assert not (await one.state("s")).queue.waiting
         await undone(one, "p2")
-        assert senders((await one.state("s")).waiting) == ["s/mine"]
+        assert senders((await one.state("s")).queue.waiting) == ["s/mine"]
 
 
 async def test_a_turn_that_a_result_opened_does_not_begin_again_by_itself(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         await one.child("s/2.0", "work", run="p1")
-        opened = (await one.rested("s", 2)).pasts[-1].turn
+        opened = (await one.rested("s", 2)).history.pasts[-1].turn
         await undone(one, opened)
-        assert senders((await one.state("s")).waiting) == ["s/2.0"]
+        assert senders((await one.state("s")).queue.waiting) == ["s/2.0"]
         await asked(one, "go on", "p2", turns=3)
         state = await one.state("s")
-        assert [past.turn for past in state.pasts] == ["p1", "p2"]
+        assert [past.turn for past in state.history.pasts] == ["p1", "p2"]
 
 
 async def test_what_the_undone_turns_had_others_do_is_stopped(tmp_path: Path) -> None:
@@ -202,10 +202,10 @@ async def test_what_the_undone_turns_had_others_do_is_stopped(tmp_path: Path) ->
             await working(one, id)
         await undone(one, "p3")
         await one.until(second, lambda s: s.turn is None)
-        await one.until("s", lambda s: second in s.reports)
+        await one.until("s", lambda s: second in s.mail.reports)
         state = await one.state("s")
-        assert state.turn is None and [past.turn for past in state.pasts] == ["p1", "p2"]
-        assert state.reports[second].mail.report.status == "cancelled"  # type: ignore[union-attr]
+        assert state.turn is None and [past.turn for past in state.history.pasts] == ["p1", "p2"]
+        assert state.mail.reports[second].mail.report.status == "cancelled"  # type: ignore[union-attr]
         assert not [e for id in (first, mine) for e in await one.events(id)
                     if isinstance(e, CancelAsked)]  # fmt: skip
         await undone(one, "p1", "r2")
@@ -225,7 +225,7 @@ async def test_what_was_begun_before_a_crash_stops_them_too(tmp_path: Path) -> N
         await root.append(lambda now: Write([intent]))
         await one.engine.checkpoints.finish(root)
         await one.until(child, lambda s: s.turn is None)
-        assert [past.turn for past in (await one.state("s")).pasts] == ["p1"]
+        assert [past.turn for past in (await one.state("s")).history.pasts] == ["p1"]
 
 
 # --- waiting --------------------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from magy_server.core.events import Entry, Event, Opened, Prompted, Requeued, Text
-from magy_server.core.fold import fold
-from magy_server.core.state import State
-from magy_server.engine.summary import title
+from magy_server.core.state.fold import fold
+from magy_server.core.state.state import State
+from magy_server.core.summary import title
 
 
 def called(*events: Event) -> str:

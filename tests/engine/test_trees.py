@@ -235,7 +235,7 @@ async def test_a_prompt_waits_for_its_own_editor_whatever_mail_goes_along(
     a.gates.open("gate")
     await b.rests("s")
     assert (a.replies("s"), b.replies("s")) == (0, 1)
-    assert not (await b.state("s")).waiting
+    assert not (await b.state("s")).queue.waiting
 
 
 async def test_what_the_bus_dropped_is_run_all_the_same(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from magy_server.core.events import Finished
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 
 from .home import Home, delivered, home, mailed
 
@@ -124,7 +124,7 @@ async def test_what_a_wait_has_no_room_for_is_given_by_the_next(tmp_path: Path) 
         assert "Not all results fit here: wait again for s/b, s/c." in first
         assert f"Its result has {12_000 + len(END)} characters; wait again to receive it." in first
         assert "wait again for s/c." in second and "no room" not in third
-        assert not state.waiting
+        assert not state.queue.waiting
         assert (await here.seen("s")).count(END) == len(ids)
 
 
@@ -135,7 +135,7 @@ async def test_what_is_not_waited_for_again_comes_with_the_next_prompt(tmp_path:
         await here.prompt("s", "go")
         await here.until("s", waiting(0))
         await finish(here, "s/a", "s/b")
-        assert len((await here.rested("s")).waiting) == 1
+        assert len((await here.rested("s")).queue.waiting) == 1
         await here.prompt("s", "start", "p2")
         await here.rested("s", 2)
         assert (await here.seen("s")).count(END) == 2

@@ -10,7 +10,7 @@ import pytest
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Text
 from magy_server.core.ports import ModelFacts, Reading
-from magy_server.engine.progress import said
+from magy_server.engine.model import said
 from magy_server.llm.openai import ChatProvider
 from tests.loopback import ChatServer, Part, hang, pause, ping, raw, text
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.events import Briefed, Opened, Section
-from magy_server.core.state import State
+from magy_server.core.state.conversation import Conversation
+from magy_server.core.state.state import State
 from magy_server.tools.instructions import LISTED, MOST, SECTION, ContextProvider, instructions
 
 from .conftest import Workspace
@@ -29,7 +30,7 @@ class Project:
         briefing = Briefed(
             agent="a", model="m", sections=sections, tools=(), readers=(), rules="0", max_tokens=0
         )
-        return State("session/s", opened=opened, briefing=briefing)
+        return State("session/s", opened=opened, conversation=Conversation(briefing=briefing))
 
     async def sections(self, cwd: str = ".", **more: bool) -> Sequence[tuple[str, str]]:
         return await self.provider(self.state(cwd, **more))

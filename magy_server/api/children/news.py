@@ -18,8 +18,8 @@ from magy_server.api.wire import children as child_wire
 from magy_server.core import family
 from magy_server.core.children import ChildInfo
 from magy_server.core.errors import NotFound
-from magy_server.engine.kin import DELETED, tree_topic
-from magy_server.engine.summary import Row
+from magy_server.core.summary import Row
+from magy_server.engine.trees import DELETED, tree_topic
 
 TOGETHER = 0.05
 """Seconds in which changes are gathered."""

@@ -13,7 +13,7 @@ from magy_server.core.amounts import cost
 from magy_server.core.children import ChildInfo, Result
 from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
-from magy_server.engine import kin
+from magy_server.engine import trees
 from magy_server.team.supervision import Health
 
 
@@ -69,7 +69,7 @@ async def questions(store: Store, infos: Sequence[StreamInfo]) -> list[wire.Inte
     found: list[wire.Interaction] = []
     for info in infos:
         if open_ := info.summary.get("questions"):
-            session_id = kin.id_of(info)
+            session_id = trees.id_of(info)
             steps = await path(store, session_id)
             texts = await previews(store, open_)
             asked = [interaction(session_id, question, texts) for question in open_]
@@ -86,13 +86,13 @@ async def previews(store: Store, questions: Iterable[Mapping[str, Any]]) -> Mapp
 
 
 async def path(store: Store, session_id: str) -> list[wire.PathStep]:
-    return [step(info) for info in await kin.path(store, session_id)]
+    return [step(info) for info in await trees.path(store, session_id)]
 
 
 def step(info: StreamInfo) -> wire.PathStep:
     about = info.summary
     return wire.PathStep(
-        session_id=kin.id_of(info),
+        session_id=trees.id_of(info),
         agent=about.get("options", {}).get("agent", ""),
         name=about.get("title") or "",
     )

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from magy_server.core import family
 from magy_server.core.markdown import escaped
 from magy_server.core.ports import Store
-from magy_server.engine import kin
-from magy_server.engine.summary import Row, row
+from magy_server.core.summary import Row, row
+from magy_server.engine import trees
 
 
 async def relations(store: Store, session_id: str, link: Callable[[str], str]) -> str:
@@ -17,7 +17,7 @@ async def relations(store: Store, session_id: str, link: Callable[[str], str]) -
     found = []
     if (parent := family.parent(session_id)) is not None:
         found.append(f"## Parent\n\n- [{escaped(parent)}]({link(parent)})\n")
-    rows = [row(info) for info in await kin.below(store, session_id)]
+    rows = [row(info) for info in await trees.below(store, session_id)]
     own = [one for one in rows if one and family.parent(one.session) == session_id]
     if own:
         lines = (_line(one, link) for one in sorted(own, key=lambda one: one.created))

@@ -15,7 +15,7 @@ from magy_server.api.places import canonical
 from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
-from magy_server.core.state import State
+from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH
 from magy_server.lsp.door import place
@@ -160,7 +160,7 @@ class Asking:
                 state = await self._state(session_id)
             except StoreError:  # a damaged one keeps nobody from asking elsewhere
                 continue
-            if state is not None and message_id in state.prompts:
+            if state is not None and message_id in state.queue.seqs:
                 return session_id
         return None
 
@@ -217,7 +217,7 @@ class Asking:
     async def _follow(self, session_id: str, message_id: str, ended: Ending) -> None:
         session = await self._engine.loaded.session(stream_of(session_id))
         waiting = _Waiting(message_id)
-        cursor = session.state.prompts.get(message_id, 1) - 1
+        cursor = session.state.queue.seqs.get(message_id, 1) - 1
         moved = asyncio.Event()
         stop = session.watch(moved.set)
         try:

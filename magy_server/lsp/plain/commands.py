@@ -13,7 +13,7 @@ from magy_server.api.wire.shapes import Wire
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Text
-from magy_server.engine.summary import task_id
+from magy_server.core.summary import task_id
 from magy_server.lsp.plain.actions import Known
 from magy_server.lsp.plain.answers import Answers
 from magy_server.lsp.plain.asking import Asking

@@ -28,6 +28,13 @@ class Vector(Sequence[T], Generic[T]):
         grown._size = self._size + 1
         return grown
 
+    def first(self, count: int) -> Vector[T]:
+        """Shares the storage, too."""
+        start: Vector[T] = Vector.__new__(Vector)
+        start._items = self._items
+        start._size = min(count, self._size)
+        return start
+
     def __len__(self) -> int:
         return self._size
 

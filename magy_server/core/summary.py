@@ -18,7 +18,9 @@ from magy_server.core.events import Asked, Prompted, Replied, Text, Usage
 from magy_server.core.harmless import visible
 from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
-from magy_server.core.state import NOTHING, Arrival, Spent, State
+from magy_server.core.state.queue import Arrival
+from magy_server.core.state.spending import NOTHING, Spent
+from magy_server.core.state.state import State
 from magy_server.core.steps import opener
 from magy_server.core.updates import interaction
 
@@ -37,21 +39,22 @@ def summarise(state: State) -> dict[str, Any]:
         "turns": state.turns,
         "options": dict(state.options),
         "waiting": [
-            {"messageId": p.id, "delivery": p.delivery, "text": text_of(p)} for p in state.waiting
+            {"messageId": p.id, "delivery": p.delivery, "text": text_of(p)}
+            for p in state.queue.waiting
         ],
         "questions": [
             question_of(state, question.asked, question.at) for question in state.questions.values()
         ],
-        "plan": [task.model_dump() for task in state.plan],
-        "usage": usage(state.usage),
-        "cost": cost(state.cost, state.unpriced),
+        "plan": [task.model_dump() for task in state.conversation.plan],
+        "usage": usage(state.spending.usage),
+        "cost": cost(state.spending.cost, state.spending.unpriced),
         "context": {
-            "tokens": state.context,
-            "window": state.briefing.window if state.briefing else 0,
+            "tokens": state.conversation.context,
+            "window": state.conversation.briefing.window if state.conversation.briefing else 0,
         },
         "child": glance(state),
         "background": dict(state.background),
-        "runs": {run: (took.usage.total, took.cost) for run, took in state.runs.items()},
+        "runs": {run: (took.usage.total, took.cost) for run, took in state.spending.runs.items()},
     }
 
 
@@ -74,11 +77,11 @@ def title(state: State) -> str:
     """The given title, else the first line of the first prompt, be it one that was taken back."""
     if given := state.options.get("title"):
         return _line(given)
-    if state.told:
-        return _line(state.told[0])
-    said = (*state.conversation, *state.waiting)
+    if state.conversation.told:
+        return _line(state.conversation.told[0])
+    said = (*state.conversation.items, *state.queue.waiting)
     first = next((item for item in said if isinstance(item, Prompted)), None)
-    return text_of(first) if first else _line(state.withdrawn)
+    return text_of(first) if first else _line(state.queue.withdrawn)
 
 
 def text_of(arrival: Arrival) -> str:
@@ -109,16 +112,17 @@ def glance(state: State) -> dict[str, Any] | None:
         "called": bool(opened.call),
         "name": state.options.get("title", ""),
         "agent": state.agent,
-        "model": state.model or (state.briefing.model if state.briefing else ""),
+        "model": state.model
+        or (state.conversation.briefing.model if state.conversation.briefing else ""),
         "status": status(state),
         "unbegun": status(state, queued=True) == "queued",
         "closed": state.closed is not None,
         "turns": own_turns(state),
-        "waiting": len(state.waiting),
-        "requests": state.requests,
-        "usage": state.usage.model_dump(),
-        "cost": state.cost,
-        "unpriced": state.unpriced,
+        "waiting": len(state.queue.waiting),
+        "requests": state.spending.requests,
+        "usage": state.spending.usage.model_dump(),
+        "cost": state.spending.cost,
+        "unpriced": state.spending.unpriced,
         "said": _said(state),
         "stop": state.last_stop or "",
     }
@@ -130,14 +134,14 @@ def own_turns(state: State) -> int:
     if opened is None or opened.parent is None or opened.forked_from is None:
         return state.turns
     first = task_id(state.stream.removeprefix("session/"))
-    copied = next((n for n, past in enumerate(state.pasts) if past.turn == first), None)
-    return 0 if copied is None else len(state.pasts) - copied
+    copied = next((n for n, past in enumerate(state.history.pasts) if past.turn == first), None)
+    return 0 if copied is None else len(state.history.pasts) - copied
 
 
 def _said(state: State) -> str:
     """The beginning of what it said last, or of its task."""
     task = task_id(state.stream.removeprefix("session/"))
-    for item in chain(reversed(state.waiting), reversed(state.conversation)):
+    for item in chain(reversed(state.queue.waiting), reversed(state.conversation.items)):
         of_task = isinstance(item, Prompted) and item.id == task
         if isinstance(item, Prompted | Replied) and (of_task or isinstance(item, Replied)):
             texts = [part.text for part in item.content if isinstance(part, Text)]

@@ -1,0 +1,237 @@
+"""The fold: entries -> State. Nothing here does I/O.
+
+It is total: an event that makes no sense where it stands (a second answer, a late cancel) changes
+nothing. Each part of the state has its own fold; which event goes to which parts is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from magy_server.core.events import (
+    Admitted,
+    Answered,
+    Asked,
+    Briefed,
+    CancelAsked,
+    Closed,
+    CompactAsked,
+    Compacted,
+    Configured,
+    Consulted,
+    Ended,
+    Entry,
+    Event,
+    Exited,
+    Finished,
+    Granted,
+    Judged,
+    Mailed,
+    Noted,
+    Opened,
+    Planned,
+    Prompted,
+    Replied,
+    Requeued,
+    Restored,
+    Restoring,
+    Resumed,
+    Started,
+    Withdrawn,
+)
+from magy_server.core.mail import TextPayload
+from magy_server.core.state import rewind
+from magy_server.core.state.queue import Arrival, Queue
+from magy_server.core.state.spending import NOTHING
+from magy_server.core.state.state import Question, State
+from magy_server.core.state.turn import Turn
+
+
+def fold(entries: Iterable[Entry], state: State) -> State:
+    for entry in entries:
+        state = apply(state, entry)
+    return state
+
+
+def apply(state: State, entry: Entry) -> State:
+    """Returns the state one entry further. Raises ValueError on a gap: a fold must see every entry,
+    in order."""
+    if entry.seq != state.seq + 1:
+        raise ValueError(f"{entry.stream}: entry {entry.seq} after {state.seq}")
+    changed = _apply(state, entry.event, entry.seq, entry.at)
+    return replace(changed, seq=entry.seq, at=entry.at)
+
+
+def _apply(state: State, event: Event, seq: int, at: float) -> State:
+    match event:
+        case Opened():
+            options = {"agent": event.agent, "model": event.model, "title": event.title}
+            return replace(state, opened=event, options=options)
+        case Configured():
+            return replace(state, options={**state.options, event.option: event.value})
+        case Briefed():
+            return replace(state, conversation=state.conversation.briefed(event))
+        case Prompted() | Mailed():
+            return _arrive(state, event, seq)
+        case Requeued():
+            return replace(state, queue=state.queue.requeued(event))
+        case Closed():
+            return replace(state, closed=state.closed or event)
+        case Admitted():
+            return _admit(state, event, at)
+        case CancelAsked():
+            return _cancel(state, event)
+        case Granted():
+            return replace(state, grants=(*state.grants, event.grant))
+        case Withdrawn():
+            return replace(state, grants=tuple(g for g in state.grants if g.id != event.grant))
+        case Planned():
+            return replace(state, conversation=state.conversation.planned(event.tasks))
+        case Exited():
+            rest = {call: group for call, group in state.background.items() if call != event.call}
+            return replace(state, background=rest)
+        case Ended():
+            return replace(state, turn=None, last_stop=event.stop, questions={}, compact=None)
+        case Consulted():
+            return replace(_entitle(state, event), spending=state.spending.took(event))
+        case CompactAsked():
+            return replace(state, compact=event)
+        case Compacted():
+            return _compact(state, event)
+        case Noted():
+            return replace(state, conversation=state.conversation.noted(event))
+        case Restoring():
+            return rewind.begin(state, event, seq)
+        case Restored():
+            return rewind.restore(state, event)
+    return _in_turn(state, state.turn, event, at) if state.turn else state
+
+
+def _in_turn(state: State, turn: Turn, event: Event, at: float) -> State:
+    match event:
+        case Replied():
+            return _reply(state, turn, event)
+        case Judged():
+            return replace(state, turn=turn.judged(event))
+        case Asked():
+            questions = {**state.questions, event.id: Question(event, at)}
+            return replace(state, turn=turn.asked(event), questions=questions)
+        case Answered():
+            return _answer(state, turn, event)
+        case Started():
+            return replace(state, turn=turn.started(event.call, event.evidence))
+        case Finished() if turn.is_open(event.call):
+            return _finish(state, turn, event)
+        case Resumed():
+            return replace(state, turn=turn.resumed())
+    return state
+
+
+def _entitle(state: State, event: Consulted) -> State:
+    """Sets the title, unless a person gave one."""
+    if event.agent != "title" or state.options.get("title"):
+        return state
+    return replace(state, options={**state.options, "title": event.text})
+
+
+def _arrive(state: State, event: Arrival, seq: int) -> State:
+    if event.id in state.queue.seqs:
+        return state
+    queue, mail = state.queue.heard(event, seq), state.mail
+    if isinstance(event, Mailed) and not isinstance(event.payload, TextPayload):
+        return replace(state, queue=queue, mail=mail.received(event))
+    if isinstance(event, Mailed) and event.report:
+        mail = mail.reported(event, seq)
+    return replace(state, queue=queue.joined(event), mail=mail)
+
+
+def _admit(state: State, event: Admitted, at: float) -> State:
+    queue, admitted = state.queue.admitted(event.prompts)
+    conversation = state.conversation.took(admitted)
+    if not event.opens:
+        turn = state.turn and state.turn.steered()
+        return replace(state, queue=queue, conversation=conversation, turn=turn)
+    history = state.history.began(event.turn, state.seq, state.conversation)
+    state = replace(state, conversation=conversation, history=history)
+    return _open(state, event.turn, queue, admitted, at)
+
+
+def _open(state: State, id: str, queue: Queue, admitted: Sequence[Arrival], at: float) -> State:
+    """A turn that only mail from below opens is still of the run that asked for it, and what was
+    left of its caps is left to it: agents cannot keep each other going."""
+    asked = any(isinstance(a, Prompted) or a.tasks for a in admitted)
+    run = next((a.run for a in admitted if a.id == id), "") or id
+    before = NOTHING if asked else state.spending.of(run)
+    grants = state.grants
+    if run != state.spending.run:
+        grants = tuple(grant for grant in grants if grant.scope != "run")
+    return replace(
+        state,
+        turn=Turn(id=id, began=at, run=run, before=before),
+        turns=state.turns + 1,
+        last_stop=None,
+        queue=replace(queue, halted=False),
+        spending=replace(state.spending, run=run),
+        grants=grants,
+    )
+
+
+def _cancel(state: State, event: CancelAsked) -> State:
+    turn = state.turn
+    if turn is None:
+        compacts = state.compact is not None
+        halted = state.queue.halted or (event.turn is None and not compacts)
+        return replace(state, cancelling=compacts, queue=replace(state.queue, halted=halted))
+    if event.turn not in (None, turn.id):
+        return state
+    return replace(state, turn=turn.cancelled(event))
+
+
+def _compact(state: State, event: Compacted) -> State:
+    spending = state.spending.took(event)
+    turn = state.turn and state.turn.compacted(event.usage)
+    if turn and _counts(state, event):
+        turn = turn.charged(event.cost)
+    after = replace(state, spending=spending, turn=turn, compact=None, cancelling=False)
+    if event.problem:
+        return after
+    before, now = state.conversation, state.conversation.compacted(event)
+    return replace(after, conversation=now, history=state.history.compacted(event, before, now))
+
+
+def _reply(state: State, turn: Turn, event: Replied) -> State:
+    turn = turn.replied(event)
+    return replace(
+        state,
+        turn=turn.charged(event.cost) if _counts(state, event) else turn,
+        conversation=state.conversation.replied(event),
+        spending=state.spending.took(event),
+    )
+
+
+def _counts(state: State, event: Replied | Compacted) -> bool:
+    """Whether a turn's caps on money count the request: a model was asked, for a run."""
+    return bool(event.model) and bool(state.spending.run)
+
+
+def _answer(state: State, turn: Turn, event: Answered) -> State:
+    question = state.questions.get(event.id)
+    if question is None:
+        return state
+    questions = {id: q for id, q in state.questions.items() if id != event.id}
+    return replace(state, turn=turn.answered(question.asked.call, event), questions=questions)
+
+
+def _finish(state: State, turn: Turn, event: Finished) -> State:
+    background = state.background
+    if event.background is not None:
+        background = {**background, event.call: event.background}
+    return replace(
+        state,
+        turn=turn.finished(event),
+        conversation=state.conversation.finished(event),
+        questions={i: q for i, q in state.questions.items() if q.asked.call != event.call},
+        background=background,
+        history=state.history.changed(event.changes),
+    )

@@ -1,0 +1,71 @@
+"""What the model requests of a session took: in all, in each run, in a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from magy_server.core.events import Compacted, Consulted, Replied, Usage
+
+NO_USAGE = Usage()
+INHERITED = "inherited"
+"""The run of what a child was given of its parent's conversation: nothing in it was its own."""
+RUNS = 8
+"""The state keeps what the latest runs took, this many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What model requests took. `cost` is in US dollars, of those whose price is known."""
+
+    requests: int = 0
+    usage: Usage = NO_USAGE
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, usage: Usage, cost: float | None, *, priced: bool) -> Spent:
+        return Spent(
+            self.requests + 1,
+            self.usage + usage,
+            self.cost + (cost or 0.0),
+            self.unpriced + (priced and cost is None),
+        )
+
+
+NOTHING = Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    usage: Usage = NO_USAGE
+    cost: float = 0.0
+    """US dollars, of the requests whose price is known."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    requests: int = 0
+    """To models, so far."""
+    run: str = ""
+    """Of the latest turn."""
+    runs: Mapping[str, Spent] = field(default_factory=dict)
+    """What the latest `RUNS` runs took in this session."""
+
+    def of(self, run: str) -> Spent:
+        return self.runs.get(run, NOTHING)
+
+    def took(self, event: Replied | Consulted | Compacted) -> Spending:
+        """Counts what a request took for the session, and for the run of the latest turn."""
+        priced = bool(event.model)
+        own = priced and self.run != INHERITED
+        runs = self.runs
+        if self.run and priced:
+            spent = self.of(self.run).plus(event.usage, event.cost, priced=priced)
+            others = [(run, took) for run, took in runs.items() if run != self.run]
+            runs = dict([*others[1 - RUNS :], (self.run, spent)])
+        return replace(
+            self,
+            usage=self.usage + event.usage,
+            cost=self.cost + (event.cost or 0.0),
+            unpriced=self.unpriced + (priced and event.cost is None),
+            requests=self.requests + own,
+            runs=runs,
+        )

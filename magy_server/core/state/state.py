@@ -1,0 +1,68 @@
+"""What a session is, after all that its log says: parts, each of which knows how it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from magy_server.core.events import Asked, Closed, CompactAsked, Grant, Opened, Stop
+from magy_server.core.state.conversation import Conversation
+from magy_server.core.state.history import History
+from magy_server.core.state.mailbox import Mailbox
+from magy_server.core.state.queue import Queue
+from magy_server.core.state.spending import Spending
+from magy_server.core.state.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An open question, as folded."""
+
+    asked: Asked
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    stream: str
+    seq: int = 0
+    at: float = 0.0
+    opened: Opened | None = None
+    closed: Closed | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    conversation: Conversation = field(default_factory=Conversation)
+    queue: Queue = field(default_factory=Queue)
+    mail: Mailbox = field(default_factory=Mailbox)
+    spending: Spending = field(default_factory=Spending)
+    history: History = field(default_factory=History)
+    turn: Turn | None = None
+    """The one that runs."""
+    turns: int = 0
+    """How many there were, with this one."""
+    last_stop: Stop | None = None
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    """Those that are open, by id."""
+    grants: tuple[Grant, ...] = ()
+    background: Mapping[str, int] = field(default_factory=dict)
+    """The process groups of the commands in the background, by call."""
+    compact: CompactAsked | None = None
+    """A compaction was asked for."""
+    cancelling: bool = False
+    """The compaction that runs between turns shall stop."""
+
+    @property
+    def agent(self) -> str:
+        return self.options.get("agent", "")
+
+    @property
+    def model(self) -> str:
+        return self.options.get("model", "")
+
+    @property
+    def review(self) -> str:
+        """review | propose | auto; "": as configured."""
+        return self.options.get("review", "")
+
+    @property
+    def bypass(self) -> bool:
+        return self.options.get("bypass") == "on"

@@ -1,0 +1,144 @@
+"""A turn, as far as it has come: its calls, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from magy_server.core.events import (
+    Answered,
+    Asked,
+    Call,
+    CancelAsked,
+    Evidence,
+    Finished,
+    Judged,
+    Replied,
+    Usage,
+)
+from magy_server.core.loops import HISTORY, signature, waited
+from magy_server.core.state.spending import NO_USAGE, NOTHING, Spent
+
+
+@dataclass(frozen=True, slots=True)
+class CallState:
+    """How far one tool call has come."""
+
+    call: Call
+    judged: Judged | None = None
+    asked: Asked | None = None
+    answered: Answered | None = None
+    started: Evidence | None = None
+    orphan: bool = False
+    """A process that is gone started it."""
+    finished: Finished | None = None
+
+    @property
+    def allowed(self) -> bool:
+        if self.judged is None:
+            return False
+        if self.judged.decision.action == "ask":
+            return self.answered is not None and self.answered.allow
+        return self.judged.decision.action == "allow"
+
+    @property
+    def refused(self) -> bool:
+        return self.answered is not None and not self.answered.allow
+
+    @property
+    def open(self) -> bool:
+        return self.finished is None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`run` is the turn of a person's prompt that led to this one: this itself, that of the parent
+    whose task it does, or the one whose children's results opened it. `before`: what that run had
+    taken when this began; NOTHING, if somebody asked for this turn. What is counted here is its
+    own; its caps are for both."""
+
+    id: str
+    began: float
+    run: str = ""
+    before: Spent = NOTHING
+    requests: int = 0
+    usage: Usage = NO_USAGE
+    cost: float = 0.0
+    unpriced: int = 0
+    reply: Replied | None = None
+    """The latest reply; its calls are in `calls`."""
+    calls: Mapping[str, CallState] = field(default_factory=dict)
+    done: tuple[tuple[str, str], ...] = ()
+    """(title, status) of each finished call, for handing back partial work."""
+    history: tuple[str, ...] = ()
+    cancel: CancelAsked | None = None
+
+    @property
+    def open_calls(self) -> list[CallState]:
+        return [call for call in self.calls.values() if call.open]
+
+    def replied(self, event: Replied) -> Turn:
+        """Its calls take the place of those of the reply before."""
+        return replace(
+            self,
+            requests=self.requests + 1,
+            usage=self.usage + event.usage,
+            reply=event,
+            calls={part.id: CallState(part) for part in event.content if isinstance(part, Call)},
+        )
+
+    def compacted(self, usage: Usage) -> Turn:
+        return replace(self, requests=self.requests + 1, usage=self.usage + usage)
+
+    def charged(self, cost: float | None) -> Turn:
+        """None: the price is not known."""
+        return replace(
+            self, cost=self.cost + (cost or 0.0), unpriced=self.unpriced + (cost is None)
+        )
+
+    def steered(self) -> Turn:
+        """A prompt has joined it: the latest reply is none to that."""
+        return replace(self, reply=None, calls={})
+
+    def cancelled(self, event: CancelAsked) -> Turn:
+        return self if self.cancel else replace(self, cancel=event)
+
+    def judged(self, event: Judged) -> Turn:
+        return self._call(event.call, lambda call: replace(call, judged=event))
+
+    def asked(self, event: Asked) -> Turn:
+        return self._call(event.call, lambda call: replace(call, asked=event))
+
+    def answered(self, call: str, event: Answered) -> Turn:
+        return self._call(call, lambda call: replace(call, answered=event))
+
+    def started(self, call: str, evidence: Evidence) -> Turn:
+        return self._call(call, lambda call: replace(call, started=evidence, orphan=False))
+
+    def resumed(self) -> Turn:
+        """Another process goes on with it: what was started before is nobody's."""
+        calls = {
+            id: replace(call, orphan=call.started is not None and call.open)
+            for id, call in self.calls.items()
+        }
+        return replace(self, calls=calls)
+
+    def finished(self, event: Finished) -> Turn:
+        """The call is one that is open."""
+        call = self.calls[event.call]
+        title = call.judged.facts.title if call.judged else ""
+        again = (*self.history[-HISTORY:], signature(call.call, event))
+        return replace(
+            self,
+            calls={**self.calls, event.call: replace(call, finished=event)},
+            done=(*self.done, (title or call.call.name, event.status)),
+            history=() if waited(call.started, event) else again,
+        )
+
+    def is_open(self, call: str) -> bool:
+        return call in self.calls and self.calls[call].open
+
+    def _call(self, id: str, change: Callable[[CallState], CallState]) -> Turn:
+        if id not in self.calls:
+            return self
+        return replace(self, calls={**self.calls, id: change(self.calls[id])})
