@@ -61,7 +61,9 @@ async def client(server: ModelServer) -> AsyncIterator[AsyncOpenAI]:
 
     async with (
         server,
-        AsyncOpenAI(api_key="test-key", base_url=server.base_url, max_retries=0) as opened,
+        AsyncOpenAI(
+            api_key="test-key", base_url=server.base_url, max_retries=0, timeout=PATIENCE
+        ) as opened,
     ):
         yield opened
 
