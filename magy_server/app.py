@@ -96,7 +96,7 @@ async def compose(
         closing.push_async_callback(configured.close)
         herald = Herald(bus)
         lanes = _lanes(herald, projects, roots)
-        sessions = LoadedSessions(store, bus, SystemClock(), bus.id, [report])
+        sessions = LoadedSessions(store, bus, SystemClock(), bus.id)
         world = _world(sessions, lanes, bus, projects, processes, configured, editor, secrets)
         audit = _audit(state, own.audit, closing)
         mirror = _mirror(store, bus, state, own.mirror)
@@ -120,6 +120,7 @@ async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> Asyn
     purse = Purse(world, sessions)
     supervisor = Supervisor(world, sessions)
     titles = Titles(sessions, world, purse)
+    sessions.companions += [partial(report, sessions), reviews.along]
     for listener in (titles, purse, supervisor):
         sessions.news.appended.add(listener)
     family = partial(Relatives, world, sessions, children, mailing)

@@ -6,7 +6,7 @@ Each has a form that does nothing, which holds where the feature is not there.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -14,8 +14,8 @@ from typing import Protocol
 
 from magy_server.core.children import SpawnLimits
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Finished, Hash, Noted, Replied
-from magy_server.core.ports import Batch, ModelFacts, ModelRequest
+from magy_server.core.events import Noted, Replied
+from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.state.state import State
 from magy_server.core.tool import Family, Proposal
 from magy_server.engine.session import Session
@@ -100,18 +100,7 @@ class Changes(Protocol):
     StoreError."""
 
     def changing(self, paths: Collection[str]) -> AbstractAsyncContextManager[None]:
-        """Around a change of these files and the append of its `batches`."""
-        ...
-
-    async def batches(
-        self, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
-    ) -> Sequence[Batch]:
-        """What to append together with `finished`; made anew on Conflict. Then call `said`. Raises
-        ToolError: the change cannot be, and the call has failed."""
-        ...
-
-    def said(self, batches: Sequence[Batch]) -> None:
-        """These were appended: who watches is told."""
+        """Around a change of these files and the append that says so."""
         ...
 
     async def proposal(self, path: str) -> Proposal | None:
@@ -218,14 +207,6 @@ class NoChanges:
     @asynccontextmanager
     async def changing(self, paths: Collection[str]) -> AsyncIterator[None]:
         yield
-
-    async def batches(
-        self, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
-    ) -> Sequence[Batch]:
-        return []
-
-    def said(self, batches: Sequence[Batch]) -> None:
-        pass
 
     async def proposal(self, path: str) -> Proposal | None:
         return None

@@ -28,20 +28,23 @@ Decide = Callable[[State], "Write | None"]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What one append adds: to this session, and to other streams in the same transaction."""
+    """What one append adds: to this session, and to other streams in the same transaction.
+    `during`: the state in which it happened, where that is not the one it is appended to."""
 
     events: Sequence[Event]
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
     others: Sequence[Batch] = ()
+    during: State | None = None
 
 
 class Letter(Protocol):
-    """What goes along with an append, to another stream, in the same transaction."""
+    """What goes along with an append, to other streams, in the same transaction."""
 
-    batch: Batch
+    @property
+    def batches(self) -> Sequence[Batch]: ...
 
     async def stale(self) -> bool:
-        """Whether that stream does not stand any more where this was to go."""
+        """Whether those streams do not stand any more where this was to go."""
         ...
 
     def posted(self, appended: Sequence[Entry]) -> None:
@@ -49,8 +52,9 @@ class Letter(Protocol):
         ...
 
 
-Companion = Callable[[State, Sequence[Event]], Awaitable[Letter | None]]
-"""async (the state, what is to be appended to it) -> what goes along in the same transaction."""
+Companion = Callable[[State, Write], Awaitable[Sequence[Letter]]]
+"""async (the state, what is to be appended to it) -> what goes along in the same transaction. What
+it raises keeps the append from happening."""
 
 
 class Holder(Protocol):
@@ -115,7 +119,7 @@ class Log:
                 write = decide(self.state)
                 if write is None:
                     return []
-                letters = await self._letters(write.events)
+                letters = await self._letters(write)
                 try:
                     return await self._append(write, letters)
                 except Conflict:
@@ -124,24 +128,27 @@ class Log:
                     if self.state.seq == before and not await _stale(letters):
                         raise  # the lease or another stream moved
 
-    async def _letters(self, events: Sequence[Event]) -> Sequence[Letter]:
+    async def _letters(self, write: Write) -> Sequence[Letter]:
         """A companion may wait for the lock of a session above this one: never the other way
         round."""
-        found = [await companion(self.state, events) for companion in self._companions]
-        return [letter for letter in found if letter]
+        found: list[Letter] = []
+        for companion in self._companions:
+            found += await companion(self.state, write)
+        return found
 
     async def _append(self, write: Write, letters: Sequence[Letter]) -> Sequence[Entry]:
         now = self.state
         events = list(write.events)
         preview = ahead(now, events)
         own = Batch(self.stream, now.seq, events, write.blobs, summarise(preview))
-        others = [*write.others, *(letter.batch for letter in letters)]
+        others = [*write.others, *(batch for letter in letters for batch in letter.batches)]
         appended: Sequence[Entry] = ()
         try:
             appended = await self._store.append([own, *others], self.lease)
         finally:
             for letter in letters:
-                letter.posted([e for e in appended if e.stream == letter.batch.stream])
+                streams = {batch.stream for batch in letter.batches}
+                letter.posted([entry for entry in appended if entry.stream in streams])
         entries = [entry for entry in appended if entry.stream == self.stream]
         self._fold(entries)
         self._holder.appended(entries)

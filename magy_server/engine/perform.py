@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import relpath
 
 from magy_server.core.compact import due
-from magy_server.core.errors import Conflict, ProposedElsewhere, ToolError
+from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import (
     Admitted,
     Call,
@@ -17,12 +17,10 @@ from magy_server.core.events import (
     Event,
     Evidence,
     Finished,
-    Hash,
     Noted,
     Replied,
     Text,
 )
-from magy_server.core.ports import Batch, same
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
@@ -209,47 +207,16 @@ class Performer:
         await self._append(outcome, duration, context.events)
 
     async def _append(self, outcome: Outcome, duration: float, more: Sequence[Event]) -> None:
-        try:
-            await self._appended(outcome, duration, more)
-        except ProposedElsewhere as error:  # nothing was done, and nothing is proposed
-            end = Finished(call=outcome[0].call, status="failed", for_model=error.message)
-            await self._appended((end, {}), duration, more)
-
-    async def _appended(self, outcome: Outcome, duration: float, more: Sequence[Event]) -> None:
-        """What was changed comes under review in the same append."""
         finished, blobs = outcome
-        events = [_timed(finished, duration), *more]
-        write = Write(events, blobs)
-        await self._write(None, write, finished, lambda now: _is_open(now, finished.call))
+        end = _timed(finished, duration)
+        try:
+            await self._end_call(end, Write([end, *more], blobs))
+        except ProposedElsewhere as error:  # nothing was done, and nothing is proposed
+            end = Finished(call=end.call, status="failed", for_model=error.message)
+            await self._end_call(end, Write([_timed(end, duration), *more]))
 
-    async def _write(
-        self,
-        state: State | None,
-        write: Write,
-        finished: Finished,
-        wanted: Callable[[State], bool] = lambda now: True,
-    ) -> None:
-        """`state`: in which the call ran; None: as it is now."""
-        others = await self._reviewed(state, finished, write.blobs)
-
-        def close(now: State) -> Write | None:
-            return replace(write, others=others) if wanted(now) else None
-
-        while True:
-            try:
-                done = await self._session.append(close)
-                break
-            except Conflict:  # somebody decided about one of the files just now, or: not ours
-                before, others = others, await self._reviewed(state, finished, write.blobs)
-                if same(before, others):
-                    raise
-        if done:
-            self._guards.changes.said(others)
-
-    async def _reviewed(
-        self, state: State | None, finished: Finished, blobs: Mapping[Hash, bytes]
-    ) -> Sequence[Batch]:
-        return await self._guards.changes.batches(state or self._session.state, finished, blobs)
+    async def _end_call(self, end: Finished, write: Write) -> None:
+        await self._session.append(lambda now: write if _is_open(now, end.call) else None)
 
     def waits(self, call_id: str) -> bool:
         """Whether all that this call does is wait."""
@@ -327,7 +294,8 @@ class Performer:
             id = call.call.id
             made = Finished(call=id, status="cancelled", for_model=text, changes=changes)
             note = Noted(id=f"late/{id}", text=f"Your call {call.call.name} was stopped. {text}")
-            await self._write(before, Write([made, note]), made)
+            write = Write([made, note], during=before)
+            await self._session.append(lambda now: write)
 
     async def _settle(self) -> None:
         if opened := self._session.state.opened:

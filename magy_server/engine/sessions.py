@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import partial
 from typing import Protocol
 
 from magy_server.core import family
 from magy_server.core.errors import NotFound, StoreError
-from magy_server.core.events import Event
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, Step, next_step
 from magy_server.engine import trees
-from magy_server.engine.log import Letter, deleted
+from magy_server.engine.log import Companion, deleted
 from magy_server.engine.session import News, Session
 from magy_server.engine.trees import Trees, root_of
 
@@ -83,10 +81,6 @@ class Sessions(Protocol):
         ...
 
 
-Companion = Callable[[Sessions, State, Sequence[Event]], Awaitable[Letter | None]]
-"""async (all sessions, the state of one, what is to be appended to it) -> what goes along."""
-
-
 class Kept:
     """A session in memory."""
 
@@ -115,18 +109,17 @@ class Kept:
 
 
 class LoadedSessions:
-    """Those of one process. `companions`, in this order, go along with each append."""
+    """Those of one process."""
 
-    def __init__(
-        self, store: Store, bus: Bus, clock: Clock, me: str, companions: Sequence[Companion] = ()
-    ) -> None:
+    def __init__(self, store: Store, bus: Bus, clock: Clock, me: str) -> None:
         self.news = News()
+        self.companions: list[Companion] = []
+        """They go along with each append, in this order."""
         self.trees = Trees(store, self._released)
         self.store = store
         self._bus = bus
         self.clock = clock
         self._me = me
-        self._companions = [partial(companion, self) for companion in companions]
         self._by_root: dict[str, dict[str, Kept]] = {}
         self._changes = 0
         self._barred: list[str] = []
@@ -165,7 +158,7 @@ class LoadedSessions:
         return session
 
     def _blank(self, stream: str) -> Session:
-        return Session(stream, self.store, self._bus, self._me, self.news, self._companions)
+        return Session(stream, self.store, self._bus, self._me, self.news, self.companions)
 
     async def above(self, id: str) -> Sequence[State]:
         names = [id, *family.ancestors(id)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from magy_server.core.errors import ProposedElsewhere, ToolError
-from magy_server.core.events import FileChange, Finished, Hash, Restored
+from magy_server.core.events import Entry, FileChange, Finished, Hash, Restored
 from magy_server.core.ports import Batch, Found
 from magy_server.core.reviews import Reviewed
 from magy_server.core.state.state import State
@@ -16,6 +16,7 @@ from magy_server.edits.diff import apply
 from magy_server.edits.rebase import merge3, rebase
 from magy_server.edits.text import split
 from magy_server.engine.law import review_mode
+from magy_server.engine.log import Letter, Write
 from magy_server.reviews import log
 from magy_server.reviews.decisions import undone
 from magy_server.reviews.desk import Desk
@@ -37,6 +38,32 @@ _Step = tuple[Held, Held, Origin]
 """What a review was, what an agent made of it, and which."""
 COMMAND = 200
 """Characters of a command that are kept with what changed while it ran."""
+
+
+async def under_review(desk: Desk, state: State, write: Write) -> Sequence[Letter]:
+    """A companion of an append: what a call has changed, or proposes, comes under review with its
+    end. Raises ProposedElsewhere."""
+    found: list[Batch] = []
+    now = write.during or state
+    for event in write.events:  # a copy of a conversation ends no call
+        if isinstance(event, Finished) and now.turn and now.turn.is_open(event.call):
+            found += await batches(desk, now, event, write.blobs)
+    return (_Letter(desk, found),) if found else ()
+
+
+class _Letter:
+    def __init__(self, desk: Desk, batches: Sequence[Batch]) -> None:
+        self.batches = batches
+        self._desk = desk
+
+    async def stale(self) -> bool:
+        """Somebody has decided about one of the files."""
+        heads = self._desk.world.store.head
+        return any([await heads(batch.stream) != batch.after for batch in self.batches])
+
+    def posted(self, appended: Sequence[Entry]) -> None:
+        if appended:
+            self._desk.said(self.batches)
 
 
 async def batches(

@@ -14,12 +14,13 @@ from dataclasses import replace
 from typing import Literal
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
-from magy_server.core.events import FileChange, Finished, Hash, Noted, Restored
+from magy_server.core.events import FileChange, Hash, Noted, Restored
 from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Origin
+from magy_server.engine.log import Letter, Write
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews import changes, hunks, log
@@ -67,11 +68,9 @@ class Reviews:
         """Around a change of these files and the append of its `batches`."""
         return self._desk.changing(paths)
 
-    async def batches(
-        self, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
-    ) -> list[Batch]:
-        """What to append together with `finished`; made anew on Conflict. Then call `said`."""
-        return await changes.batches(self._desk, state, finished, blobs)
+    async def along(self, state: State, write: Write) -> Sequence[Letter]:
+        """A companion of an append: what a call has changed comes under review with its end."""
+        return await changes.under_review(self._desk, state, write)
 
     async def carried(
         self,
@@ -81,7 +80,7 @@ class Reviews:
         blobs: Mapping[Hash, bytes],
         turns: Sequence[FileChange],
     ) -> list[Batch]:
-        """The same for a restore."""
+        """What to append together with a restore; made anew on Conflict. Then call `said`."""
         return await changes.carried(self._desk, root, session, event, blobs, turns)
 
     def said(self, batches: Sequence[Batch]) -> None:

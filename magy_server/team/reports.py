@@ -6,26 +6,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.core.errors import NotFound
-from magy_server.core.events import Ended, Entry, Event
+from magy_server.core.events import Ended, Entry
 from magy_server.core.ports import Batch
 from magy_server.core.reports import result
 from magy_server.core.state.state import State
-from magy_server.engine.log import Letter, ahead
+from magy_server.engine.log import Letter, Write, ahead
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 
 
-async def report(sessions: Sessions, state: State, events: Sequence[Event]) -> Letter | None:
+async def report(sessions: Sessions, state: State, write: Write) -> Sequence[Letter]:
     """A companion of an append: the end of a child's turn is told to its parent, whatever ended it.
-    None: no turn ends, or who appends this has no parent, or has none any more."""
+    Empty: no turn ends, or who appends this has no parent, or has none any more."""
+    events = write.events
     number, ended = next(((n, e) for n, e in enumerate(events) if isinstance(e, Ended)), (0, None))
     if ended is None:
-        return None
+        return ()
     mail = result(ahead(state, events[:number]), ended, sessions.clock.now())
-    if mail is None:
-        return None
-    parent = await _parent(sessions, mail.to)
-    return _Letter(sessions, parent, parent.log.beside([mail])) if parent else None
+    parent = await _parent(sessions, mail.to) if mail else None
+    return (_Letter(sessions, parent, parent.log.beside([mail])),) if mail and parent else ()
 
 
 async def _parent(sessions: Sessions, id: str) -> Session | None:
@@ -45,12 +44,13 @@ async def _parent(sessions: Sessions, id: str) -> Session | None:
 
 class _Letter:
     def __init__(self, sessions: Sessions, parent: Session, batch: Batch) -> None:
-        self.batch = batch
+        self.batches = (batch,)
         self._sessions = sessions
         self._parent = parent
 
     async def stale(self) -> bool:
-        return await self._sessions.store.head(self.batch.stream) != self.batch.after
+        (batch,) = self.batches
+        return await self._sessions.store.head(batch.stream) != batch.after
 
     def posted(self, appended: Sequence[Entry]) -> None:
         """Who resumes after this finds the parent's log as long as it is by now; a parent that

@@ -8,12 +8,10 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from magy_server.bus.local import LocalBus
-from magy_server.core.errors import Conflict
 from magy_server.core.events import (
     Admitted,
     Call,
@@ -28,7 +26,6 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.specs import Agents
-from magy_server.core.state.state import State
 from magy_server.engine.guards import Guards
 from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
@@ -47,10 +44,6 @@ from tests.tools.conftest import FakeEditor
 class Clock:
     def now(self) -> float:
         return time.time()
-
-
-def _as_is(write: Write, now: State) -> Write:
-    return write
 
 
 def digest(data: bytes) -> str:
@@ -78,14 +71,7 @@ class Agent:
         await self._ended(finished, blobs)
 
     async def _ended(self, finished: Finished, blobs: Mapping[str, bytes]) -> None:
-        while True:
-            others = await self.reviews.batches(self.session.state, finished, blobs)
-            write = Write([finished], blobs, others)
-            try:
-                await self.session.append(partial(_as_is, write))
-            except Conflict:  # somebody wrote about one of the files just now
-                continue
-            return self.reviews.said(others)
+        await self.session.append(lambda now: Write([finished], blobs))
 
     async def called(self, name: str, text: str) -> tuple[str, Finished, Mapping[str, bytes]]:
         """A call that has written, and whose end is not in the log yet."""
@@ -216,6 +202,7 @@ async def process(root: Path, state: Path, review: str = "review") -> AsyncItera
         )  # fmt: skip
         sessions = LoadedSessions(store, bus, world.clock, bus.id)
         reviews = Reviews(world, sessions)
+        sessions.companions.append(reviews.along)
         closing.callback(reviews.close)
         await closing.enter_async_context(Runner(world, sessions, Guards(reviews)))
         yield Place(root, world, sessions, reviews, editor)

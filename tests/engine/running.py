@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -197,7 +198,7 @@ async def place(
         await bus.start()
         models = Models(ScriptedProvider(script) if isinstance(script, str) else script)
         gates, entries = Gates(), list[Entry]()
-        lanes, sessions = Lanes(), LoadedSessions(store, bus, clock, bus.id, [report])
+        lanes, sessions = Lanes(), LoadedSessions(store, bus, clock, bus.id)
         world = World(
             me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
             rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
@@ -210,6 +211,7 @@ async def place(
             for entry in new:
                 listener(entry)
 
+        sessions.companions.append(partial(report, sessions))
         sessions.news.appended.add(heard)
         await closing.enter_async_context(Runner(world, sessions, Guards()))
         yield Place(verbs(world, sessions, lanes), gates, entries)

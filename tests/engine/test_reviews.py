@@ -6,19 +6,18 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from magy_server.core.errors import InvalidRequest, NotFound, ToolError
 from magy_server.core.events import Evidence, Finished, Started
-from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
+from magy_server.core.state.state import State
 from magy_server.core.steps import End
 from magy_server.engine.guards import Guards
-from magy_server.engine.log import Write
+from magy_server.engine.log import Letter, Write
 from magy_server.engine.perform import Performer
 from magy_server.reviews.file import Lines, Which, Wish
 from tests.engine.reviewing import Place, process
@@ -705,17 +704,17 @@ async def test_a_decision_between_a_change_and_its_entry_is_kept(
     ):
         agent = await one.agent()
         await agent.write("a.py", NEW)
-        batches, racing = one.reviews.batches, True
+        racing = True
 
-        async def overtaken(*args: Any) -> list[Batch]:
+        async def overtaken(state: State, write: Write) -> Sequence[Letter]:
             nonlocal racing
-            made = await batches(*args)
+            made = await one.reviews.along(state, write)
             if racing:
                 racing = False
                 await two.decide("accept", "a.py", 0)
             return made
 
-        one.reviews.batches = overtaken  # type: ignore[method-assign, assignment]
+        one.sessions.companions[:] = [overtaken]
         call, finished, blobs = await agent.called("a.py", NEW.replace("four", "FOUR"))
         performer = Performer(agent.session, one.world, Guards(one.reviews))
         await performer._append((finished, blobs), 0.0, ())
