@@ -17,6 +17,7 @@ from magy_server.config import layers
 from magy_server.core import prompt
 from magy_server.core.errors import MagyError, NotFound
 from magy_server.core.events import Briefed, Compacted, Event, Finished, Hash, Image, Prompted
+from magy_server.core.family import stream_of
 from magy_server.core.state.state import State
 from magy_server.store.sqlite import SqliteStore
 
@@ -36,7 +37,7 @@ def replay(session: str, upto: int | None) -> int:
 async def _lines(session: str, upto: int | None) -> list[str]:
     store = await SqliteStore.open(str(layers.state_dir()))
     try:
-        stream = f"session/{session}"
+        stream = stream_of(session)
         entries = await store.read(stream, before=None if upto is None else upto + 1)
         if not entries:
             raise NotFound(f"There is no session {session!r} in {layers.state_dir()}.")

@@ -7,6 +7,7 @@ the store removes all of it at once. Other processes are told, and find out when
 from __future__ import annotations
 
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.family import Stream, stream_of
 from magy_server.engine import trees
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
@@ -15,8 +16,8 @@ from magy_server.engine.world import World
 async def delete(world: World, sessions: Sessions, session: str) -> bool:
     """Stops what runs of it here, its commands in the background too. False: there was nothing.
     Raises InvalidRequest when it runs elsewhere."""
-    stream = f"session/{session}"
-    user = f"{stream}/:deleting"  # no child has such a name
+    stream = stream_of(session)
+    user = Stream(f"{stream}/:deleting")  # no child has such a name
     if not await sessions.trees.take(user):  # before it is let go of: nobody else goes on with it
         raise _refusal(session, here=sessions.trees.holds(user))
     try:

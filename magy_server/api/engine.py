@@ -26,6 +26,7 @@ from magy_server.core.events import (
     Requeued,
     Withdrawn,
 )
+from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.engine import trees
@@ -50,10 +51,6 @@ from magy_server.team.supervision import Supervisor
 LOG = logging.getLogger(__name__)
 NO_BLOBS: Mapping[Hash, bytes] = {}
 Outcome = Literal["started", "steered", "queued", "known"]
-
-
-def stream_of(session_id: str) -> str:
-    return f"session/{session_id}"
 
 
 class Engine:
@@ -103,7 +100,7 @@ class Engine:
                    limit: int) -> Page:  # fmt: skip
         """Those that have no parent."""
         return await self.world.store.streams(
-            "session/", first_root=first_root, root=root, flat=True, cursor=cursor, limit=limit
+            SESSIONS, first_root=first_root, root=root, flat=True, cursor=cursor, limit=limit
         )
 
     async def info(self, session_id: str) -> StreamInfo:
@@ -146,7 +143,7 @@ class Engine:
         found: list[StreamInfo] = []
         cursor: str | None = None
         while True:
-            page = await self.world.store.streams("session/", root=root, cursor=cursor, limit=200)
+            page = await self.world.store.streams(SESSIONS, root=root, cursor=cursor, limit=200)
             recent = [info for info in page.items if info.updated > since]
             found += [info for info in recent if info.summary.get("state") != "idle"]
             cursor = page.cursor
@@ -287,7 +284,7 @@ class Engine:
 
     async def _stop_below(self, session: Session, *, all: bool = False) -> None:
         """What its models had others do is not wanted any more, either."""
-        await self.children.stop_below(_id_of(session), all=all)
+        await self.children.stop_below(session.id, all=all)
 
     async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
         """Raises NotFound for a prompt that does not wait (any more)."""
@@ -349,7 +346,7 @@ class Engine:
 
     async def asking(self) -> Sequence[StreamInfo]:
         """The most recent sessions that have open questions."""
-        page = await self.world.store.streams("session/", limit=200)
+        page = await self.world.store.streams(SESSIONS, limit=200)
         return [info for info in page.items if info.summary.get("questions")]
 
     async def grants(self, session_id: str) -> list[Grant]:
@@ -393,7 +390,3 @@ def _check_root(session_id: str) -> None:
             f"{session_id!r} contains a `/`, which only ids of children have (`magy/child/spawn` "
             "creates them). Choose another id."
         )
-
-
-def _id_of(session: Session) -> str:
-    return session.stream.removeprefix("session/")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magy_server.core.events import Admitted, Entry
+from magy_server.core.family import Stream
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import shown
 
@@ -50,7 +51,7 @@ async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[str, str]:
     return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
 
 
-async def _before_turns(store: Store, stream: str, tail: int, head: int) -> int:
+async def _before_turns(store: Store, stream: Stream, tail: int, head: int) -> int:
     """The seq before the last `tail` turns, the prompt that opened the first of them included."""
     if tail == 0:
         return head

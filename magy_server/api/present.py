@@ -23,7 +23,7 @@ _ASKED = frozenset(
 
 def session_info(info: StreamInfo) -> wire.SessionInfo:
     about = info.summary
-    session_id = info.stream.removeprefix("session/")
+    session_id = info.id
     return wire.SessionInfo(
         session_id=session_id,
         parent_session_id=family.parent(session_id),

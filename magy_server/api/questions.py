@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from magy_server.core.events import Answered, Asked, Granted
+from magy_server.core.family import stream_of
 from magy_server.core.ports import Batch, Store
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write
@@ -37,7 +38,7 @@ async def winner(store: Store, session_id: str, interaction: str) -> str:
     """allowed | refused | closed"""
     request = interaction.removeprefix(f"{session_id}/").partition(".")[0]
     after = int(request) if request.isdigit() else 0
-    for entry in await store.read(f"session/{session_id}", after=after):
+    for entry in await store.read(stream_of(session_id), after=after):
         if isinstance(entry.event, Answered) and entry.event.id == interaction:
             return "allowed" if entry.event.allow else "refused"
     return "closed"

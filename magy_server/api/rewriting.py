@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 
-from magy_server.api.engine import Engine, stream_of
+from magy_server.api.engine import Engine
 from magy_server.core import permit
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import (
@@ -34,6 +34,7 @@ from magy_server.core.events import (
     Selected,
     Text,
 )
+from magy_server.core.family import stream_of
 from magy_server.core.harmless import one_line
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Found

@@ -15,11 +15,12 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from magy_server.api.children.relations import relations
-from magy_server.api.engine import Engine, stream_of
+from magy_server.api.engine import Engine
 from magy_server.api.places import SCHEME
 from magy_server.core import family
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.events import Entry, Hash
+from magy_server.core.family import stream_of
 from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.engine import trees
 from magy_server.engine.session import Session
@@ -109,7 +110,7 @@ class Transcripts:
         """Written anew, for nobody else to read, and with it those of its children. Raises
         NotFound, MagyError."""
         for info in await trees.below(self._engine.world.store, session_id):
-            await self._file(trees.id_of(info))
+            await self._file(info.id)
         return await self._file(session_id)
 
     async def _file(self, session_id: str) -> Path:

@@ -17,12 +17,13 @@ from magy_server.cli.door import Composition
 from magy_server.cli.listing import title_of
 from magy_server.cli.printers import record
 from magy_server.cli.prompt import prompt_of
-from magy_server.cli.sessions import acting, id_of, reading
+from magy_server.cli.sessions import acting, reading
 from magy_server.cli.terminal import Screen, standard_output
 from magy_server.cli.text import Span, harmless, one_line
 from magy_server.core import amounts, family
 from magy_server.core.children import ChildInfo, Result, Spawn, Waited
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.summary import row, task_id
@@ -71,7 +72,7 @@ async def listed(options: Options, app: Composition) -> int:
         else:
             parents = await _roots(store, None if asked.get("everywhere") else root)
         closed = asked.get("all", False)
-        trees = [(info, await _tree(store, id_of(info), closed=closed)) for info in parents]
+        trees = [(info, await _tree(store, info.id, closed=closed)) for info in parents]
     found = [child for _, children in trees for child in children]
     if asked.get("ids"):
         await output.write("".join(f"{child.session}\n" for child in found))
@@ -87,13 +88,13 @@ async def _roots(store: Store, root: str | None) -> list[StreamInfo]:
     found: dict[str, None] = {}
     cursor: str | None = None
     while True:
-        page = await store.streams("session/", root=root, cursor=cursor, limit=PAGE)
-        ids = (id_of(info) for info in page.items)
+        page = await store.streams(SESSIONS, root=root, cursor=cursor, limit=PAGE)
+        ids = (info.id for info in page.items)
         found |= {family.root(id): None for id in ids if family.parent(id) is not None}
         cursor = page.cursor
         if cursor is None:
             break
-    infos = [await store.info(f"session/{id}") for id in found]
+    infos = [await store.info(stream_of(id)) for id in found]
     return [info for info in infos if info]
 
 
@@ -111,9 +112,9 @@ def _lines(screen: Screen, trees: Sequence[tuple[StreamInfo, Sequence[ChildInfo]
     spans: list[Span] = []
     for info, children in trees:
         if children:
-            spans += [(one_line(id_of(info)), "bold"), (f"  {title_of(info)}\n", "")]
+            spans += [(one_line(info.id), "bold"), (f"  {title_of(info)}\n", "")]
         for child in children:
-            *line, end = below.line(child, screen.marks, family.depth(id_of(info)))
+            *line, end = below.line(child, screen.marks, family.depth(info.id))
             spans += [*line, (end[0].rstrip("\n"), end[1]), (f"  {child.session}\n", "dim")]
     return spans or [("There are no child agents. `magy agents spawn` starts one.\n", "dim")]
 
@@ -135,7 +136,7 @@ async def spawn(options: Options, app: Composition) -> int:
     )
 
     async def begin(engine: Engine, parent: StreamInfo) -> Begun:
-        child, known = await engine.children.spawn(id_of(parent), wanted)
+        child, known = await engine.children.spawn(parent.id, wanted)
         if known and child.turns < 2 and not options.detach:  # its task may have been left open
             await engine.resume(child.session)
         return child.session, task_id(child.session), 0
@@ -149,7 +150,7 @@ async def send(options: Options, app: Composition) -> int:
     what = prompt_of(options.message or "") if said is None else said
 
     async def begin(engine: Engine, to: StreamInfo) -> Begun:
-        id = id_of(to)
+        id = to.id
         outcome = await engine.mailing.send(id, what, key=key, delivery=options.delivery)
         running.complain(f"{id}: {outcome}.")
         return id, key if said is None and outcome != "known" else "", to.head
@@ -203,7 +204,7 @@ async def wait(options: Options, app: Composition) -> int:
     output = standard_output()
     screen = Screen(output)
     async with reading(app) as store:
-        ids = [id_of(await place.resolve(store, given)) for given in options.session]
+        ids = [(await place.resolve(store, given)).id for given in options.session]
     waiter = _waiter(ids)
     async with acting(app, waiter) as (engine, _):
         await engine.resume(waiter)
@@ -260,11 +261,11 @@ async def close(options: Options, app: Composition) -> int:
     mode: Literal["finish", "cancel"] = "cancel" if options.cancel else "finish"
     async with acting(app, options.session) as (engine, info):
         before, closed = await engine.children.close(
-            id_of(info), mode, options.reason, recursive=not options.only, by=BY
+            info.id, mode, options.reason, recursive=not options.only, by=BY
         )
         if mode == "cancel":
             for id in closed:
-                session = await engine.loaded.session(f"session/{id}")
+                session = await engine.loaded.session(stream_of(id))
                 await running.settled(session, lambda now: now.turn is None)
     if options.json:
         line = record({"previousState": before, "closed": list(closed)})

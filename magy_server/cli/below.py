@@ -13,6 +13,7 @@ from magy_server.cli.ending import cost_of
 from magy_server.cli.text import Marks, Span, one_line, tokens
 from magy_server.core import family
 from magy_server.core.children import LIVE, ChildInfo
+from magy_server.core.family import stream_of
 from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
 from magy_server.engine import trees
@@ -81,10 +82,10 @@ class Below:
             return {}
         store = self._engine.world.store
         infos = await trees.below(store, self._session)
-        own = await store.info(f"session/{self._session}")
-        named = {trees.id_of(info): info for info in ([own, *infos] if own else infos)}
+        own = await store.info(stream_of(self._session))
+        named = {info.id: info for info in ([own, *infos] if own else infos)}
         open_ = {
-            question["interactionId"]: (trees.id_of(info), question)
+            question["interactionId"]: (info.id, question)
             for info in infos
             for question in info.summary.get("questions", ())
         }
@@ -104,7 +105,7 @@ class Below:
         request = call.id.partition(".")[0]
         store = self._engine.world.store
         after = int(request) if request.isdigit() else 0
-        entries = await store.read(f"session/{session}", after=after, limit=PAGE)
+        entries = await store.read(stream_of(session), after=after, limit=PAGE)
         texts = await self._engine.texts_of(entries)
         for update in (item["update"] for item in page(entries, texts)):
             if update.get("toolCallId") == call.id:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from magy_server.cli.text import Marks, Span, counted, one_line, shortened
+from magy_server.core.family import SESSIONS
 from magy_server.core.ports import Store, StreamInfo
 
 LIMIT = 30
@@ -30,7 +31,7 @@ async def read(
     items: list[StreamInfo] = []
     while True:
         page = await store.streams(
-            "session/",
+            SESSIONS,
             first_root=root,
             root=root if only else None,
             flat=True,
@@ -51,7 +52,7 @@ def as_json(found: Listed) -> dict[str, Any]:
     return {
         "sessions": [
             {
-                "sessionId": info.stream.removeprefix("session/"),
+                "sessionId": info.id,
                 "root": info.root,
                 "cwd": info.summary.get("cwd", ""),
                 "title": info.summary.get("title") or None,
@@ -99,7 +100,7 @@ def _grouped(items: Sequence[StreamInfo], root: str) -> list[tuple[str | None, l
 
 
 def _line(info: StreamInfo, marks: Marks, width: int | None) -> list[Span]:
-    id = info.stream.removeprefix("session/")
+    id = info.id
     when = f"{datetime.fromtimestamp(info.updated).astimezone():%Y-%m-%d %H:%M}"
     turns = counted(info.summary.get("turns", 0), "turn")
     state = str(info.summary.get("state", "idle"))

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.ports import Store, StreamInfo
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -60,7 +61,7 @@ async def fresh_id(store: Store) -> str:
     """Returns an id that no session has."""
     while True:
         id = session_id(time.time())
-        if not await store.head(f"session/{id}"):
+        if not await store.head(stream_of(id)):
             return id
 
 
@@ -68,14 +69,14 @@ async def resolve(store: Store, given: str) -> StreamInfo:
     """Returns the session with this id, or the only one whose id begins so, or else whose title
     does, whatever its capitals. Raises NotFound."""
     given = given.encode("utf-8", "replace").decode()
-    if exact := await store.info(f"session/{given}"):
+    if exact := await store.info(stream_of(given)):
         return exact
     found = await _with_ids(store, given) or await _with_titles(store, given)
     if len(found) == 1:
         return found[0]
     if not found:
         raise NotFound(f"There is no session {given!r}. `magy sessions` lists them.")
-    names = ", ".join(info.stream.removeprefix("session/") for info in found[:NAMED])
+    names = ", ".join(info.id for info in found[:NAMED])
     more = " and more" if len(found) > NAMED else ""
     raise NotFound(f"{given!r} may be {names}{more}: type more of it.")
 
@@ -85,9 +86,9 @@ async def _with_ids(store: Store, given: str) -> list[StreamInfo]:
     found: list[StreamInfo] = []
     cursor: str | None = None
     while given:
-        page = await store.streams(f"session/{given}", cursor=cursor, limit=100)
+        page = await store.streams(stream_of(given), cursor=cursor, limit=100)
         # The sessions of child agents go by longer names; nobody means those by a beginning.
-        found += [i for i in page.items if "/" in given or "/" not in i.stream[len("session/") :]]
+        found += [i for i in page.items if "/" in given or "/" not in i.stream[len(SESSIONS) :]]
         cursor = page.cursor
         if cursor is None or len(found) > NAMED:
             break
@@ -101,7 +102,7 @@ async def _with_titles(store: Store, given: str) -> list[StreamInfo]:
     found: list[StreamInfo] = []
     cursor: str | None = None
     while wanted:
-        page = await store.streams("session/", flat=True, cursor=cursor, limit=200)
+        page = await store.streams(SESSIONS, flat=True, cursor=cursor, limit=200)
         for info in page.items:
             title = str(info.summary.get("title") or "").casefold()
             exact += [info] if title == wanted else []

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from magy_server.api.engine import Engine, stream_of
+from magy_server.api.engine import Engine
 from magy_server.cli import ending, place
 from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.keyboard import Keyboard
@@ -27,6 +27,7 @@ from magy_server.config.trust import Trust
 from magy_server.core.children import Spawn
 from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content, Text
+from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state.state import State
@@ -236,7 +237,7 @@ async def _source(options: argparse.Namespace, app: Composition, root: str) -> S
     try:
         if given:
             return await place.resolve(store, given)
-        newest = (await store.streams("session/", root=root, flat=True, limit=1)).items
+        newest = (await store.streams(SESSIONS, root=root, flat=True, limit=1)).items
     finally:
         await store.close()
     if not newest:
@@ -260,7 +261,7 @@ async def _session(
         await _check_model(engine, {"agent": agent, "model": options.model or ""}, root)
         await engine.open(id, root, cwd, agent, options.model or "")
         return id
-    id = info.stream.removeprefix("session/")
+    id = info.id
     if options.fork:
         source, id = id, await place.fresh_id(store)
         await engine.fork(source, id, None)
@@ -370,7 +371,7 @@ class Turn:
         tree = self._engine.loaded.tree(session.stream)
         await asyncio.gather(
             *(
-                end_group(group, mark(one.stream.removeprefix("session/"), call), 0.0)
+                end_group(group, mark(one.id, call), 0.0)
                 for one in {each.stream: each for each in (session, *tree)}.values()
                 for call, group in _groups(one.state)
             )

@@ -24,6 +24,7 @@ from magy_server.cli.view import View
 from magy_server.core import codec, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted, Entry, Hash
+from magy_server.core.family import Stream
 from magy_server.core.log_lines import header, line
 from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.core.ports import Store, StreamInfo
@@ -73,11 +74,7 @@ async def acting(app: Composition, given: str) -> AsyncIterator[tuple[Engine, St
         yield engine, info
 
 
-def id_of(info: StreamInfo) -> str:
-    return info.stream.removeprefix("session/")
-
-
-async def _entries(store: Store, stream: str, after: int = 0) -> AsyncIterator[list[Entry]]:
+async def _entries(store: Store, stream: Stream, after: int = 0) -> AsyncIterator[list[Entry]]:
     """Reads the log, a page at a time."""
     while entries := await store.read(stream, after=after, limit=PAGE):
         yield entries
@@ -102,7 +99,7 @@ async def listed(options: Options, app: Composition) -> int:
             whole=asked.get("all", False),
         )
     if asked.get("ids"):
-        await output.write("".join(f"{id_of(info)}\n" for info in found.items))
+        await output.write("".join(f"{info.id}\n" for info in found.items))
     elif asked.get("json"):
         await output.write(record(listing.as_json(found)))
     else:
@@ -121,7 +118,7 @@ async def show(options: Options, app: Composition) -> int:
             texts = _texts(await store.blobs(list(hashes)))
             found = [stamped(item) for item in page(entries, texts)]
             if options.json:
-                lines = (record({"sessionId": id_of(info), "update": one}) for one in found)
+                lines = (record({"sessionId": info.id, "update": one}) for one in found)
                 await output.write("".join(lines))
             else:
                 spans = [span for one in found for span in view.update(one, screen.width)]
@@ -144,7 +141,7 @@ async def resume(options: Options, app: Composition) -> int:
     named: list[str] = []
     try:
         async with acting(app, options.session) as (engine, info):
-            named.append(id_of(info))
+            named.append(info.id)
             if info.summary.get("state") == "idle":
                 running.complain(
                     f"there is nothing to continue: the last turn of {named[0]} is over. "
@@ -163,7 +160,7 @@ async def fork(options: Options, app: Composition) -> int:
     output = standard_output()
     async with acting(app, options.session) as (engine, info):
         new = await place.fresh_id(engine.world.store)
-        await engine.fork(id_of(info), new, options.at)
+        await engine.fork(info.id, new, options.at)
     await output.write(f"{new}\n")
     return ending.DONE
 
@@ -171,13 +168,13 @@ async def fork(options: Options, app: Composition) -> int:
 async def compact(options: Options, app: Composition) -> int:
     screen = Screen(standard_output())
     async with acting(app, options.session) as (engine, info):
-        async with _progress(screen, f"summing up {id_of(info)}"):
-            await engine.compact(id_of(info), options.focus)
+        async with _progress(screen, f"summing up {info.id}"):
+            await engine.compact(info.id, options.focus)
             session = await engine.loaded.session(info.stream)
             try:
                 await running.settled(session, lambda now: now.compact is None)
             except asyncio.CancelledError:
-                await engine.cancel(id_of(info), None)
+                await engine.cancel(info.id, None)
                 raise
         entries = await engine.world.store.read(info.stream, after=info.head)
     if not any(isinstance(entry.event, Compacted) for entry in entries):
@@ -192,9 +189,9 @@ async def summary(options: Options, app: Composition) -> int:
     screen = Screen(standard_output())
     async with (
         acting(app, options.session) as (engine, info),
-        _progress(screen, f"summing up {id_of(info)}"),
+        _progress(screen, f"summing up {info.id}"),
     ):
-        text = await engine.summary(id_of(info))
+        text = await engine.summary(info.id)
     await screen.write([(f"{harmless(text).strip()}\n", "")])
     return ending.DONE
 
@@ -227,7 +224,7 @@ async def title(options: Options, app: Composition) -> int:
     if not text:
         raise InvalidRequest("The title is empty.")
     async with acting(app, options.session) as (engine, info):
-        await engine.configure(id_of(info), "title", text)
+        await engine.configure(info.id, "title", text)
     return ending.DONE
 
 
@@ -285,7 +282,7 @@ async def _save(pieces: AsyncIterator[str], path: str) -> None:
 
 async def _jsonl(store: Store, info: StreamInfo) -> AsyncIterator[str]:
     written: set[Hash] = set()
-    yield record(header(id_of(info)) | {"entries": info.head})
+    yield record(header(info.id) | {"entries": info.head})
     async for entries in _entries(store, info.stream):
         for entry in entries:
             new = [hash for hash in dict.fromkeys(codec.blobs(entry.event)) if hash not in written]
@@ -306,7 +303,7 @@ async def _markdown(store: Store, info: StreamInfo) -> AsyncIterator[str]:
 
 async def delete(options: Options, app: Composition) -> int:
     async with acting(app, options.session) as (engine, info):
-        id = id_of(info)
+        id = info.id
         name = f"{id} ({listing.title_of(info)})"
         if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} permanently?"):
             running.complain("nothing was deleted.")

@@ -14,6 +14,7 @@ from magy_server.cli.keyboard import Keyboard
 from magy_server.cli.printers import Printer
 from magy_server.cli.text import Span, one_line
 from magy_server.core.errors import MagyError, StoreUnavailable
+from magy_server.core.family import Stream
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
 
@@ -48,7 +49,7 @@ class Watch:
         """The rules whose questions Magy refused because it could ask nobody."""
         self._engine = engine
         self._session = session
-        self._id = session.stream.removeprefix("session/")
+        self._id = session.id
         self._follower = Follower(engine, session, cursor)
         self._printer = printer
         self._keyboard = keyboard
@@ -142,7 +143,7 @@ class Watch:
             return
         await asyncio.sleep(PACE)
 
-    def _break(self, stream: str, sentence: str) -> None:
+    def _break(self, stream: Stream, sentence: str) -> None:
         if stream == self._session.stream:
             self._broken = sentence
             self._wake.set()

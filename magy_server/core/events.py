@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from magy_server.core.family import Stream
 from magy_server.core.mail import Closed, Mailed
 from magy_server.core.reviews import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import (
@@ -399,7 +400,7 @@ INBOX = (
 class Entry(Value):
     """One line of a log. `seq` counts from 1 without gaps; `at` is seconds since the epoch, UTC."""
 
-    stream: str
+    stream: Stream
     seq: int
     at: float
     event: Event

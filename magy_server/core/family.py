@@ -1,4 +1,4 @@
-"""The names of sessions say who is whose child: `root`, `root/3.0`, `root/3.0/review`.
+"""The ids of sessions say who is whose child: `root`, `root/3.0`, `root/3.0/review`.
 
 The last part is the call that spawned the child, or the key of the request that did. Pure.
 """
@@ -6,9 +6,24 @@ The last part is the call that spawned the child, or the key of the request that
 from __future__ import annotations
 
 import re
+from typing import NewType
 
+Stream = NewType("Stream", str)
+"""The name of a stream in the store: what it is of, a slash, and the id of that."""
+SESSIONS = "session/"
+"""The streams of sessions begin with it."""
 SEPARATOR = "/"
 _CALL = re.compile(r"\d+\.\d+")
+
+
+def stream_of(session: str) -> Stream:
+    """Returns the name of the stream of the session with this id."""
+    return Stream(SESSIONS + session)
+
+
+def id_of(stream: Stream) -> str:
+    """Returns the id of the session whose stream it is."""
+    return stream.removeprefix(SESSIONS)
 
 
 def parent(session: str) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
+from magy_server.core.family import Stream, id_of
 from magy_server.core.knowledge import Question
 from magy_server.core.values import Version
 from magy_server.edits.model import TextChange
@@ -33,7 +34,7 @@ class Batch:
     replaces the stream's summary (a JSON object the store does not look into); None keeps it.
     """
 
-    stream: str
+    stream: Stream
     after: int
     events: Sequence[Event]
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
@@ -49,12 +50,17 @@ def same(first: Sequence[Batch], second: Sequence[Batch]) -> bool:
 class StreamInfo:
     """A row of `Store.streams`. `root` is the workspace root from its `Opened` (None: global)."""
 
-    stream: str
+    stream: Stream
     root: str | None
     head: int
     created: float
     updated: float
     summary: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Of the session whose stream it is."""
+        return id_of(self.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +78,21 @@ class Store(Protocol):
         ...
 
     async def read(
-        self, stream: str, *, after: int = 0, before: int | None = None, limit: int | None = None
+        self, stream: Stream, *, after: int = 0, before: int | None = None, limit: int | None = None
     ) -> list[Entry]:
         """Entries with after < seq < before in order; with `limit` the first ones, or the last
         ones when only `before` is given. An unknown stream is empty."""
         ...
 
-    async def turn_starts(self, stream: str, last: int, before: int | None = None) -> list[int]:
+    async def turn_starts(self, stream: Stream, last: int, before: int | None = None) -> list[int]:
         """Seqs of the last `last` turn-opening entries below `before`, ascending."""
         ...
 
-    async def head(self, stream: str) -> int:
+    async def head(self, stream: Stream) -> int:
         """The last seq, 0 for an unknown stream."""
         ...
 
-    async def info(self, stream: str) -> StreamInfo | None: ...
+    async def info(self, stream: Stream) -> StreamInfo | None: ...
 
     async def streams(
         self,
@@ -104,7 +110,7 @@ class Store(Protocol):
         may be on neither."""
         ...
 
-    async def below(self, stream: str) -> list[StreamInfo]:
+    async def below(self, stream: Stream) -> list[StreamInfo]:
         """All whose name is this one's, a `/` and more, as they are at one moment; by name."""
         ...
 
@@ -114,7 +120,7 @@ class Store(Protocol):
 
     async def blobs(self, hashes: Sequence[Hash]) -> dict[Hash, bytes]: ...
 
-    async def delete(self, stream: str) -> bool:
+    async def delete(self, stream: Stream) -> bool:
         """Removes the stream, all below it, and every blob that no other stream refers to, at
         once. False: there was nothing."""
         ...

@@ -19,7 +19,7 @@ def result(state: State, ended: Ended, now: float) -> Mailed | None:
     turn, opened = state.turn, state.opened
     if turn is None or opened is None or opened.parent is None or turn.run == INHERITED:
         return None
-    child = state.stream.removeprefix("session/")
+    child = state.id
     return Mailed(
         id=ulid(turn.began, f"{child}:{turn.id}"),
         sender=child,

@@ -15,6 +15,7 @@ from magy_server.core import family
 from magy_server.core.amounts import cost, usage
 from magy_server.core.children import ChildInfo, status
 from magy_server.core.events import Asked, Prompted, Replied, Text, Usage
+from magy_server.core.family import Stream, stream_of
 from magy_server.core.harmless import visible
 from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
@@ -133,14 +134,14 @@ def own_turns(state: State) -> int:
     opened = state.opened
     if opened is None or opened.parent is None or opened.forked_from is None:
         return state.turns
-    first = task_id(state.stream.removeprefix("session/"))
+    first = task_id(state.id)
     copied = next((n for n, past in enumerate(state.history.pasts) if past.turn == first), None)
     return 0 if copied is None else len(state.history.pasts) - copied
 
 
 def _said(state: State) -> str:
     """The beginning of what it said last, or of its task."""
-    task = task_id(state.stream.removeprefix("session/"))
+    task = task_id(state.id)
     for item in chain(reversed(state.queue.waiting), reversed(state.conversation.items)):
         of_task = isinstance(item, Prompted) and item.id == task
         if isinstance(item, Prompted | Replied) and (of_task or isinstance(item, Replied)):
@@ -162,8 +163,8 @@ class Row:
     updated: float
 
     @property
-    def stream(self) -> str:
-        return f"session/{self.session}"
+    def stream(self) -> Stream:
+        return stream_of(self.session)
 
     @property
     def called(self) -> bool:
@@ -215,7 +216,7 @@ def row(info: StreamInfo) -> Row | None:
     if not about:
         return None
     questions = len(info.summary.get("questions") or ())
-    return Row(info.stream.removeprefix("session/"), about, questions, info.created, info.updated)
+    return Row(info.id, about, questions, info.created, info.updated)
 
 
 def total(each: Iterable[Spent]) -> Spent:

@@ -36,7 +36,7 @@ class LookContext:
 
     def __init__(self, session: Session, world: World, guards: Guards, review: str) -> None:
         opened = session.state.opened
-        self.session = session.stream.removeprefix("session/")
+        self.session = session.id
         self.root = (opened.root or opened.cwd) if opened else ""
         self.editor: Editor = world.editor
         self.review = review

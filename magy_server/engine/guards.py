@@ -15,6 +15,7 @@ from typing import Protocol
 from magy_server.core.children import SpawnLimits
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Noted, Replied
+from magy_server.core.family import Stream
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.state.state import State
 from magy_server.core.tool import Family, Proposal
@@ -58,17 +59,17 @@ class Slots(Protocol):
         """How many children there may be."""
         ...
 
-    def begin(self, stream: str) -> None:
+    def begin(self, stream: Stream) -> None:
         """A session is at work here, be it that it waits."""
         ...
 
-    def end(self, stream: str) -> None: ...
+    def end(self, stream: Stream) -> None: ...
 
-    def queued(self, stream: str) -> bool:
+    def queued(self, stream: Stream) -> bool:
         """Whether this session waits for a slot."""
         ...
 
-    def slot(self, stream: str) -> Slot:
+    def slot(self, stream: Stream) -> Slot:
         """The slot of a session that is about to run."""
         ...
 
@@ -150,16 +151,16 @@ class FreeSlots:
 
     limits = SpawnLimits()
 
-    def begin(self, stream: str) -> None:
+    def begin(self, stream: Stream) -> None:
         pass
 
-    def end(self, stream: str) -> None:
+    def end(self, stream: Stream) -> None:
         pass
 
-    def queued(self, stream: str) -> bool:
+    def queued(self, stream: Stream) -> bool:
         return False
 
-    def slot(self, stream: str) -> Slot:
+    def slot(self, stream: Stream) -> Slot:
         return _FreeSlot()
 
     @asynccontextmanager

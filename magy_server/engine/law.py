@@ -100,9 +100,9 @@ async def levels(world: World, state: State, above: Sequence[State]) -> list[Lev
     """The session's own, its parent's, and so on to the root's. One above whose agent was changed,
     and that has done nothing as this yet, has a second level: what it would be briefed with."""
     own = await _text(world, state)
-    found = [Level(state.stream.removeprefix("session/"), own, rulesets(own))]
+    found = [Level(state.id, own, rulesets(own))]
     for one in above:
-        session = one.stream.removeprefix("session/")
+        session = one.id
         texts = [await _text(world, one)]
         if (
             one.conversation.briefing
@@ -193,7 +193,7 @@ def told(state: State, above: Sequence[State], deeper: int) -> str:
     """What a child is told of its place. `deeper`: how many levels it may have below it."""
     opened = state.opened
     assert opened is not None
-    parent = above[0].stream.removeprefix("session/")
+    parent = above[0].id
     who = f"the agent {above[0].agent!r} (session {parent})"
     lines = [
         f"You are a child agent. You were spawned by {who}."

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event, Hash
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, Store
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State
@@ -77,7 +78,7 @@ class Log:
     """`lease` is set while this process runs the session; appends then carry it."""
 
     def __init__(
-        self, stream: str, store: Store, companions: Sequence[Companion], holder: Holder
+        self, stream: Stream, store: Store, companions: Sequence[Companion], holder: Holder
     ) -> None:
         self.stream = stream
         self.state = State(stream)
@@ -196,7 +197,7 @@ async def _stale(letters: Sequence[Letter]) -> bool:
     return any([await letter.stale() for letter in letters])
 
 
-def deleted(stream: str) -> NotFound:
+def deleted(stream: Stream) -> NotFound:
     return NotFound(f"Session {stream.removeprefix('session/')!r} was deleted in the meantime.")
 
 

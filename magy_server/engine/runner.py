@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
+from magy_server.core.family import Stream, stream_of
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step, opener
 from magy_server.engine import trees
@@ -228,18 +229,18 @@ class Runner:
         """Another process has a tree no more, or leaves a session to who has its tree."""
         if message.get("by") == self._world.me:
             return
-        if stream := str(message.get("run", "")):
+        if stream := Stream(message.get("run", "")):
             if self._sessions.trees.holds(stream):
                 self._tasks.begin(self._sessions.resume(stream))
-        elif root := str(message.get("free", "")):
+        elif root := Stream(message.get("free", "")):
             for session in self._sessions.tree(root):
                 self._wake(session)
 
     def _deleted(self, message: Mapping[str, Any]) -> None:
-        if self._sessions.get(stream := f"session/{message.get('session', '')}"):
+        if self._sessions.get(stream := stream_of(message.get("session", ""))):
             self._tasks.begin(self._forget_deleted(stream))
 
-    async def _forget_deleted(self, stream: str) -> None:
+    async def _forget_deleted(self, stream: Stream) -> None:
         """It may have been made anew meanwhile."""
         if not await self._world.store.head(stream):
             await self._sessions.forget(stream)
@@ -285,7 +286,7 @@ async def take_over(session: Session, world: World) -> None:
     events = await _lost_background(session, world) if session.fresh else []
     session.fresh = False
     if turn := session.state.turn:
-        name = session.stream.removeprefix("session/")
+        name = session.id
         for call in turn.open_calls:
             if call.started and call.started.group:
                 await world.end_group(call.started.group, f"{name}:{call.call.id}")
@@ -298,7 +299,7 @@ async def _lost_background(session: Session, world: World) -> list[Event]:
     one, and no other is alive, they are nobody's."""
     if world.peers():
         return []
-    name, groups = session.stream.removeprefix("session/"), session.state.background
+    name, groups = session.id, session.state.background
     for call, group in groups.items():
         await world.end_group(group, f"{name}:{call}")
     return [Exited(call=call, code=None) for call in groups]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magy_server.core.events import Entry, Mailed
+from magy_server.core.family import Stream, id_of
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
@@ -38,7 +39,7 @@ class News:
     """There may be something to do in a session."""
     vanished: Listeners[[Session]] = field(default_factory=Listeners)
     """It turned out that the log was deleted."""
-    broken: Listeners[[str, str]] = field(default_factory=Listeners)
+    broken: Listeners[[Stream, str]] = field(default_factory=Listeners)
     """A session (its stream) cannot go on at all, and why: its log cannot be written."""
 
 
@@ -48,7 +49,7 @@ class Session:
 
     def __init__(
         self,
-        stream: str,
+        stream: Stream,
         store: Store,
         bus: Bus,
         me: str,
@@ -74,6 +75,10 @@ class Session:
         self._watchers: Listeners[[]] = Listeners()
         self._tasks = Tasks(self._failed)
         self._mirror = Mirror(self, bus, me)
+
+    @property
+    def id(self) -> str:
+        return id_of(self.stream)
 
     @property
     def state(self) -> State:

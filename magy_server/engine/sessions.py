@@ -9,6 +9,7 @@ from typing import Protocol
 
 from magy_server.core import family
 from magy_server.core.errors import NotFound, StoreError
+from magy_server.core.family import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, Step, next_step
@@ -37,11 +38,11 @@ class Sessions(Protocol):
     @property
     def clock(self) -> Clock: ...
 
-    async def session(self, stream: str) -> Session:
+    async def session(self, stream: Stream) -> Session:
         """The live session, folded. Raises NotFound, StoreError."""
         ...
 
-    def watch(self, stream: str) -> Session:
+    def watch(self, stream: Stream) -> Session:
         """The session for watching: costs nothing, however long its log is. Raises NotFound while
         it is deleted."""
         ...
@@ -51,7 +52,7 @@ class Sessions(Protocol):
         NotFound."""
         ...
 
-    def tree(self, stream: str) -> Sequence[Session]:
+    def tree(self, stream: Stream) -> Sequence[Session]:
         """The folded sessions of the tree that this session is in."""
         ...
 
@@ -63,20 +64,20 @@ class Sessions(Protocol):
         """Runs the session here if there is something to do and no living process runs it."""
         ...
 
-    async def resume(self, stream: str) -> None:
+    async def resume(self, stream: Stream) -> None:
         """Loads the session and runs it, if it has something to do. Raises StoreError."""
         ...
 
-    async def resume_tree(self, stream: str) -> None:
+    async def resume_tree(self, stream: Stream) -> None:
         """Goes on with all that was left open in the tree: for who runs this session of it. What is
         below that is needed for it, however long ago it was left; the rest may be too old."""
         ...
 
-    async def forget(self, stream: str) -> None:
+    async def forget(self, stream: Stream) -> None:
         """Stops a session here and drops it from memory; its turn stays as it is in the log."""
         ...
 
-    def forgotten(self, stream: str) -> AbstractAsyncContextManager[None]:
+    def forgotten(self, stream: Stream) -> AbstractAsyncContextManager[None]:
         """Drops the session and all below it, and keeps them out of memory meanwhile."""
         ...
 
@@ -120,9 +121,9 @@ class LoadedSessions:
         self._bus = bus
         self.clock = clock
         self._me = me
-        self._by_root: dict[str, dict[str, Kept]] = {}
+        self._by_root: dict[Stream, dict[Stream, Kept]] = {}
         self._changes = 0
-        self._barred: list[str] = []
+        self._barred: list[Stream] = []
 
     # --- those in memory ------------------------------------------------------------------------
 
@@ -130,10 +131,10 @@ class LoadedSessions:
         """Those that are there now."""
         return iter([kept for tree in self._by_root.values() for kept in tree.values()])
 
-    def get(self, stream: str) -> Kept | None:
+    def get(self, stream: Stream) -> Kept | None:
         return self._by_root.get(root_of(stream), {}).get(stream)
 
-    async def session(self, stream: str) -> Session:
+    async def session(self, stream: Stream) -> Session:
         session = self.watch(stream)
         if not session.log.loaded:
             await session.load()
@@ -141,13 +142,13 @@ class LoadedSessions:
             await session.refresh()  # who was making it may have been stopped right after
         if session.state.opened is None:
             await self.forget(stream)
-            name = stream.removeprefix("session/")
+            name = id_of(stream)
             raise NotFound(f"There is no session {name!r}. `magy/session/list` names them.")
         if session.gone:
             raise deleted(stream)
         return session
 
-    def watch(self, stream: str) -> Session:
+    def watch(self, stream: Stream) -> Session:
         if any(_within(stream, top) for top in self._barred):
             raise deleted(stream)
         tree = self._by_root.setdefault(root_of(stream), {})
@@ -157,14 +158,14 @@ class LoadedSessions:
         session.used = self.clock.now()
         return session
 
-    def _blank(self, stream: str) -> Session:
+    def _blank(self, stream: Stream) -> Session:
         return Session(stream, self.store, self._bus, self._me, self.news, self.companions)
 
     async def above(self, id: str) -> Sequence[State]:
         names = [id, *family.ancestors(id)]
-        return [(await self.session(f"session/{name}")).state for name in names]
+        return [(await self.session(stream_of(name))).state for name in names]
 
-    def tree(self, stream: str) -> Sequence[Session]:
+    def tree(self, stream: Stream) -> Sequence[Session]:
         tree = self._by_root.get(root_of(stream), {})
         return [kept.session for kept in tree.values() if kept.session.log.loaded]
 
@@ -173,7 +174,7 @@ class LoadedSessions:
 
     # --- letting go -----------------------------------------------------------------------------
 
-    async def forget(self, stream: str) -> None:
+    async def forget(self, stream: Stream) -> None:
         root = root_of(stream)
         tree = self._by_root.get(root, {})
         kept = tree.pop(stream, None)
@@ -183,14 +184,14 @@ class LoadedSessions:
             await kept.session.close()
 
     @asynccontextmanager
-    async def forgotten(self, stream: str) -> AsyncIterator[None]:
+    async def forgotten(self, stream: Stream) -> AsyncIterator[None]:
         with self._bar(stream):
             for name in [n for n in self._by_root.get(root_of(stream), {}) if _within(n, stream)]:
                 await self.forget(name)
             yield
 
     @contextmanager
-    def _bar(self, stream: str) -> Iterator[None]:
+    def _bar(self, stream: Stream) -> Iterator[None]:
         """None of this session and those below it comes into memory meanwhile: it is deleted."""
         self._barred.append(stream)
         try:
@@ -203,7 +204,7 @@ class LoadedSessions:
     def wake(self, session: Session) -> None:
         self.news.woken(session)
 
-    async def resume(self, stream: str) -> None:
+    async def resume(self, stream: Stream) -> None:
         kept = self.get(stream)
         if kept is None or not kept.session.log.loaded:
             info = await self.store.info(stream)
@@ -216,9 +217,9 @@ class LoadedSessions:
             return
         self.wake(session)
 
-    async def resume_tree(self, stream: str) -> None:
+    async def resume_tree(self, stream: Stream) -> None:
         now = self.clock.now()
-        root = root_of(stream).removeprefix("session/")
+        root = root_of(stream).removeprefix(SESSIONS)
         for info in await trees.whole(self.store, root):
             wanted = info.stream.startswith(f"{stream}/") or now - info.updated < FRESH
             if wanted and _left_open(info) and info.stream != stream:
@@ -233,7 +234,7 @@ class LoadedSessions:
 
     # --- what others append ---------------------------------------------------------------------
 
-    def at_work(self, roots: Iterable[str]) -> Sequence[Kept]:
+    def at_work(self, roots: Iterable[Stream]) -> Sequence[Kept]:
         """All of these trees, and of the others those that are not quiet."""
         trees = [self._by_root[root] for root in roots if root in self._by_root]
         found = {id(kept): kept for tree in trees for kept in tree.values()}
@@ -244,7 +245,7 @@ class LoadedSessions:
         """Others have appended to any of them, or to none."""
         self._changes += 1
 
-    def missed(self, stream: str) -> bool:
+    def missed(self, stream: Stream) -> bool:
         """Whether others may have appended to it since it was last read; who asks reads it then."""
         kept = self.get(stream)
         if kept is None or kept.read == self._changes:
@@ -257,5 +258,5 @@ def _left_open(info: StreamInfo) -> bool:
     return info.summary.get("state") != "idle"
 
 
-def _within(stream: str, top: str) -> bool:
+def _within(stream: Stream, top: Stream) -> bool:
     return stream == top or stream.startswith(f"{top}/")

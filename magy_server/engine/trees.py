@@ -14,23 +14,22 @@ from weakref import WeakValueDictionary
 
 from magy_server.core import family
 from magy_server.core.events import Briefed, Entry, Exited, Judged, Noted, Planned, Started
+from magy_server.core.family import Stream, id_of, stream_of
 from magy_server.core.ports import Bus, Lease, Store, StreamInfo
 from magy_server.core.state.state import State
 
-_SESSION = "session/"
 
-
-def root_of(stream: str) -> str:
+def root_of(stream: Stream) -> Stream:
     """The stream of the root of the tree that a session's stream is in."""
-    return _SESSION + family.root(stream.removeprefix(_SESSION))
+    return stream_of(family.root(id_of(stream)))
 
 
-def parent_of(stream: str) -> str | None:
-    above = family.parent(stream.removeprefix(_SESSION))
-    return _SESSION + above if above else None
+def parent_of(stream: Stream) -> Stream | None:
+    above = family.parent(id_of(stream))
+    return stream_of(above) if above else None
 
 
-def is_child(stream: str) -> bool:
+def is_child(stream: Stream) -> bool:
     return parent_of(stream) is not None
 
 
@@ -49,10 +48,10 @@ class Trees:
     def __init__(self, store: Store, released: Callable[[str], None]) -> None:
         self._store = store
         self._released = released
-        self._held: dict[str, _Tree] = {}
+        self._held: dict[Stream, _Tree] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def take(self, stream: str) -> Lease | None:
+    async def take(self, stream: Stream) -> Lease | None:
         """The lease of the session's tree, for this one session. None: somebody here has it for the
         same session, or (when `holds` says no) another process has the tree. Raises StoreError."""
         root = root_of(stream)
@@ -68,7 +67,7 @@ class Trees:
             tree.users.add(stream)
             return tree.lease
 
-    async def give_back(self, stream: str) -> None:
+    async def give_back(self, stream: Stream) -> None:
         """The session needs it no more."""
         root = root_of(stream)
         if tree := self._held.get(root):
@@ -81,15 +80,15 @@ class Trees:
             await self._store.release(tree.lease)
         self._released(root)
 
-    def holds(self, stream: str) -> bool:
+    def holds(self, stream: Stream) -> bool:
         """Whether the tree of this session is run here."""
         return root_of(stream) in self._held
 
-    def held(self) -> Collection[str]:
+    def held(self) -> Collection[Stream]:
         """The roots of all that are run here."""
         return self._held.keys()
 
-    def entered(self, stream: str) -> bool:
+    def entered(self, stream: Stream) -> bool:
         """Whether, since the lease was taken, this was asked before: who takes a tree looks once
         for all that there is to do in it."""
         tree = self._held[root_of(stream)]
@@ -100,26 +99,22 @@ class Trees:
         return self._locks.get(root) or self._locks.setdefault(root, asyncio.Lock())
 
 
-def id_of(info: StreamInfo) -> str:
-    return info.stream.removeprefix("session/")
-
-
 async def below(store: Store, session: str) -> list[StreamInfo]:
     """All sessions below this one: parents before their children."""
-    found = await store.below(f"session/{session}")
+    found = await store.below(stream_of(session))
     return sorted(found, key=lambda info: info.stream.split(family.SEPARATOR))
 
 
 async def whole(store: Store, session: str) -> list[StreamInfo]:
     """This one, if it is there, and all below it."""
-    info = await store.info(f"session/{session}")
+    info = await store.info(stream_of(session))
     return [*([info] if info else []), *await below(store, session)]
 
 
 async def path(store: Store, session: str) -> list[StreamInfo]:
     """From the root of its tree to itself, as far as they are there."""
     names = [*reversed(family.ancestors(session)), session]
-    infos = [await store.info(f"session/{name}") for name in names]
+    infos = [await store.info(stream_of(name)) for name in names]
     return [info for info in infos if info is not None]
 
 
@@ -136,7 +131,7 @@ that were open, "child": what `glance` made, null of a root, "created" and "upda
 def say_deleted(bus: Bus, info: StreamInfo) -> None:
     """To all processes. `info`: as it was."""
     bus.publish(DELETED, {
-        "session": id_of(info),
+        "session": info.id,
         "questions": [one["interactionId"] for one in info.summary.get("questions") or ()],
         "child": info.summary.get("child"),
         "created": info.created,
@@ -154,9 +149,9 @@ class Herald:
         if any(not isinstance(entry.event, _QUIET) for entry in entries):
             self.moved(state.stream)
 
-    def moved(self, stream: str) -> None:
+    def moved(self, stream: Stream) -> None:
         """A session has changed in what no log says, too: its place in a line."""
-        session = stream.removeprefix("session/")
+        session = id_of(stream)
         if family.parent(session) is not None:
             self._bus.publish(tree_topic(family.root(session)), {"session": session})
 

@@ -23,6 +23,7 @@ from magy_server.core.events import (
     Trusted,
     Withdrawn,
 )
+from magy_server.core.family import Stream, id_of
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Batch, Bus, Clock, Editor, Files, ModelFacts, Provider, Store
 from magy_server.core.secrets import Secrets
@@ -163,13 +164,13 @@ class World:
             self._schemas[tool.name] = schema_text(tool)
         return self._schemas[tool.name]
 
-    async def end_commands(self, streams: Sequence[str]) -> None:
+    async def end_commands(self, streams: Sequence[Stream]) -> None:
         """Ends all that run in the background of these sessions, whichever process started them:
         that one says in the log that they have ended."""
         async with asyncio.TaskGroup() as group:
             for stream in streams:
                 info = await self.store.info(stream)
-                name = stream.removeprefix("session/")
+                name = id_of(stream)
                 for call, leader in (info.summary.get("background", {}) if info else {}).items():
                     group.create_task(self._end(leader, f"{name}:{call}"))
 
@@ -184,7 +185,7 @@ class World:
 class Project:
     """The fold of a workspace root's own stream."""
 
-    stream: str
+    stream: Stream
     head: int
     grants: tuple[Grant, ...] = ()
     trusted: Hash | None = None
@@ -219,8 +220,8 @@ async def record(store: Store, root: str | None, event: Event) -> None:
             continue
 
 
-def project_stream(root: str | None) -> str:
-    return f"project/{hashlib.sha256((root or '').encode()).hexdigest()[:32]}"
+def project_stream(root: str | None) -> Stream:
+    return Stream(f"project/{hashlib.sha256((root or '').encode()).hexdigest()[:32]}")
 
 
 def schema_text(tool: Tool) -> str:

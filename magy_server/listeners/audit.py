@@ -30,6 +30,7 @@ from magy_server.core.events import (
     Started,
     Withdrawn,
 )
+from magy_server.core.family import id_of
 from magy_server.core.mail import SignalPayload, TextPayload
 from magy_server.core.state.state import State
 
@@ -98,7 +99,7 @@ class Audit:
         about = {
             "timestamp": stamp,
             "event": entry.event.type,
-            "session_id": entry.stream.removeprefix("session/"),
+            "session_id": id_of(entry.stream),
             "seq": entry.seq,
             "agent": state.agent,
             "turn_id": state.turn.id if state.turn else None,

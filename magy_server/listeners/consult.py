@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
+from magy_server.core.family import Stream
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.state.state import State
 from magy_server.core.transcript import transcript
@@ -90,7 +91,7 @@ class Titles:
     def _wanted(self, state: State) -> bool:
         return self._world.settings(state.opened.root if state.opened else None).titles
 
-    async def _give(self, stream: str) -> None:
+    async def _give(self, stream: Stream) -> None:
         """A title is a nicety: when it cannot be had, the first prompt stands for it."""
         try:
             session = await self._sessions.session(stream)
@@ -101,7 +102,7 @@ class Titles:
         except MagyError as error:
             LOG.info("%s: no title: %s", stream, error)
 
-    def _done(self, stream: str, task: asyncio.Task[None]) -> None:
+    def _done(self, stream: Stream, task: asyncio.Task[None]) -> None:
         self._tasks.pop(stream, None)
         if not task.cancelled() and (error := task.exception()):
             LOG.error("%s: no title", stream, exc_info=error)

@@ -27,6 +27,7 @@ from urllib.parse import quote
 from magy_server.core import codec
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Entry, Hash
+from magy_server.core.family import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.log_lines import header, line
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
@@ -55,16 +56,16 @@ class Mirror:
     def __init__(self, store: Store, directory: Path) -> None:
         self._store = store
         self._directory = directory
-        self._grown: dict[str, Path] = {}
+        self._grown: dict[Stream, Path] = {}
         self._gone: set[str] = set()
         self._moved = asyncio.Event()
         self._over = False
         self._written: defaultdict[str, set[Hash]] = defaultdict(set)
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
-        if state.stream.startswith("session/"):
+        if state.stream.startswith(SESSIONS):
             root = state.opened.root if state.opened else None
-            session = state.stream.removeprefix("session/")
+            session = state.id
             self._grown[state.stream] = place(self._directory, root, session)
             self._moved.set()
 
@@ -94,11 +95,11 @@ class Mirror:
             while self._gone:
                 await asyncio.to_thread(self._remove, self._gone.pop())
 
-    async def _copy(self, stream: str, file: Path) -> None:
+    async def _copy(self, stream: Stream, file: Path) -> None:
         fd, after = await asyncio.to_thread(_open, file)
         try:
             while entries := await self._store.read(stream, after=after, limit=PAGE):
-                lines = [] if after else [header(stream.removeprefix("session/"))]
+                lines = [] if after else [header(id_of(stream))]
                 for entry in entries:
                     new = set(codec.blobs(entry.event)) - self._written[stream]
                     self._written[stream] |= new
@@ -111,7 +112,7 @@ class Mirror:
 
     def _remove(self, session: str) -> None:
         """Its project is not said; its name is nobody else's."""
-        self._written.pop(f"session/{session}", None)
+        self._written.pop(stream_of(session), None)
         below = place(Path(), None, session)
         for file in (self._directory / below, *self._directory.glob(f"projects/*/{below}")):
             file.unlink(missing_ok=True)

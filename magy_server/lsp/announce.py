@@ -83,7 +83,7 @@ class Announcer:
         return [id for id in self._running if family.parent(id) is None]
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
-        session_id = state.stream.removeprefix("session/")
+        session_id = state.id
         for entry in entries:
             self._show_progress(state, session_id, entry)
             match entry.event:

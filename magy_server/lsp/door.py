@@ -12,7 +12,7 @@ from typing import Any
 from magy_server.api import present
 from magy_server.api.children import present as family_present
 from magy_server.api.children.news import ChildNews
-from magy_server.api.engine import Engine, stream_of
+from magy_server.api.engine import Engine
 from magy_server.api.options import choices
 from magy_server.api.pages import Attached
 from magy_server.api.wire import children as child_wire
@@ -22,6 +22,7 @@ from magy_server.api.wire.shapes import Empty, SessionParams, Wire, parsed
 from magy_server.config.trust import Trust
 from magy_server.core import family
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.family import stream_of
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
 from magy_server.engine import trees
@@ -303,7 +304,7 @@ class Door:
         shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
         summary = present.summary(shown, choices(self._engine.world, info.root))
         store = self._engine.world.store
-        infos = [info, *(await trees.below(store, trees.id_of(info)))]
+        infos = [info, *(await trees.below(store, info.id))]
         asked = await family_present.questions(store, infos)
         return family_present.with_children(summary, infos, asked)
 

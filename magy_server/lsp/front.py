@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from magy_server import __version__
 from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
 from magy_server.core.errors import MagyError
+from magy_server.core.family import Stream, id_of
 from magy_server.lsp.announced import Announced
 
 if TYPE_CHECKING:
@@ -215,8 +216,8 @@ async def _warm(engine: Engine, root: str | None) -> None:
         LOG.info("%s", error)  # the first turn says it to the person
 
 
-def _say_broken(server: Server, stream: str, sentence: str) -> None:
+def _say_broken(server: Server, stream: Stream, sentence: str) -> None:
     from lsprotocol.types import MessageType
 
-    name = stream.removeprefix("session/")
+    name = id_of(stream)
     server.show(f"Magy: session {name} has stopped: {sentence}", MessageType.Error)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from os.path import basename
 from typing import Any
 
-from magy_server.api.engine import Engine, stream_of
+from magy_server.api.engine import Engine
 from magy_server.api.places import paths_of
 from magy_server.api.positions import Positions
 from magy_server.api.rewriting import AGENT, MESSAGE, Place, Rewriting, session_of
@@ -16,6 +16,7 @@ from magy_server.api.wire import rewriting as wire
 from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
 from magy_server.core.events import Prompted
+from magy_server.core.family import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.harmless import one_line
 from magy_server.core.ports import StreamInfo
 from magy_server.edits.selection import Span, carried
@@ -82,9 +83,7 @@ class RewriteVerbs:
         """Shows what a process that died had begun in this workspace, and this one goes on with."""
         now = self._engine.world.clock.now()
         for root in self._roots:
-            page = await self._engine.world.store.streams(
-                "session/", root=root, flat=True, limit=200
-            )
+            page = await self._engine.world.store.streams(SESSIONS, root=root, flat=True, limit=200)
             for info in page.items:
                 if _left_open(info) and now - info.updated < FRESH:
                     await self._resumed(info.stream)
@@ -143,11 +142,11 @@ class RewriteVerbs:
             raise _moved(path)
         return Place(root, cwd, params.uri, found, span)
 
-    async def _resumed(self, stream: str) -> None:
+    async def _resumed(self, stream: Stream) -> None:
         entries = await self._engine.world.store.read(stream)
         prompted = next((e.event for e in entries if isinstance(e.event, Prompted)), None)
         if prompted is not None and prompted.by not in self._engine.world.peers():
-            self._follow(stream.removeprefix("session/"), tells=self._tells).begin()
+            self._follow(id_of(stream), tells=self._tells).begin()
 
     def _follow(self, session_id: str, *, tells: bool) -> Drafts:
         if known := self._followed.get(session_id):

@@ -27,7 +27,7 @@ class Subscription:
     def __init__(self, engine: Engine, session: Session, outbox: Outbox, cursor: int) -> None:
         self._outbox = outbox
         self._follower = Follower(engine, session, cursor)
-        self._id = session.stream.removeprefix("session/")
+        self._id = session.id
         self._loop = asyncio.get_running_loop()
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None

@@ -23,6 +23,7 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
+from magy_server.core.family import Stream, stream_of
 from magy_server.core.ports import Batch, Found, Lease, Put, same
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
@@ -197,7 +198,7 @@ class Applying:
     # --- the log --------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _held(self, stream: str) -> AsyncIterator[Lease]:
+    async def _held(self, stream: Stream) -> AsyncIterator[Lease]:
         """One edit of a root after the other, in all processes."""
         store = self._desk.world.store
         async with self._desk.lock(stream):
@@ -213,7 +214,7 @@ class Applying:
             finally:
                 await store.release(lease)
 
-    async def _known(self, stream: str, head: int, key: str) -> Finished | None:
+    async def _known(self, stream: Stream, head: int, key: str) -> Finished | None:
         after = max(0, head - 2 * REMEMBERED)
         for entry in reversed(await self._desk.world.store.read(stream, after=after)):
             event = entry.event
@@ -249,7 +250,7 @@ class Applying:
         opened = Opened(root=root, cwd=root, agent=by, model="")
         options = {"agent": by, "review": "review"}
         turn = Turn(id=finished.call, began=0.0)
-        state = State(stream="session/", opened=opened, options=options, turn=turn)
+        state = State(stream=stream_of(""), opened=opened, options=options, turn=turn)
         own = Batch(stream, head, [finished], blobs, {"root": root, "by": by, "pending": False})
         before: list[Batch] | None = None
         while True:
@@ -281,8 +282,9 @@ def _contains(root: str, path: str) -> bool:
     return f"{path}/".startswith(f"{root.rstrip('/')}/")
 
 
-def _stream(root: str) -> str:
-    return f"{EDITS}{hashlib.sha256(root.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
+def _stream(root: str) -> Stream:
+    name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return Stream(EDITS + name)
 
 
 def _blobs(wants: Iterable[Want]) -> dict[Hash, bytes]:

@@ -146,7 +146,7 @@ def _origin(state: State, finished: Finished, change: FileChange, commit: str) -
     call = turn.calls.get(finished.call) if turn else None
     command = str(call.call.arguments.get("command", "")) if call else ""
     return Origin(
-        session=state.stream.removeprefix("session/"),
+        session=state.id,
         agent=state.agent,
         turn=turn.id if turn else "",
         call=finished.call,

@@ -246,7 +246,7 @@ class Checkpoints:
                 await session.refresh()
                 return
             await asyncio.sleep(PAUSE)
-        name = session.stream.removeprefix("session/")
+        name = session.id
         raise InvalidRequest(f"Session {name!r} is at work; cancel its turn first.", reason="busy")
 
     async def _restore(
@@ -309,7 +309,7 @@ class Checkpoints:
         on."""
         past = session.state.history.past(begun.turn)
         if past and begun.conversation and not begun.undoes:
-            id = session.stream.removeprefix("session/")
+            id = session.id
             await self._children.stop_below(id, all=False, since=past.seq)
 
     async def _written(
@@ -322,7 +322,7 @@ class Checkpoints:
     ) -> None:
         """Together with the reviews of the files, which go with them."""
         root = self._restorer(session).root
-        id = session.stream.removeprefix("session/")
+        id = session.id
         others: list[Batch] = []
 
         def write(now: State) -> Write:

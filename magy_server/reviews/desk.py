@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from magy_server.core.errors import NotFound, ToolError
 from magy_server.core.events import Noted
+from magy_server.core.family import Stream, stream_of
 from magy_server.core.ports import Batch, Files, Found
 from magy_server.core.reviews import Reviewed
 from magy_server.core.takeback import UNSAVED
@@ -49,7 +50,7 @@ class Desk:
     def files(self) -> Files:
         return self.world.files
 
-    def lock(self, stream: str) -> asyncio.Lock:
+    def lock(self, stream: Stream) -> asyncio.Lock:
         """Held while something is decided about a file: in this process one after the other."""
         return self._locks.setdefault(stream, asyncio.Lock())
 
@@ -146,7 +147,7 @@ class Desk:
         """A session may have been deleted meanwhile."""
         found = []
         for id in notes:
-            stream = f"session/{id}"
+            stream = stream_of(id)
             if await self.world.store.head(stream):
                 try:
                     session = await self._sessions.session(stream)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from magy_server.core.events import Entry
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Store, StreamInfo
 from magy_server.core.reviews import Decision, Reviewed
 from magy_server.core.values import Hash
@@ -25,23 +26,23 @@ class Standing:
     """The newest entry of a review's stream; `event` None: there is none. `pending`: something was,
     when it was written."""
 
-    stream: str
+    stream: Stream
     seq: int = 0
     event: Reviewed | None = None
     pending: bool = False
     at: float = 0.0
 
 
-def stream_of(path: str, proposed: bool) -> str:
+def stream_of(path: str, proposed: bool) -> Stream:
     """One for each file, whatever the workspace root is in which it is looked at."""
-    return (PROPOSED if proposed else APPLIED) + _name(path)
+    return Stream((PROPOSED if proposed else APPLIED) + _name(path))
 
 
 def _name(path: str) -> str:
     return quote(path, errors="surrogateescape").strip("/")
 
 
-async def standing(store: Store, stream: str) -> Standing:
+async def standing(store: Store, stream: Stream) -> Standing:
     info = await store.info(stream)
     return Standing(stream) if info is None else standing_of(info)
 

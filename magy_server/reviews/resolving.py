@@ -21,6 +21,7 @@ from magy_server.core.errors import (
     NotFound,
     ToolError,
 )
+from magy_server.core.family import Stream
 from magy_server.core.ports import Found
 from magy_server.core.reviews import Decision, Reviewed
 from magy_server.edits.review import Review
@@ -68,7 +69,7 @@ class Deciding:
                 return known
             return await self._attempts(stream, lambda: self._resolve(stream, wish))
 
-    async def undo(self, stream: str, id: str, by: str, key: str) -> Outcome:
+    async def undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
         key = key or uuid4().hex
         async with self._desk.lock(stream):
             await self._mend(stream)
@@ -76,7 +77,7 @@ class Deciding:
                 return known
             return await self._attempts(stream, lambda: self._undo(stream, id, by, key))
 
-    async def find(self, id: str, path: str) -> str:
+    async def find(self, id: str, path: str) -> Stream:
         """The stream of a decision. Raises NotFound."""
         store = self._desk.world.store
         if path:
@@ -98,7 +99,7 @@ class Deciding:
         async with lock:
             return await self._mend(at.stream)
 
-    async def committed(self, stream: str, ids: tuple[str, ...]) -> None:
+    async def committed(self, stream: Stream, ids: tuple[str, ...]) -> None:
         """These hunks are in the commit that is checked out. A change of the file that is being
         carried out may wait for a person, so it is not waited for: the next look finds it."""
         lock = self._desk.lock(stream)
@@ -109,7 +110,7 @@ class Deciding:
         finally:
             lock.release()
 
-    async def _committed(self, stream: str, ids: tuple[str, ...]) -> None:
+    async def _committed(self, stream: Stream, ids: tuple[str, ...]) -> None:
         at = await log.standing(self._desk.world.store, stream)
         now = await self._desk.now(at)
         chosen = choose(now, Which(ids=ids))
@@ -122,7 +123,7 @@ class Deciding:
 
     # --- what is asked for ----------------------------------------------------------------------
 
-    async def _attempts(self, stream: str, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    async def _attempts(self, stream: Stream, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return await work()
@@ -131,7 +132,7 @@ class Deciding:
                 await asyncio.sleep(0.01 * attempt)
         raise last
 
-    async def _known(self, stream: str, key: str) -> Outcome | None:
+    async def _known(self, stream: Stream, key: str) -> Outcome | None:
         entries = await self._desk.world.store.read(stream)
         found = log.find(entries, key)
         if found is None or found.after is None:
@@ -142,7 +143,7 @@ class Deciding:
         results = tuple((id, state) for id in found.decision.hunks)
         return Outcome(review_file(now, log.journal(entries)), key, results, known=True)
 
-    async def _resolve(self, stream: str, wish: Wish) -> Outcome:
+    async def _resolve(self, stream: Stream, wish: Wish) -> Outcome:
         at = await log.standing(self._desk.world.store, stream)
         now = await self._desk.now(at)
         if wish.which.lines and wish.revision:
@@ -173,7 +174,7 @@ class Deciding:
             text = f"Nothing is pending in {now.held.name}."
         return Outcome(await self._file(now, at), "", tuple(results), text)
 
-    async def _undo(self, stream: str, id: str, by: str, key: str) -> Outcome:
+    async def _undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
         store = self._desk.world.store
         entries = await store.read(stream)
         found = log.find(entries, id)
@@ -196,7 +197,9 @@ class Deciding:
         )
 
     async def _held(self, event: Reviewed) -> Held:
-        return await log.held(self._desk.world.store, Standing("", 0, event), self._desk.files.text)
+        return await log.held(
+            self._desk.world.store, Standing(Stream(""), 0, event), self._desk.files.text
+        )
 
     # --- carrying it out ------------------------------------------------------------------------
 
@@ -315,7 +318,7 @@ class Deciding:
 
     # --- what was interrupted -------------------------------------------------------------------
 
-    async def _mend(self, stream: str) -> bool:
+    async def _mend(self, stream: Stream) -> bool:
         at = await log.standing(self._desk.world.store, stream)
         if not _begun(at):
             return False

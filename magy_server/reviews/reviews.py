@@ -15,6 +15,7 @@ from typing import Literal
 
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import FileChange, Hash, Noted, Restored
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch
 from magy_server.core.reviews import Reviewed
 from magy_server.core.state.state import State
@@ -106,7 +107,7 @@ class Reviews:
         opened = state.opened
         if opened is None:
             return None
-        session = state.stream.removeprefix("session/")
+        session = state.id
         try:
             pending = await self._all_of_session(opened.root or opened.cwd, session)
         except StoreError:
@@ -139,7 +140,7 @@ class Reviews:
         held = replace(now.held, root=root)
         return [Pending(held.name, held.proposed, tuple(own), now.live.lines or (), wrote)]
 
-    async def _wrote(self, stream: str, session: str) -> Sequence[str] | None:
+    async def _wrote(self, stream: Stream, session: str) -> Sequence[str] | None:
         """The lines of the file as that session's agent left it."""
         for entry in reversed(await self._desk.world.store.read(stream)):
             event = entry.event

@@ -141,7 +141,7 @@ def note(now: State, event: Restored, found: History, root: str) -> Noted | None
         )
     if not sentences:
         return None
-    session = now.stream.removeprefix("session/")
+    session = now.id
     return Noted(id=f"{event.id}/{session}", text=" ".join(sentences))
 
 

@@ -10,13 +10,14 @@ from pydantic import ValidationError
 from magy_server.core.codec import decode
 from magy_server.core.errors import StoreCorrupt, StoreError, StoreNewer
 from magy_server.core.events import Entry
+from magy_server.core.family import Stream
 
 _NEWER = frozenset({"union_tag_invalid", "extra_forbidden", "literal_error"})
 """An error of one of these types means an event kind, field or word that this Magy does not know.
 Such a line is well-formed, so it is not damaged."""
 
 
-def entry_of(stream: str, seq: int, at: float, body: bytes) -> Entry:
+def entry_of(stream: Stream, seq: int, at: float, body: bytes) -> Entry:
     """Returns the entry that a stored line holds. Raises StoreCorrupt or StoreNewer; either
     concerns this stream alone."""
     try:
@@ -36,7 +37,7 @@ def check_gaps(entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-def _unreadable(stream: str, seq: int, error: ValidationError) -> StoreError:
+def _unreadable(stream: Stream, seq: int, error: ValidationError) -> StoreError:
     problems = error.errors(include_url=False, include_input=False)
     first = problems[0]
     where = ".".join(str(step) for step in first["loc"])

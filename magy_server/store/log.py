@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
 from magy_server.core.events import Entry, Hash
+from magy_server.core.family import Stream
 from magy_server.core.ports import Page, StreamInfo
 from magy_server.store.decoding import check_gaps, entry_of
 from magy_server.store.placing import Draft, Placement, Position, Standing, place
@@ -50,10 +51,10 @@ class _View:
         self._db = db
         self._accepted: list[Placement] = []
         self._stored: dict[str, Standing | None] = {}
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[Stream, Standing] = {}
         self._blobs: dict[Hash, bytes] = {}
 
-    def standing(self, stream: str) -> Standing | None:
+    def standing(self, stream: Stream) -> Standing | None:
         if stream not in self._stored:
             self._stored[stream] = _standing(self._db, stream)
         return self._standings.get(stream) or self._stored[stream]
@@ -104,7 +105,7 @@ class _View:
         )
 
 
-def _standing(db: sqlite3.Connection, stream: str) -> Standing | None:
+def _standing(db: sqlite3.Connection, stream: Stream) -> Standing | None:
     query = f"SELECT {_STANDING} FROM streams WHERE stream = ?"
     row = db.execute(query, (stream,)).fetchone()
     return Standing(*row) if row else None
@@ -123,7 +124,7 @@ def next_epoch(db: sqlite3.Connection, root: str) -> int:
 
 
 def read(
-    db: sqlite3.Connection, stream: str, after: int, before: int | None, limit: int | None
+    db: sqlite3.Connection, stream: Stream, after: int, before: int | None, limit: int | None
 ) -> list[Entry]:
     last = limit is not None and before is not None and after <= 0
     rows = db.execute(
@@ -141,7 +142,7 @@ def read(
     return check_gaps([entry_of(stream, seq, at, body) for seq, at, body in rows])
 
 
-def turn_starts(db: sqlite3.Connection, stream: str, last: int, before: int | None) -> list[int]:
+def turn_starts(db: sqlite3.Connection, stream: Stream, last: int, before: int | None) -> list[int]:
     rows = db.execute(
         "SELECT seq FROM entries WHERE stream = ? AND opens = 1 AND seq < ?"
         " ORDER BY seq DESC LIMIT ?",
@@ -150,7 +151,7 @@ def turn_starts(db: sqlite3.Connection, stream: str, last: int, before: int | No
     return [seq for (seq,) in reversed(rows)]
 
 
-def info(db: sqlite3.Connection, stream: str) -> StreamInfo | None:
+def info(db: sqlite3.Connection, stream: Stream) -> StreamInfo | None:
     standing = _standing(db, stream)
     return standing.info(stream) if standing else None
 
@@ -229,7 +230,7 @@ def _group(
         yield Standing(*row).info(stream)
 
 
-def below(db: sqlite3.Connection, stream: str) -> list[StreamInfo]:
+def below(db: sqlite3.Connection, stream: Stream) -> list[StreamInfo]:
     conditions, values = Names(f"{stream}/", flat=False).conditions()
     rows = db.execute(
         f"SELECT stream, {_STANDING} FROM streams WHERE {' AND '.join(conditions)} ORDER BY stream",
@@ -253,7 +254,7 @@ def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dic
     return found
 
 
-def delete(db: sqlite3.Connection, stream: str) -> bool:
+def delete(db: sqlite3.Connection, stream: Stream) -> bool:
     first = f"{stream}/"
     names = {"stream": stream, "first": first, "end": _after(first)}
     gone = "(stream = :stream OR stream >= :first AND stream < :end)"

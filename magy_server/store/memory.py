@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from magy_server.core.errors import NotFound, StoreUnavailable
 from magy_server.core.events import Entry, Hash
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
 from magy_server.store.decoding import entry_of
 from magy_server.store.placing import Line, Position, Standing, draft, lost, place, position
@@ -21,7 +22,7 @@ class MemoryStore:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lines: dict[str, list[Line]] = {}
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[Stream, Standing] = {}
         self._blobs: dict[Hash, bytes] = {}
         self._refs: dict[Hash, set[str]] = {}
         self._epochs: dict[str, int] = {}
@@ -43,7 +44,7 @@ class MemoryStore:
         return placed.entries
 
     async def read(
-        self, stream: str, *, after: int = 0, before: int | None = None, limit: int | None = None
+        self, stream: Stream, *, after: int = 0, before: int | None = None, limit: int | None = None
     ) -> list[Entry]:
         self._check_open()
         lines = self._lines.get(stream, [])
@@ -55,7 +56,7 @@ class MemoryStore:
             chosen = chosen[max(0, len(chosen) - limit) :] if last else chosen[:limit]
         return [entry_of(line.stream, line.seq, line.at, line.body) for line in chosen]
 
-    async def turn_starts(self, stream: str, last: int, before: int | None = None) -> list[int]:
+    async def turn_starts(self, stream: Stream, last: int, before: int | None = None) -> list[int]:
         self._check_open()
         starts = [
             line.seq
@@ -64,12 +65,12 @@ class MemoryStore:
         ]
         return starts[-last:] if last > 0 else []
 
-    async def head(self, stream: str) -> int:
+    async def head(self, stream: Stream) -> int:
         self._check_open()
         standing = self._standings.get(stream)
         return standing.head if standing else 0
 
-    async def info(self, stream: str) -> StreamInfo | None:
+    async def info(self, stream: Stream) -> StreamInfo | None:
         self._check_open()
         standing = self._standings.get(stream)
         return standing.info(stream) if standing else None
@@ -99,7 +100,7 @@ class MemoryStore:
         more = len(places) > limit
         return Page(items, places[limit - 1].cursor() if more else None)
 
-    async def below(self, stream: str) -> list[StreamInfo]:
+    async def below(self, stream: Stream) -> list[StreamInfo]:
         self._check_open()
         names = sorted(name for name in self._standings if name.startswith(f"{stream}/"))
         return [self._standings[name].info(name) for name in names]
@@ -114,7 +115,7 @@ class MemoryStore:
                 raise NotFound(f"There is no blob {hash}: its session may have been deleted.")
         return {hash: self._blobs[hash] for hash in hashes}
 
-    async def delete(self, stream: str) -> bool:
+    async def delete(self, stream: Stream) -> bool:
         self._check_open()
         gone = {n for n in self._standings if n == stream or n.startswith(f"{stream}/")}
         for name in gone:
@@ -152,7 +153,7 @@ class MemoryStore:
 
     # --- what `place` asks ----------------------------------------------------------------------
 
-    def standing(self, stream: str) -> Standing | None:
+    def standing(self, stream: Stream) -> Standing | None:
         return self._standings.get(stream)
 
     def epoch(self, root: str) -> int:

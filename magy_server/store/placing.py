@@ -22,13 +22,14 @@ from magy_server.core.events import (
     Opened,
     Reviewed,
 )
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, StreamInfo
 
 
 class Line(NamedTuple):
     """An entry as it is stored. `opens`: it opens a turn. `body` is the event as JSON."""
 
-    stream: str
+    stream: Stream
     seq: int
     at: float
     opens: bool
@@ -44,7 +45,7 @@ class Standing(NamedTuple):
     updated: float
     summary: bytes
 
-    def info(self, stream: str) -> StreamInfo:
+    def info(self, stream: Stream) -> StreamInfo:
         return StreamInfo(
             stream, self.root, self.head, self.created, self.updated, orjson.loads(self.summary)
         )
@@ -53,7 +54,7 @@ class Standing(NamedTuple):
 class View(Protocol):
     """The store as it stands when an append is judged."""
 
-    def standing(self, stream: str) -> Standing | None: ...
+    def standing(self, stream: Stream) -> Standing | None: ...
 
     def epoch(self, root: str) -> int:
         """Returns the current epoch of the root's lease, or 0 when nobody ever held it."""
@@ -70,7 +71,7 @@ class Draft(NamedTuple):
 
 
 class DraftBatch(NamedTuple):
-    stream: str
+    stream: Stream
     after: int
     events: tuple[Event, ...]
     bodies: tuple[bytes, ...]
@@ -85,7 +86,7 @@ class Placement:
 
     entries: list[Entry] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
-    standings: dict[str, Standing] = field(default_factory=dict)
+    standings: dict[Stream, Standing] = field(default_factory=dict)
     blobs: dict[Hash, bytes] = field(default_factory=dict)
     refs: set[tuple[str, Hash]] = field(default_factory=set)
 
@@ -188,7 +189,7 @@ class Position(NamedTuple):
 
     group: int
     updated: float
-    stream: str
+    stream: Stream
 
     def cursor(self) -> str:
         return f"{self.group}:{self.updated!r}:{self.stream}"
@@ -200,7 +201,7 @@ def position(cursor: str | None) -> Position | None:
         return None
     try:
         group, updated, stream = cursor.split(":", 2)
-        return Position(int(group), float(updated), stream)
+        return Position(int(group), float(updated), Stream(stream))
     except ValueError:
         raise InvalidRequest(
             f"{cursor!r} is not a cursor of this list: use the one that came with the previous "

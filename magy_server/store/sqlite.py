@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from magy_server.core.errors import StoreError, StoreUnavailable
 from magy_server.core.events import Entry, Hash
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
 from magy_server.store import locks, log
 from magy_server.store.database import Database, create_directory, create_file, unavailable
@@ -106,22 +107,22 @@ class SqliteStore:
         return await waiting.done
 
     async def read(
-        self, stream: str, *, after: int = 0, before: int | None = None, limit: int | None = None
+        self, stream: Stream, *, after: int = 0, before: int | None = None, limit: int | None = None
     ) -> list[Entry]:
         self._check_open()
         work = partial(log.read, stream=stream, after=after, before=before, limit=limit)
         return await self._reader.run(work)
 
-    async def turn_starts(self, stream: str, last: int, before: int | None = None) -> list[int]:
+    async def turn_starts(self, stream: Stream, last: int, before: int | None = None) -> list[int]:
         self._check_open()
         work = partial(log.turn_starts, stream=stream, last=last, before=before)
         return await self._reader.run(work)
 
-    async def head(self, stream: str) -> int:
+    async def head(self, stream: Stream) -> int:
         info = await self.info(stream)
         return info.head if info else 0
 
-    async def info(self, stream: str) -> StreamInfo | None:
+    async def info(self, stream: Stream) -> StreamInfo | None:
         self._check_open()
         return await self._reader.run(partial(log.info, stream=stream))
 
@@ -146,7 +147,7 @@ class SqliteStore:
         )
         return await self._reader.run(work)
 
-    async def below(self, stream: str) -> list[StreamInfo]:
+    async def below(self, stream: Stream) -> list[StreamInfo]:
         self._check_open()
         return await self._reader.run(partial(log.below, stream=stream))
 
@@ -159,7 +160,7 @@ class SqliteStore:
         work = partial(log.read_blobs, hashes=tuple(hashes), path=self.path)
         return await self._reader.run(work)
 
-    async def delete(self, stream: str) -> bool:
+    async def delete(self, stream: Stream) -> bool:
         self._check_open()
         self._file.check()
         return await self._writer.run(partial(log.delete, stream=stream))

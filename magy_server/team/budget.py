@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from magy_server.core import family
 from magy_server.core.errors import NotFound, OverBudget
 from magy_server.core.events import Compacted, Consulted, Ended, Entry, Limits, Replied, Usage
+from magy_server.core.family import stream_of
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.sizes import bound
 from magy_server.core.state.state import State
@@ -55,7 +56,7 @@ class Slip:
 
     @property
     def session(self) -> str:
-        return self.live.stream.removeprefix("session/")
+        return self.live.id
 
     def took(self, reply: Replied) -> None:
         """What is not known counts as what was put aside for it, until the reply is in the log."""
@@ -103,7 +104,7 @@ class Purse:
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         if self._slips and any(isinstance(entry.event, SETTLES) for entry in entries):
-            session = state.stream.removeprefix("session/")
+            session = state.id
             self._keep([s for s in self._slips if s.session != session or not s.answered])
 
     @asynccontextmanager
@@ -113,7 +114,7 @@ class Purse:
         """Put aside for the time of one request, and until what it took is in the log, or the task
         that asked is over: what it could not append is not counted anywhere. Waits while others,
         whose requests are under way, hold what is needed. Raises OverBudget."""
-        id = session.stream.removeprefix("session/")
+        id = session.id
         slip = Slip(session, session.state.spending.run, NIL)
         caps = [] if not session.state.spending.run else await self._caps(id)
         if task := asyncio.current_task():
@@ -135,7 +136,7 @@ class Purse:
         found = []
         for one in (*reversed(family.ancestors(id)), id):
             try:
-                session = await self._sessions.session(f"session/{one}")
+                session = await self._sessions.session(stream_of(one))
             except NotFound:
                 continue
             limits = _limits(session.state, self._world)
@@ -164,7 +165,7 @@ class Purse:
         found = []
         for info in await trees.whole(store, family.root(slip.session)):
             tokens, cost = info.summary.get("runs", {}).get(slip.run, (0, 0.0))
-            found.append((trees.id_of(info), Sum(tokens, cost)))
+            found.append((info.id, Sum(tokens, cost)))
         return found
 
     def _drop(self, slip: Slip) -> None:

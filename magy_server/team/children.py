@@ -23,6 +23,7 @@ from magy_server.core.events import (
     Event,
     Hash,
 )
+from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.mail import Status
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state.state import State
@@ -84,7 +85,7 @@ class Children:
             _may_spawn(above.state, wanted)
             made = await beginning(self._world, above, child, wanted, blobs)
             await self._within_limits(parent)
-            session = self._sessions.watch(f"session/{child}")
+            session = self._sessions.watch(stream_of(child))
             await session.load()
             if not await self._append(session, above, made, wanted):
                 await self._refuse_other(child, wanted)
@@ -105,7 +106,7 @@ class Children:
         return await asyncio.to_thread(directory, opened, wanted)
 
     async def _known(self, child: str) -> ChildInfo | None:
-        return await self.info(child) if await self._world.store.head(f"session/{child}") else None
+        return await self.info(child) if await self._world.store.head(stream_of(child)) else None
 
     async def _refuse_other(self, child: str, wanted: Spawn) -> None:
         """Raises InvalidRequest for a key under which a person has spawned something else."""
@@ -159,7 +160,7 @@ class Children:
 
     async def info(self, id: str) -> ChildInfo:
         """Raises NotFound."""
-        info = await self._world.store.info(f"session/{id}")
+        info = await self._world.store.info(stream_of(id))
         found = row(info) if info else None
         if found is None:
             raise NotFound(_unknown(id, exists=info is not None))
@@ -170,7 +171,7 @@ class Children:
     ) -> Sequence[ChildInfo]:
         """Each after its parent, the oldest first. `parent` None: of the newest sessions of all.
         Raises NotFound."""
-        if parent is not None and not await self._world.store.head(f"session/{parent}"):
+        if parent is not None and not await self._world.store.head(stream_of(parent)):
             raise NotFound(_no_session(parent))
         rows = await self._rows(parent) if parent else await self._all_rows()
         below: dict[str, list[Row]] = {one.session: [] for one in rows}
@@ -200,7 +201,7 @@ class Children:
         infos: Sequence[StreamInfo] = ()
         cursor: str | None = None
         while len(infos) < NEWEST:
-            page = await self._world.store.streams("session/", cursor=cursor, limit=PAGE)
+            page = await self._world.store.streams(SESSIONS, cursor=cursor, limit=PAGE)
             infos = [*infos, *page.items]
             if (cursor := page.cursor) is None:
                 break
@@ -270,7 +271,7 @@ class Children:
         await self._tasks.settle()
 
     async def _session(self, id: str) -> Session:
-        session = await self._sessions.session(f"session/{id}")
+        session = await self._sessions.session(stream_of(id))
         await session.refresh()
         return session
 
@@ -281,7 +282,7 @@ def _once(write: Write, now: State) -> Write | None:
 
 def _may_spawn(above: State, wanted: Spawn) -> None:
     """Raises InvalidRequest."""
-    id = above.stream.removeprefix("session/")
+    id = above.id
     if above.closed:
         raise InvalidRequest(
             f"Session {id!r} is closed and cannot spawn. Fork it, or spawn from another session.",
@@ -323,5 +324,5 @@ def _unknown(id: str, *, exists: bool) -> str:
 
 
 def _gone(above: Session) -> NotFound:
-    id = above.stream.removeprefix("session/")
+    id = above.id
     return NotFound(f"Session {id!r} was deleted in the meantime; nothing was spawned.")

@@ -27,6 +27,7 @@ from magy_server.core.events import (
     Usage,
     Withdrawn,
 )
+from magy_server.core.family import Stream
 from magy_server.core.ports import Batch
 from magy_server.core.state.fold import fold
 from magy_server.core.state.spending import INHERITED
@@ -51,7 +52,7 @@ YOURS = (
 PARENTS = "[Your parent agent's call, which had not ended when you were spawned.]"
 
 
-def copied(entries: Sequence[Entry], stream: str, source: tuple[str, int]) -> Batch:
+def copied(entries: Sequence[Entry], stream: Stream, source: tuple[str, int]) -> Batch:
     """The new stream, with what `entries` say and a rest at the end. `source` is the session they
     are from, and the last of them; blobs are shared. It is nobody's child."""
     copies = [entry.model_copy(update={"stream": stream}) for entry in entries]
@@ -66,7 +67,7 @@ def copied(entries: Sequence[Entry], stream: str, source: tuple[str, int]) -> Ba
 
 
 def context(
-    entries: Sequence[Entry], stream: str, opened: Opened, turns: int
+    entries: Sequence[Entry], stream: Stream, opened: Opened, turns: int
 ) -> tuple[list[Event], dict[Hash, bytes]]:
     """The beginning of a child that knows the parent's latest `turns`: the parent's log under the
     same numbers, so that no call of its own is named like one there, without what the parent paid,
@@ -92,7 +93,7 @@ def context(
     return events, blobs
 
 
-def fold_events(stream: str, events: Sequence[Event], at: float) -> State:
+def fold_events(stream: Stream, events: Sequence[Event], at: float) -> State:
     entries = (
         Entry.model_construct(stream=stream, seq=seq, at=at, event=event)
         for seq, event in enumerate(events, 1)

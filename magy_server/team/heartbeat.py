@@ -10,6 +10,7 @@ from magy_server.core import family
 from magy_server.core.children import status
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Mailed
+from magy_server.core.family import Stream, stream_of
 from magy_server.core.mail import SignalPayload, key_of, keys, ulid
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write
@@ -32,8 +33,8 @@ class Heartbeat:
     async def _answer(self, session: Session, pings: Sequence[Mailed]) -> None:
         """To the agent that asks; to the parent if a person does. Each ping once, whoever finds
         it, however often."""
-        id = session.stream.removeprefix("session/")
-        trees, user = self._sessions.trees, f"{session.stream}/heartbeat"
+        id = session.id
+        trees, user = self._sessions.trees, Stream(f"{session.stream}/heartbeat")
         if not await trees.take(user) and not trees.holds(user):
             return  # another process runs the tree: only that one can say how it is
         asked: dict[str, list[Mailed]] = {}
@@ -42,7 +43,7 @@ class Heartbeat:
         try:
             for to, those in asked.items():
                 with suppress(NotFound):
-                    asking = await self._sessions.session(f"session/{to}")
+                    asking = await self._sessions.session(stream_of(to))
                     await self._beat(session, asking, those)
         finally:
             await trees.give_back(user)
@@ -50,7 +51,7 @@ class Heartbeat:
     async def _beat(self, session: Session, asking: Session, pings: Sequence[Mailed]) -> None:
         """Answers those that were not answered yet, in one append. When a log is loaded that is
         seldom any of all that it has."""
-        id, to = (one.stream.removeprefix("session/") for one in (session, asking))
+        id, to = (one.id for one in (session, asking))
         state = session.state
         at = self._world.clock.now()
         now = status(state, queued=self._world.slots.queued(session.stream))

@@ -69,7 +69,7 @@ def refuse_other_fork(now: State, source: str, seq: int | None) -> None:
 
 
 def _used(now: State, what: str) -> InvalidRequest:
-    name = now.stream.removeprefix("session/")
+    name = now.id
     return InvalidRequest(
         f"A session {name!r} exists already, {what}. You can repeat a request without harm; "
         "another session needs its own id.",

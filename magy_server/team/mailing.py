@@ -25,6 +25,7 @@ from magy_server.core.events import (
     Requeued,
     Text,
 )
+from magy_server.core.family import Stream, stream_of
 from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPayload, known, ulid
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
@@ -161,7 +162,7 @@ class Mailing:
 
     async def _session(self, id: str) -> Session:
         try:
-            return await self._sessions.session(f"session/{id}")
+            return await self._sessions.session(stream_of(id))
         except NotFound:
             raise NotFound(f"There is no agent {id!r}; the list of agents names them.") from None
 
@@ -214,7 +215,7 @@ class Mailing:
     ) -> Sent:
         """What is for machines. `cancel` and `shutdown` are done in the same breath."""
         signal = payload.signal if isinstance(payload, SignalPayload) else ""
-        to = session.stream.removeprefix("session/")
+        to = session.id
         if signal in STOPS and sender and not family.is_below(to, sender):
             raise InvalidRequest(f"An agent cannot send {signal} to its parent.")
         if not sender:
@@ -245,7 +246,7 @@ class Mailing:
 
     async def _stop_below(self, session: Session) -> None:
         """What its turn had others do is not wanted any more, either."""
-        id = session.stream.removeprefix("session/")
+        id = session.id
         await self._children.stop_below(id, all=False)
 
     async def _post(self, session: Session, decide: Decide) -> bool:
@@ -259,11 +260,11 @@ class Mailing:
         return await self._tasks.whole(whole())
 
     def _receive(self, message: Mapping[str, Any]) -> None:
-        stream = str(message.get("to", ""))
+        stream = Stream(message.get("to", ""))
         if message.get("by") != self._world.me and self._sessions.trees.holds(stream):
             self._tasks.begin(self._look(stream))
 
-    async def _look(self, stream: str) -> None:
+    async def _look(self, stream: Stream) -> None:
         try:
             session = await self._sessions.session(stream)
             await session.refresh()
@@ -318,7 +319,7 @@ def _recipient(to: str, sender: str) -> str:
 def refuse_closed(now: State) -> None:
     """Raises InvalidRequest for a session that takes nothing more."""
     if now.closed:
-        id = now.stream.removeprefix("session/")
+        id = now.id
         why = f" ({now.closed.reason})" if now.closed.reason else ""
         raise InvalidRequest(
             f"Agent {id!r} is closed{why} and accepts nothing more. Spawn another one, or fork "
@@ -330,7 +331,7 @@ def refuse_closed(now: State) -> None:
 def refuse_full(now: State) -> None:
     """Raises InvalidRequest for a session at which too much waits already."""
     if (count := len(now.queue.waiting)) >= MAX_QUEUE:
-        id = now.stream.removeprefix("session/")
+        id = now.id
         raise InvalidRequest(
             f"{count} messages wait for agent {id!r}, and at most {MAX_QUEUE} may. "
             "Wait until it has read them, or interrupt it.",

@@ -39,7 +39,7 @@ class Relatives:
         self._sessions = sessions
         self._children = children
         self._mailing = mailing
-        self._id = session.stream.removeprefix("session/")
+        self._id = session.id
         opened = session.state.opened
         self._root = opened.root if opened else None
         self.timeout = world.settings(self._root).wait_timeout

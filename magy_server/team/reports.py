@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Ended, Entry
+from magy_server.core.family import stream_of
 from magy_server.core.ports import Batch
 from magy_server.core.reports import result
 from magy_server.core.state.state import State
@@ -29,7 +30,7 @@ async def report(sessions: Sessions, state: State, write: Write) -> Sequence[Let
 
 async def _parent(sessions: Sessions, id: str) -> Session | None:
     """As it is now."""
-    stream = f"session/{id}"
+    stream = stream_of(id)
     head = await sessions.store.head(stream)
     if not head:
         return None

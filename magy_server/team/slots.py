@@ -14,6 +14,7 @@ from types import TracebackType
 
 from magy_server.core import family
 from magy_server.core.children import SpawnLimits, clamped
+from magy_server.core.family import Stream, id_of
 
 PER_PROVIDER = 10
 """Requests to one provider at once."""
@@ -80,7 +81,7 @@ class Permits:
 class Lanes:
     """One for a process."""
 
-    def __init__(self, moved: Callable[[str], None] = lambda stream: None) -> None:
+    def __init__(self, moved: Callable[[Stream], None] = lambda stream: None) -> None:
         """`moved` is called when a session has got in line, and when it has left it."""
         self.limits = SpawnLimits()
         self.children = Permits(self.limits.concurrent)
@@ -108,13 +109,13 @@ class Lanes:
 
     # --- children -------------------------------------------------------------------------------
 
-    def begin(self, stream: str) -> None:
+    def begin(self, stream: Stream) -> None:
         """A session is at work here, be it that it waits: it has a turn that goes on, or one that
         is about to begin."""
-        if family.parent(stream.removeprefix("session/")):
+        if family.parent(id_of(stream)):
             self._working.add(stream)
 
-    def end(self, stream: str) -> None:
+    def end(self, stream: Stream) -> None:
         self._working.discard(stream)
 
     def working(self) -> int:
@@ -125,15 +126,15 @@ class Lanes:
         """How many of them wait for a slot."""
         return len(self._queued)
 
-    def queued(self, stream: str) -> bool:
+    def queued(self, stream: Stream) -> bool:
         """Whether this session waits for a slot."""
         return stream in self._queued
 
-    def slot(self, stream: str) -> Slot:
+    def slot(self, stream: Stream) -> Slot:
         """The slot of a session that is about to run. It costs nothing until it is taken."""
         return Slot(self, stream)
 
-    async def _take(self, stream: str) -> None:
+    async def _take(self, stream: Stream) -> None:
         waits = self.children.used >= self.children.size
         self._queued.add(stream)
         if waits:
@@ -150,10 +151,10 @@ class Slot:
     """The place of a session's turn in the lane of children. A root needs none and always has it:
     its turns are serial by themselves."""
 
-    def __init__(self, lanes: Lanes, stream: str) -> None:
+    def __init__(self, lanes: Lanes, stream: Stream) -> None:
         self._lanes = lanes
         self._stream = stream
-        self._child = family.parent(stream.removeprefix("session/")) is not None
+        self._child = family.parent(id_of(stream)) is not None
         self.taken = not self._child
 
     async def take(self) -> None:

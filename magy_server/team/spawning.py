@@ -21,6 +21,7 @@ from magy_server.core.events import (
     Prompted,
     Text,
 )
+from magy_server.core.family import stream_of
 from magy_server.core.harmless import glance, visible
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
@@ -84,12 +85,12 @@ async def beginning(
         agent=agent.name,
         model=_model(world, parent, agent, wanted.model),
         title=glance(wanted.name, NAME) or _title(wanted.prompt, agent),
-        parent=above.stream.removeprefix("session/"),
+        parent=above.id,
         call="" if wanted.by else wanted.key,
         rules=_rules(wanted.rules, found),
         limits=_limits(wanted.limits),
     )
-    stream = f"session/{child}"
+    stream = stream_of(child)
     first: list[Event] = [begin]
     if wanted.context:
         entries = await world.store.read(above.stream)

@@ -32,7 +32,7 @@ def cancelling(now: State, turn: str | None, why: Why) -> list[Event]:
 
 def dropping(now: State, *, everything: bool = True) -> list[Event]:
     """The events that drop what waits. Not `everything`: what a person told a child stays."""
-    task = task_id(now.stream.removeprefix("session/"))
+    task = task_id(now.id)
 
     def kept(arrival: object) -> bool:
         return not everything and isinstance(arrival, Prompted) and arrival.id != task

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from magy_server.core.children import status
 from magy_server.core.events import Ended, Entry
+from magy_server.core.family import SESSIONS, Stream
 from magy_server.core.mail import Status
 from magy_server.core.sizes import size
 from magy_server.core.state.state import State
@@ -86,7 +87,7 @@ class Supervisor:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
-        if not state.stream.startswith("session/"):
+        if not state.stream.startswith(SESSIONS):
             return
         record = self._record(state.stream)
         record.progress = entries[-1].at
@@ -149,7 +150,7 @@ class Supervisor:
     def _counts(self, session: Session) -> bool:
         return session.stream in self._records or status(session.state) in AT_WORK
 
-    def _record(self, stream: str) -> _Record:
+    def _record(self, stream: Stream) -> _Record:
         record = self._records.pop(stream, None) or _Record()
         self._records[stream] = record  # the newest last
         return record
@@ -166,7 +167,7 @@ class Supervisor:
         queued = self._world.slots.queued(session.stream)
         failures = sum(record.outcomes)
         return Health(
-            session=session.stream.removeprefix("session/"),
+            session=session.id,
             state=status(state, queued=queued),
             queue_depth=len(state.queue.waiting),
             errors=record.errors,

@@ -14,6 +14,7 @@ from typing import Literal
 from magy_server.core import family
 from magy_server.core.children import LIVE, Result, Waited, status
 from magy_server.core.errors import NotFound
+from magy_server.core.family import stream_of
 from magy_server.core.state.mailbox import Reported
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
@@ -171,13 +172,13 @@ class Waiting:
         )
 
     async def _told(self, id: str) -> Reported | None:
-        parent = await self._sessions.session(f"session/{family.parent(id)}")
+        parent = await self._sessions.session(stream_of(family.parent(id) or ""))
         await parent.refresh()
         return parent.state.mail.reports.get(id)
 
 
 def _id(session: Session) -> str:
-    return session.stream.removeprefix("session/")
+    return session.id
 
 
 def _rests(target: Session) -> bool:

@@ -69,7 +69,7 @@ async def questions(store: Store, infos: Sequence[StreamInfo]) -> list[wire.Inte
     found: list[wire.Interaction] = []
     for info in infos:
         if open_ := info.summary.get("questions"):
-            session_id = trees.id_of(info)
+            session_id = info.id
             steps = await path(store, session_id)
             texts = await previews(store, open_)
             asked = [interaction(session_id, question, texts) for question in open_]
@@ -92,7 +92,7 @@ async def path(store: Store, session_id: str) -> list[wire.PathStep]:
 def step(info: StreamInfo) -> wire.PathStep:
     about = info.summary
     return wire.PathStep(
-        session_id=trees.id_of(info),
+        session_id=info.id,
         agent=about.get("options", {}).get("agent", ""),
         name=about.get("title") or "",
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from magy_server.api.engine import Engine, stream_of
+from magy_server.api.engine import Engine
 from magy_server.api.places import uri_of
 from magy_server.api.present import stamp
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.family import stream_of
 from magy_server.engine.session import Session
 from magy_server.reviews.checkpoints import Checkpoint
 from magy_server.reviews.file_changes import FileChanged

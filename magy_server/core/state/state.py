@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from magy_server.core.events import Asked, Closed, CompactAsked, Grant, Opened, Stop
+from magy_server.core.family import Stream, id_of
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.history import History
 from magy_server.core.state.mailbox import Mailbox
@@ -24,7 +25,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    stream: str
+    stream: Stream
     seq: int = 0
     at: float = 0.0
     opened: Opened | None = None
@@ -49,6 +50,11 @@ class State:
     """A compaction was asked for."""
     cancelling: bool = False
     """The compaction that runs between turns shall stop."""
+
+    @property
+    def id(self) -> str:
+        """Of the session."""
+        return id_of(self.stream)
 
     @property
     def agent(self) -> str:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from magy_server.api.engine import Engine, Outcome, stream_of
+from magy_server.api.engine import Engine, Outcome
 from magy_server.api.follow import PAGE
 from magy_server.api.places import canonical
 from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
+from magy_server.core.family import stream_of
 from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH
@@ -151,9 +152,7 @@ class Asking:
         )
         since = self._engine.world.clock.now() - FRESH
         latest = [
-            info.stream.removeprefix("session/")
-            for info in infos.items
-            if info.root == where.root and info.updated >= since
+            info.id for info in infos.items if info.root == where.root and info.updated >= since
         ]
         for session_id in dict.fromkeys([*reversed(self._recent), *latest]):
             try:
