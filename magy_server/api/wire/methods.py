@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, fields
+from types import NoneType
+from typing import Annotated, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
 from magy_server.api.wire import editor
@@ -50,6 +53,12 @@ from magy_server.api.wire.sessions import (
 )
 from magy_server.api.wire.shapes import Empty, SessionParams, Wire
 
+P = TypeVar("P")
+R = TypeVar("R")
+Verb = Callable[[P], Awaitable[R]]
+"""async (the params, parsed) -> the result; None: an empty one. Raises MagyError, which the client
+is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Method:
@@ -61,96 +70,213 @@ class Method:
     about: str
 
 
-CLIENT_TO_SERVER = (
-    Method("magy/session/new", NewParams, NewResult, "Start a session."),
-    Method("magy/session/list", ListParams, ListResult,
-           "Sessions, the given project's first, newest first."),
-    Method("magy/session/resume", SubscribeParams, SubscribeResult,
-           "Subscribe, and continue a turn that a crash or a closed editor interrupted."),
-    Method("magy/session/subscribe", SubscribeParams, SubscribeResult,
-           "Attach: a bounded page of the log, then live updates."),
-    Method("magy/session/unsubscribe", SessionParams, Empty, "Unsubscribe: no more updates."),
-    Method("magy/session/events", EventsParams, EventsResult, "Another page of the log."),
-    Method("magy/session/prompt", PromptParams, PromptResult,
-           "Accept a prompt and answer at once; updates report what follows."),
-    Method("magy/session/cancel", CancelParams, CancelResult, "Stop the running turn."),
-    Method("magy/session/close", SessionParams, Empty,
-           "Cancel what runs, end background commands, and unsubscribe; the log stays."),
-    Method("magy/session/delete", SessionParams, DeleteResult, "Delete a session permanently."),
-    Method("magy/session/fork", ForkParams, NewResult,
-           "A new session that shares this one's history up to an entry."),
-    Method("magy/session/set_config_option", ConfigParams, ConfigResult,
-           "Agent, model, title, `review` (review | propose | auto: what happens to edits), or "
-           "`bypass` (on | off: answer questions with yes)."),
-    Method("magy/queue/reorder", ReorderParams, QueueResult, "Reorder waiting prompts."),
-    Method("magy/queue/drop", DropParams, QueueResult, "Drop waiting prompts."),
-    Method("magy/session/compact", CompactParams, Empty,
-           "Replace the older part of what the model sees by a summary; the transcript stays."),
-    Method("magy/session/summarize", SessionParams, SummaryResult,
-           "A summary of the session as for a pull request. Takes as long as the model does."),
-    Method("magy/agent/list", AgentsParams, AgentsResult, "List the agents that a person "
-        "may choose."),
-    Method("magy/agent/health", Empty, child.AgentHealthResult,
-           "Report the state of the agents in this process; asks no model."),
-    Method("magy/child/spawn", child.ChildSpawnParams, child.ChildSpawned,
-           "Start a child of a session on a task, with at most its permissions. Answers at once."),
-    Method("magy/child/send", child.ChildSendParams, child.ChildSent,
-           "Send a message to an agent: a prompt, data for programs, or a signal."),
-    Method("magy/child/wait", child.ChildWaitParams, child.ChildWaited,
-           "Wait until any or all of some children are idle. A time-out cancels nothing, and "
-           "nothing is missed between two waits. The request can be cancelled."),
-    Method("magy/child/list", child.ChildListParams, child.ChildListResult,
-           "List the children of a session, or all; parents come before their own children."),
-    Method("magy/child/close", child.ChildCloseParams, child.ChildClosed,
-           "Close a child: it accepts nothing more, and its log stays. Closing it again has no "
-           "effect."),
-    Method("magy/child/limits", child.ChildLimitsParams, child.ChildLimits,
-           "Get the limits on the depth and number of children, and their present number; also "
-           "changes the limits, even while children run."),
-    Method("magy/interaction/list", InteractionsParams, InteractionsResult, "Open questions."),
-    Method("magy/interaction/respond", RespondParams, RespondResult,
-           "Answer a question; the first answer wins."),
-    Method("magy/permission/list", GrantsParams, GrantsResult,
-           "List the remembered permissions of a session and its project."),
-    Method("magy/permission/withdraw", WithdrawParams, WithdrawResult, "Forget one of them."),
-    Method("magy/review/list", review.ReviewListParams, review.ReviewListResult,
-           "List the files in which something waits for a decision."),
-    Method("magy/review/get", review.ReviewGetParams, review.ReviewGetResult,
-           "Get the hunks of a file, derived from its present text."),
-    Method("magy/review/resolve", review.ReviewResolveParams, review.ReviewOutcome,
-           "Accept, reject or amend hunks. Hunks that no longer exist are reported as stale."),
-    Method("magy/review/undo", review.ReviewUndoParams, review.ReviewOutcome,
-           "Take back any decision, not only the last."),
-    Method("magy/review/comment", review.ReviewCommentParams, review.ReviewOutcome,
-           "Comment on a hunk; it stays pending, and the model sees the comment."),
-    Method("magy/review/navigate", review.ReviewNavigateParams, review.ReviewNavigateResult,
-           "Find the next or previous pending hunk; after the last file the first one follows."),
-    Method("magy/checkpoint/list", review.CheckpointListParams, review.CheckpointListResult,
-           "List the turns of a session that one can go back to."),
-    Method("magy/checkpoint/preview", review.CheckpointParams, review.CheckpointPreview,
-           "Preview what going back (or forward again) would do now."),
-    Method("magy/checkpoint/restore", review.CheckpointRestoreParams, review.CheckpointRestored,
-           "Go back to where a turn started, or undo that. Changes by others stay."),
-    Method("magy/edit/preview", review.EditParams, review.EditResult,
-           "Preview what an edit, in any format, would do to the live texts. Changes nothing."),
-    Method("magy/edit/apply", review.EditApplyParams, review.EditResult,
-           "Make an edit; its changes are then under review like an agent's."),
-    Method("magy/context/get", editor.ContextParams, editor.ContextResult,
-           "Get what is around the cursor, as blocks for a prompt: the client shows them to the "
-           "person, then sends them."),
-    Method("magy/prompt/complete", editor.CompleteParams, editor.CompleteResult,
-           "Complete a prompt: after `@` files and symbols, at the beginning also skills, agents "
-           "and commands; after `/` at the beginning actions."),
-    Method("magy/doctor/run", editor.DoctorParams, editor.DoctorResult,
-           "Report what is wrong with this installation, and how to fix it. Takes half a minute "
-           "at most."),
-    Method("magy/rewrite/start", rewrite.RewriteStartParams, rewrite.RewriteStartResult,
-           "Rewrite a place of a file by an instruction: answers at once; magy/rewrite/draft tells "
-           "the rest. The change is then under review like an agent's."),
-    Method("magy/workspace/trust", TrustParams, TrustResult,
-           "Get or set whether a project is trusted, that is, whether its own configuration may "
-           "do more than restrict."),
-)  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verbs:
+    """What a client may ask, and who does it: `session_new` is `magy/session/new`. One that is
+    missing where a connection is made, or has another shape, is an error of the type checker."""
+
+    session_new: Annotated[
+        Verb[NewParams, NewResult],
+        "Start a session.",
+    ]
+    session_list: Annotated[
+        Verb[ListParams, ListResult],
+        "Sessions, the given project's first, newest first.",
+    ]
+    session_resume: Annotated[
+        Verb[SubscribeParams, SubscribeResult],
+        "Subscribe, and continue a turn that a crash or a closed editor interrupted.",
+    ]
+    session_subscribe: Annotated[
+        Verb[SubscribeParams, SubscribeResult],
+        "Attach: a bounded page of the log, then live updates.",
+    ]
+    session_unsubscribe: Annotated[
+        Verb[SessionParams, None],
+        "Unsubscribe: no more updates.",
+    ]
+    session_events: Annotated[
+        Verb[EventsParams, EventsResult],
+        "Another page of the log.",
+    ]
+    session_prompt: Annotated[
+        Verb[PromptParams, PromptResult],
+        "Accept a prompt and answer at once; updates report what follows.",
+    ]
+    session_cancel: Annotated[
+        Verb[CancelParams, CancelResult],
+        "Stop the running turn.",
+    ]
+    session_close: Annotated[
+        Verb[SessionParams, None],
+        "Cancel what runs, end background commands, and unsubscribe; the log stays.",
+    ]
+    session_delete: Annotated[
+        Verb[SessionParams, DeleteResult],
+        "Delete a session permanently.",
+    ]
+    session_fork: Annotated[
+        Verb[ForkParams, NewResult],
+        "A new session that shares this one's history up to an entry.",
+    ]
+    session_set_config_option: Annotated[
+        Verb[ConfigParams, ConfigResult],
+        "Agent, model, title, `review` (review | propose | auto: what happens to edits), or"
+        " `bypass` (on | off: answer questions with yes).",
+    ]
+    queue_reorder: Annotated[
+        Verb[ReorderParams, QueueResult],
+        "Reorder waiting prompts.",
+    ]
+    queue_drop: Annotated[
+        Verb[DropParams, QueueResult],
+        "Drop waiting prompts.",
+    ]
+    session_compact: Annotated[
+        Verb[CompactParams, None],
+        "Replace the older part of what the model sees by a summary; the transcript stays.",
+    ]
+    session_summarize: Annotated[
+        Verb[SessionParams, SummaryResult],
+        "A summary of the session as for a pull request. Takes as long as the model does.",
+    ]
+    agent_list: Annotated[
+        Verb[AgentsParams, AgentsResult],
+        "List the agents that a person may choose.",
+    ]
+    agent_health: Annotated[
+        Verb[Empty, child.AgentHealthResult],
+        "Report the state of the agents in this process; asks no model.",
+    ]
+    child_spawn: Annotated[
+        Verb[child.ChildSpawnParams, child.ChildSpawned],
+        "Start a child of a session on a task, with at most its permissions. Answers at once.",
+    ]
+    child_send: Annotated[
+        Verb[child.ChildSendParams, child.ChildSent],
+        "Send a message to an agent: a prompt, data for programs, or a signal.",
+    ]
+    child_wait: Annotated[
+        Verb[child.ChildWaitParams, child.ChildWaited],
+        "Wait until any or all of some children are idle. A time-out cancels nothing, and "
+        "nothing is missed between two waits. The request can be cancelled.",
+    ]
+    child_list: Annotated[
+        Verb[child.ChildListParams, child.ChildListResult],
+        "List the children of a session, or all; parents come before their own children.",
+    ]
+    child_close: Annotated[
+        Verb[child.ChildCloseParams, child.ChildClosed],
+        "Close a child: it accepts nothing more, and its log stays. Closing it again has no"
+        " effect.",
+    ]
+    child_limits: Annotated[
+        Verb[child.ChildLimitsParams, child.ChildLimits],
+        "Get the limits on the depth and number of children, and their present number; also"
+        " changes the limits, even while children run.",
+    ]
+    interaction_list: Annotated[
+        Verb[InteractionsParams, InteractionsResult],
+        "Open questions.",
+    ]
+    interaction_respond: Annotated[
+        Verb[RespondParams, RespondResult],
+        "Answer a question; the first answer wins.",
+    ]
+    permission_list: Annotated[
+        Verb[GrantsParams, GrantsResult],
+        "List the remembered permissions of a session and its project.",
+    ]
+    permission_withdraw: Annotated[
+        Verb[WithdrawParams, WithdrawResult],
+        "Forget one of them.",
+    ]
+    review_list: Annotated[
+        Verb[review.ReviewListParams, review.ReviewListResult],
+        "List the files in which something waits for a decision.",
+    ]
+    review_get: Annotated[
+        Verb[review.ReviewGetParams, review.ReviewGetResult],
+        "Get the hunks of a file, derived from its present text.",
+    ]
+    review_resolve: Annotated[
+        Verb[review.ReviewResolveParams, review.ReviewOutcome],
+        "Accept, reject or amend hunks. Hunks that no longer exist are reported as stale.",
+    ]
+    review_undo: Annotated[
+        Verb[review.ReviewUndoParams, review.ReviewOutcome],
+        "Take back any decision, not only the last.",
+    ]
+    review_comment: Annotated[
+        Verb[review.ReviewCommentParams, review.ReviewOutcome],
+        "Comment on a hunk; it stays pending, and the model sees the comment.",
+    ]
+    review_navigate: Annotated[
+        Verb[review.ReviewNavigateParams, review.ReviewNavigateResult],
+        "Find the next or previous pending hunk; after the last file the first one follows.",
+    ]
+    checkpoint_list: Annotated[
+        Verb[review.CheckpointListParams, review.CheckpointListResult],
+        "List the turns of a session that one can go back to.",
+    ]
+    checkpoint_preview: Annotated[
+        Verb[review.CheckpointParams, review.CheckpointPreview],
+        "Preview what going back (or forward again) would do now.",
+    ]
+    checkpoint_restore: Annotated[
+        Verb[review.CheckpointRestoreParams, review.CheckpointRestored],
+        "Go back to where a turn started, or undo that. Changes by others stay.",
+    ]
+    edit_preview: Annotated[
+        Verb[review.EditParams, review.EditResult],
+        "Preview what an edit, in any format, would do to the live texts. Changes nothing.",
+    ]
+    edit_apply: Annotated[
+        Verb[review.EditApplyParams, review.EditResult],
+        "Make an edit; its changes are then under review like an agent's.",
+    ]
+    context_get: Annotated[
+        Verb[editor.ContextParams, editor.ContextResult],
+        "Get what is around the cursor, as blocks for a prompt: the client shows them to "
+        "the person, then sends them.",
+    ]
+    prompt_complete: Annotated[
+        Verb[editor.CompleteParams, editor.CompleteResult],
+        "Complete a prompt: after `@` files and symbols, at the beginning also skills, "
+        "agents and commands; after `/` at the beginning actions.",
+    ]
+    doctor_run: Annotated[
+        Verb[editor.DoctorParams, editor.DoctorResult],
+        "Report what is wrong with this installation, and how to fix it. Takes half a "
+        "minute at most.",
+    ]
+    rewrite_start: Annotated[
+        Verb[rewrite.RewriteStartParams, rewrite.RewriteStartResult],
+        "Rewrite a place of a file by an instruction: answers at once; magy/rewrite/draft "
+        "tells the rest. The change is then under review like an agent's.",
+    ]
+    workspace_trust: Annotated[
+        Verb[TrustParams, TrustResult],
+        "Get or set whether a project is trusted, that is, whether its own configuration "
+        "may do more than restrict.",
+    ]
+
+
+def name_of(verb: str) -> str:
+    return f"magy/{verb.replace('_', '/', 1)}"
+
+
+def _methods(verbs: type) -> Iterator[Method]:
+    """The table, as the fields and their types have it."""
+    types = get_type_hints(verbs, include_extras=True)
+    for one in fields(verbs):
+        verb, about = get_args(types[one.name])
+        (params,), answer = get_args(verb)
+        (result,) = get_args(answer)
+        yield Method(name_of(one.name), params, Empty if result is NoneType else result, about)
+
+
+CLIENT_TO_SERVER = tuple(_methods(Verbs))
 
 SERVER_TO_CLIENT = (
     Method("magy/session/update", SessionUpdate, None, "An event or a delta of a subscription."),
