@@ -12,8 +12,8 @@ from magy_server import privacy
 from magy_server.cli.parser import build
 
 if TYPE_CHECKING:
+    from magy_server.api.doctor import Examine
     from magy_server.cli.door import Composition
-    from magy_server.lsp.doctor import Examine
 
 BY_HAND = """\
 Magy runs coding agents: in your editor, and here in the terminal.

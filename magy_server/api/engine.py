@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from magy_server.api import options, pages, questions
-from magy_server.api.deleting import delete
-from magy_server.api.options import Option
-from magy_server.api.pages import Attached
+from magy_server.api.sessions import options, pages, questions
+from magy_server.api.sessions.deleting import delete
+from magy_server.api.sessions.options import Option
+from magy_server.api.sessions.pages import Attached
 from magy_server.core import family
 from magy_server.core.compact import possible
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError

@@ -7,6 +7,7 @@ to be; PATH is absolute, so an editor finds the language by its extension.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Literal
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
@@ -63,3 +64,21 @@ def of_virtual(uri: str) -> tuple[Side, str]:
             return side, path[len(prefix) - 1 :]
     raise InvalidRequest(f"{uri!r} is not a text of Magy's; there are magy:/base/... and "
                          "magy:/proposed/...")  # fmt: skip
+
+
+def workspace_of(cwd: str, roots: Sequence[str]) -> tuple[str, str]:
+    """(workspace root, working directory), canonical. The root is the innermost workspace folder
+    around `cwd`, else `cwd` itself. Raises InvalidRequest."""
+    path = directory(cwd)
+    around = [root for root in roots if path == root or path.startswith(root + "/")]
+    return max(around, key=len, default=path), path
+
+
+def directory(path: str) -> str:
+    """Canonical. Raises InvalidRequest."""
+    if not os.path.isabs(path) or "\0" in path:
+        raise InvalidRequest(f"{path!r} is not an absolute path.")
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        raise InvalidRequest(f"{path!r} is not a directory.")
+    return real

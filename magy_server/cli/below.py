@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from magy_server.api.engine import Engine
-from magy_server.api.follow import PAGE, page
+from magy_server.api.sessions.follow import PAGE, page
 from magy_server.cli.calls import Call
 from magy_server.cli.ending import cost_of
 from magy_server.cli.text import Marks, Span, one_line, tokens

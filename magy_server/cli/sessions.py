@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from magy_server.api.engine import Engine
-from magy_server.api.follow import page, stamped
+from magy_server.api.sessions.follow import page, stamped
 from magy_server.cli import ending, listing, place
 from magy_server.cli import run as running
 from magy_server.cli import undo as undoing

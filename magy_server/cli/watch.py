@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from magy_server.api.engine import Engine
-from magy_server.api.follow import Follower
+from magy_server.api.sessions.follow import Follower
 from magy_server.cli.below import Below
 from magy_server.cli.keyboard import Keyboard
 from magy_server.cli.printers import Printer

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,15 @@ from magy_server.lsp.announced import Announced
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
+    from magy_server.api.connected import Connected, Spawn
+    from magy_server.api.doctor import Examine
     from magy_server.api.engine import Engine
+    from magy_server.api.wire.calling import Handler
     from magy_server.config.trust import Trust
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener
-    from magy_server.lsp.doctor import Examine
-    from magy_server.lsp.door import Door
     from magy_server.lsp.plain.questions import PlainQuestions
-    from magy_server.lsp.server import Server
-    from magy_server.lsp.surface import Surface
-    from magy_server.lsp.transport import Handler
+    from magy_server.lsp.server import Answering, Server
 
 LOG = logging.getLogger(__name__)
 WARMING = (
@@ -64,8 +64,6 @@ class Front:
         self._examine = examine
         self._scratch = scratch
         self._stack = AsyncExitStack()
-        self._door: Door | None = None
-        self._surface: Surface | None = None
         self._warming: asyncio.Task[None] | None = None
         self._resuming: asyncio.Task[None] | None = None
 
@@ -79,9 +77,9 @@ class Front:
         server.feature(types.TEXT_DOCUMENT_CODE_ACTION, action)(_announced)
         server.feature(types.CODE_ACTION_RESOLVE)(_announced)
 
-    async def start(self, server: Server) -> Mapping[str, Handler]:
+    async def start(self, server: Server) -> Answering:
         """Raises MagyError; the person is told in a window as well, and may ask the doctor."""
-        from magy_server.lsp.doctor import handlers
+        from magy_server.api.doctor import handlers
 
         server.connection.methods.update(handlers(self._examine, _roots(server)))
         try:
@@ -92,49 +90,53 @@ class Front:
             server.show(f"Magy: {error.message}", MessageType.Error)
             raise
 
-    async def _start(self, server: Server) -> Mapping[str, Handler]:
-        from lsprotocol.types import MessageType
-
-        from magy_server.api.children.news import ChildNews
+    async def _start(self, server: Server) -> Answering:
         from magy_server.lsp.announce import Announcer
-        from magy_server.lsp.door import Door
-        from magy_server.lsp.plain.client import Home
-        from magy_server.lsp.surface import Surface
+        from magy_server.lsp.connect import connect
+        from magy_server.lsp.server import Answering
 
         about = Announced(server.pygls.protocol.options)
         editor = server.editor([f"magy/editor/{name}" for name in about.editor])
-        notify, spawn = server.connection.notify, _spawner(server)
-        announcer = Announcer(server, notify, _asking(server, about), spawn)
+        spawn = _spawner(server)
+        announcer = Announcer(server, server.connection.notify, _asking(server, about), spawn)
         roots = _roots(server)
         compose = self._compose()(roots, about.settings, editor, [announcer])
         engine, trust = await self._stack.enter_async_context(compose)
         self._stack.callback(announcer.attach(engine))
-        news = engine.loaded.news
-        news.broken.add(lambda stream, sentence: _say_broken(server, stream, sentence))
-        outbox = server.connection.outbox
-        scratch = self._scratch()
-        home = Home(
-            roots, scratch, lambda root: trust.settings(root).default_agent,
-            lambda: announcer.running,
+        self._stack.callback(engine.loaded.news.broken.add(partial(_say_broken, server)))
+        at = self._connected(server, engine, trust, about, spawn)
+        answering = connect(
+            server, at, about, editor, lambda: announcer.running,
+            self._stack.enter_context(ExitStack()),
         )  # fmt: skip
-        surface = self._surface = Surface(server, engine, editor, about, home, spawn, self._examine)
-        children = ChildNews(engine, notify, spawn)
-        self._door = Door(
-            engine, trust, outbox, roots, scratch, about.client, surface.groups, children
-        )
         self._resuming = server.connection.spawn(_resume(engine, roots))
-        for root in roots:
-            if ignored := trust.ignored(root):
-                server.show(f"Magy: {root} is not trusted, so its settings can only "
-                    "restrict. Ignored: "
-                            f"{', '.join(ignored)}.")  # fmt: skip
-        for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
-            server.show(f"Magy: {problem}", MessageType.Warning)
-        server.commands.update(surface.plain.commands())
-        methods = {**surface.plain.noting(self._door.methods()), **surface.plain.methods()}
+        _say_distrust(server, trust, roots)
+        methods = dict(answering.methods)
         for name in WARMING:
             methods[name] = self._warming_too(methods[name], engine, server)
-        return methods
+        return Answering(methods, answering.commands)
+
+    def _connected(
+        self, server: Server, engine: Engine, trust: Trust, about: Announced, spawn: Spawn
+    ) -> Connected:
+        from lsprotocol.types import MessageType
+
+        from magy_server.api.connected import Connected
+
+        return Connected(
+            engine=engine,
+            trust=trust,
+            client=about.client,
+            roots=_roots(server),
+            scratch=self._scratch(),
+            documents=server.workspace,
+            outbox=server.connection.outbox,
+            notify=server.connection.notify,
+            warn=lambda text: server.show(text, MessageType.Warning),
+            spawn=spawn,
+            examine=self._examine,
+            draws=about.interactions or about.review,
+        )
 
     def _warming_too(self, handler: Handler, engine: Engine, server: Server) -> Handler:
         """The model's SDK is large: it is imported when somebody means to talk, not before."""
@@ -153,10 +155,6 @@ class Front:
         for task in (self._warming, self._resuming):
             if task:
                 task.cancel()
-        if self._surface:
-            self._surface.close()
-        if self._door:
-            self._door.close()
         await self._stack.aclose()
 
 
@@ -214,6 +212,17 @@ async def _warm(engine: Engine, root: str | None) -> None:
         await asyncio.to_thread(provider.warm)
     except MagyError as error:
         LOG.info("%s", error)  # the first turn says it to the person
+
+
+def _say_distrust(server: Server, trust: Trust, roots: Sequence[str]) -> None:
+    from lsprotocol.types import MessageType
+
+    for root in roots:
+        if ignored := trust.ignored(root):
+            said = f"{root} is not trusted, so its settings can only restrict. Ignored: "
+            server.show(f"Magy: {said}{', '.join(ignored)}.")
+    for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
+        server.show(f"Magy: {problem}", MessageType.Warning)
 
 
 def _say_broken(server: Server, stream: Stream, sentence: str) -> None:

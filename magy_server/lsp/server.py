@@ -13,6 +13,7 @@ import itertools
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -41,6 +42,15 @@ Command = Callable[[list[Any]], Awaitable[Any]]
 """async (arguments) -> result, for workspace/executeCommand."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What a front door answers, by name: methods, and commands, which are among those that it
+    announced."""
+
+    methods: Mapping[str, Handler]
+    commands: Mapping[str, Command]
+
+
 class FrontDoor(Protocol):
     """What stands behind the connection. Everything but `start` must be quick: it is needed before
     `initialize` is answered."""
@@ -58,9 +68,8 @@ class FrontDoor(Protocol):
         """May register further standard features with pygls."""
         ...
 
-    async def start(self, server: Server) -> Mapping[str, Handler]:
-        """Imports and starts what is slow; the answer is every method of ours by its name. A
-        MagyError is what all of them will then say. Commands are run by `server.commands`."""
+    async def start(self, server: Server) -> Answering:
+        """Imports and starts what is slow. A MagyError is what all methods will then say."""
         ...
 
     async def stop(self, why: str) -> None:
@@ -145,12 +154,10 @@ class Server:
 
     def __init__(self, connection: Connection, front: FrontDoor) -> None:
         self.connection = connection
-        self.commands: dict[str, Command] = {}
-        """Filled by the front door's `start`; their names must be in its `commands`."""
         self._front = front
         self._tokens: dict[str, Callable[[], None]] = {}
         self._numbers = itertools.count(1)
-        self._started: asyncio.Task[Mapping[str, Handler] | Failure] | None = None
+        self._started: asyncio.Task[Answering | Failure] | None = None
         self.pygls = _Pygls(
             "magy", front.version, protocol_cls=_Protocol, converter_factory=default_converter
         )
@@ -282,15 +289,15 @@ class Server:
     def _saved(self, params: types.DidSaveTextDocumentParams) -> None:
         self.workspace.saved(params.text_document.uri)
 
-    def _begin(self) -> asyncio.Task[Mapping[str, Handler] | Failure]:
+    def _begin(self) -> asyncio.Task[Answering | Failure]:
         if self._started is None:
             self._started = self.connection.spawn(settle(self._start()))
         return self._started
 
-    async def _start(self) -> Mapping[str, Handler]:
-        methods = await self._front.start(self)
-        self.connection.complete(methods)
-        return methods
+    async def _start(self) -> Answering:
+        answering = await self._front.start(self)
+        self.connection.complete(answering.methods)
+        return answering
 
     async def _too_early(self, method: str, params: dict[str, Any]) -> Any:
         try:
@@ -300,6 +307,9 @@ class Server:
         return await self.connection.methods[method](params)
 
     async def _ready(self, method: str) -> None:
+        await self._answering()
+
+    async def _answering(self) -> Answering:
         """Waits for the front door; raises what its start raised."""
         started = await asyncio.shield(self._begin())
         if isinstance(started, Failure):
@@ -310,6 +320,7 @@ class Server:
                 "See its log, then restart the server.",
                 reason="not_started",
             )
+        return started
 
     async def stop(self, why: str) -> None:
         if self._started is not None and not self._started.done():
@@ -322,10 +333,10 @@ class Server:
         name, arguments = params.get("command"), params.get("arguments")
         if type(name) is not str or type(arguments or []) is not list:
             raise InvalidRequest("workspace/executeCommand needs a command and a list of arguments")
-        await self.connection.ready(name)
-        command = self.commands.get(name)
+        commands = (await self._answering()).commands
+        command = commands.get(name)
         if command is None:
-            known = ", ".join(sorted(self.commands)) or "none"
+            known = ", ".join(sorted(commands)) or "none"
             raise InvalidRequest(f"There is no command {name}. Known are: {known}.")
         return await command(arguments or [])
 

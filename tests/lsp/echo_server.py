@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core.errors import Conflict, InvalidRequest, MagyError, NotFound
-from magy_server.lsp.server import Server, run
+from magy_server.lsp.server import Answering, Server, run
 from tests.lsp.stalls import worst_stall
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
-    from magy_server.lsp.transport import Handler
 
 ERRORS: Mapping[str, Exception] = {
     "invalid": InvalidRequest("no such thing"),
@@ -66,7 +65,7 @@ class Toy:
     def configure(self, server: LanguageServer) -> None:
         pass
 
-    async def start(self, server: Server) -> Mapping[str, Handler]:
+    async def start(self, server: Server) -> Answering:
         self.server = server
         if os.environ.get("TOY_START") == "fail":
             raise MagyError("magy.toml, line 3: there is no model of that name", reason="config")
@@ -74,11 +73,12 @@ class Toy:
         self.editor = server.editor(["magy/editor/save"])
         self.editor._verify = 1.0
         self.editor._patience = 1.0
-        server.commands.update(
-            {"toy.echo": self._command, "toy.fail": self._fail_command, "toy.sleep": self._snooze}
-        )
+        commands = {
+            "toy.echo": self._command, "toy.fail": self._fail_command, "toy.sleep": self._snooze,
+        }  # fmt: skip
         names = [name for name in dir(self) if name.startswith("on_")]
-        return {"magy/" + name[3:]: getattr(self, name) for name in names}
+        methods = {"magy/" + name[3:]: getattr(self, name) for name in names}
+        return Answering(methods, commands)
 
     async def stop(self, why: str) -> None:
         print(f"stopped because {why}", file=sys.stderr, flush=True)

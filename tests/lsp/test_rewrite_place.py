@@ -7,9 +7,9 @@ from pathlib import Path
 
 from lsprotocol import types
 
+from magy_server.api.rewrites.drafts import LivePlace
 from magy_server.core.events import Selected
 from magy_server.lsp.documents import LiveWorkspace
-from magy_server.lsp.rewrite_drafts import LivePlace
 from tests.lsp.client import uri_of
 
 SAME = "    x = 1\n    y = 2\n\n" * 4_000

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from magy_server.api.children import present as family_present
-from magy_server.api.engine import Engine
+from magy_server.api.connected import Connected
 from magy_server.api.wire import children as child_wire
 from magy_server.core import family
 from magy_server.core.children import ChildInfo
@@ -26,17 +26,15 @@ TOGETHER = 0.05
 KEPT = 512
 """Children of which it is known what was said last."""
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-
 
 class ChildNews:
     """Tells one client about child agents. One instance per connection."""
 
-    def __init__(self, engine: Engine, notify: Callable[[str, Any], None], spawn: Spawn) -> None:
-        self._children = engine.children
-        self._bus = engine.world.bus
-        self._notify = notify
-        self._spawn = spawn
+    def __init__(self, at: Connected) -> None:
+        self._children = at.engine.children
+        self._bus = at.engine.world.bus
+        self._notify = at.notify
+        self._spawn = at.spawn
         self._watched: Counter[str] = Counter()
         """By root: how many sessions of its tree the client is subscribed to."""
         self._stops: dict[str, Callable[[], None]] = {}

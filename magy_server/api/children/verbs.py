@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from magy_server.api.children import present
-from magy_server.api.engine import Engine
+from magy_server.api.connected import Connected
 from magy_server.api.present import content
 from magy_server.api.wire import children as wire
 from magy_server.core import family
@@ -17,9 +17,6 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Hash, Limits
 from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.narrowing import narrowing
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 
@@ -34,16 +31,15 @@ _LIMITS: Mapping[str, str] = {
 
 
 class ChildVerbs:
-    """The child verbs. One instance per connection; `client` is whom a child's log names when it is
-    closed."""
+    """The child verbs. A child's log names the client that closed it."""
 
-    def __init__(self, engine: Engine, client: str) -> None:
-        self._engine = engine
+    def __init__(self, at: Connected) -> None:
+        engine = self._engine = at.engine
         self._world = engine.world
         self._children = engine.children
         self._mailing = engine.mailing
         self._lanes = engine.lanes
-        self._client = client
+        self._client = at.client
 
     async def spawn(
         self, params: wire.ChildSpawnParams, more: Sequence[Content] = ()

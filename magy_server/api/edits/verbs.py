@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 
+from magy_server.api.connected import Connected
 from magy_server.api.edits.drafts import Drafts, shown, want
 from magy_server.api.places import paths_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditRefused, InvalidRequest
 from magy_server.core.events import Finished
-from magy_server.core.ports import Files, Store
 from magy_server.edits.model import EditError, FileEdit
 from magy_server.reviews.applying import Applied
-from magy_server.reviews.reviews import Reviews
 from magy_server.tools.patience import to_end
 
 ATTEMPTS = 20
@@ -22,24 +20,11 @@ ATTEMPTS = 20
 
 
 class EditVerbs:
-    """`place`: absolute directory -> (workspace root, the directory), canonical; raises
-    InvalidRequest."""
-
-    def __init__(
-        self,
-        reviews: Reviews,
-        files: Files,
-        store: Store,
-        place: Callable[[str], tuple[str, str]],
-        first: str | None,
-        by: str,
-    ) -> None:
-        self._applying = reviews.applying
-        self._files = files
-        self._store = store
-        self._place = place
-        self._first = first
-        self._by = by
+    def __init__(self, at: Connected) -> None:
+        self._at = at
+        self._applying = at.engine.reviews.applying
+        self._files = at.engine.world.files
+        self._store = at.engine.world.store
         self._doing: dict[str, asyncio.Future[wire.EditResult]] = {}
 
     async def preview(self, params: wire.EditParams) -> wire.EditResult:
@@ -68,7 +53,7 @@ class EditVerbs:
                 root,
                 params.request_key,
                 [want(draft) for draft in drafts.drafts],
-                by=self._by,
+                by=self._at.client,
                 label=params.label,
                 output=result.model_dump_json().encode(),
             )
@@ -90,12 +75,12 @@ class EditVerbs:
     def _where(self, params: wire.EditParams) -> tuple[str, str]:
         """(workspace root, what paths are relative to)"""
         path = _path(params)
-        where = params.cwd or (path and path.rpartition("/")[0]) or self._first
+        where = params.cwd or (path and path.rpartition("/")[0]) or self._at.first
         if where is None:
             raise InvalidRequest(
                 "No folder is open: give `cwd`, the directory that paths are relative to."
             )
-        return self._place(where)
+        return self._at.place(where)
 
     async def _drafts(self, params: wire.EditParams, root: str, cwd: str) -> Drafts:
         drafts = Drafts(self._files, root, cwd, params.seen)

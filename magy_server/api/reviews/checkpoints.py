@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from magy_server.api.engine import Engine
+from magy_server.api.connected import Connected
 from magy_server.api.places import uri_of
 from magy_server.api.present import stamp
 from magy_server.api.wire import reviews as wire
@@ -16,9 +16,9 @@ from magy_server.reviews.file_changes import FileChanged
 
 
 class CheckpointVerbs:
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._checkpoints = engine.checkpoints
+    def __init__(self, at: Connected) -> None:
+        self._engine = at.engine
+        self._checkpoints = at.engine.checkpoints
 
     async def list(self, params: wire.CheckpointListParams) -> wire.CheckpointListResult:
         session = await self._session(params.session_id)

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
+from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of, virtual_uri
 from magy_server.api.reviews import present
 from magy_server.api.reviews.verbs import View
@@ -20,28 +21,20 @@ TOGETHER = 0.02
 ANSWER = 10.0
 """Seconds a client may take to acknowledge a refresh; nothing waits for it."""
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Request = Callable[[str, Any, float], Coroutine[Any, Any, Any]]
 
 
 class ReviewNews:
-    """`notify`: None, if the client does not want to hear `magy/review/changed`. `lenses`: it draws
-    lenses and can be asked to do so again. `texts`: the `magy:` URIs it may be showing."""
+    """`lenses`: the client draws lenses and can be asked to do so again. `texts`: the `magy:` URIs
+    it may be showing."""
 
     def __init__(
-        self,
-        view: View,
-        notify: Callable[[str, Any], None] | None,
-        request: Request,
-        spawn: Spawn,
-        *,
-        lenses: bool,
-        texts: Iterable[str],
+        self, at: Connected, view: View, request: Request, *, lenses: bool, texts: Iterable[str]
     ) -> None:
         self._view = view
-        self._notify = notify
+        self._notify = at.notify if at.draws else None
         self._request = request
-        self._spawn = spawn
+        self._spawn = at.spawn
         self._lenses = lenses
         self._texts = texts
         self._loop = asyncio.get_running_loop()

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Hashable, Iterable
 
+from magy_server.api.connected import Connected
 from magy_server.api.places import Side, of_virtual, paths_of, uri_of
 from magy_server.api.reviews import present
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.core.ports import Files
 from magy_server.reviews.file import Lines, Outcome, ReviewFile, Which, Wish
-from magy_server.reviews.reviews import Reviews
 from magy_server.tools.patience import to_end
 
 LOG = logging.getLogger(__name__)
-
-
-class Documents(Protocol):
-    """The open documents, as `LiveWorkspace` has them."""
-
-    @property
-    def encoding(self) -> str: ...
-
-    def uri_of_path(self, path: str) -> str | None: ...
-
-    def state_of(self, path: str) -> Hashable | None:
-        """Another one after every change of the document; None: it is not open."""
-        ...
 
 
 class View:
@@ -37,16 +22,14 @@ class View:
     state of a file (lenses, code actions at every movement of the cursor) is answered from memory.
     """
 
-    def __init__(
-        self, reviews: Reviews, files: Files, documents: Documents, roots: Sequence[str], by: str
-    ) -> None:
-        self.reviews = reviews
-        self.roots = list(roots)
+    def __init__(self, at: Connected) -> None:
+        self.reviews = at.engine.reviews
+        self.roots = list(at.roots)
         """The projects whose review this editor shows: its folders, and those it asked for."""
-        self.by = by
+        self.by = at.client
         """The editor's name, in the journal."""
-        self._files = files
-        self._documents = documents
+        self._files = at.engine.world.files
+        self._documents = at.documents
         self._held: dict[tuple[str, bool], tuple[Hashable, ReviewFile | None]] = {}
         self._learnt = asyncio.Event()
 
@@ -150,16 +133,15 @@ def _paths(uri: str) -> tuple[str, ...]:
 class ReviewVerbs:
     """Named as the methods are."""
 
-    def __init__(self, view: View, place: Callable[[str], str]) -> None:
+    def __init__(self, at: Connected, view: View) -> None:
+        self._at = at
         self._view = view
         self._reviews = view.reviews
-        self._place = place
-        """Absolute path -> workspace root. Raises InvalidRequest."""
 
     async def list(self, params: wire.ReviewListParams) -> wire.ReviewListResult:
         if params.cwd:
-            self._view.include(self._place(params.cwd))
-        roots = [self._place(params.cwd)] if params.cwd else self._view.roots
+            self._view.include(self._at.place(params.cwd)[0])
+        roots = [self._at.place(params.cwd)[0]] if params.cwd else self._view.roots
         # of roots in one another, a file is the innermost one's
         listed = [one for root in sorted(roots, key=len) for one in await self._reviews.list(root)]
         found = list({(one.path, one.proposed): one for one in listed}.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import Annotated, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
 from magy_server.api.wire import editor
@@ -262,8 +262,9 @@ class Verbs:
     ]
 
 
-def name_of(verb: str) -> str:
-    return f"magy/{verb.replace('_', '/', 1)}"
+def verb_of(verbs: Verbs, method: Method) -> Verb[Any, Any]:
+    verb: Verb[Any, Any] = getattr(verbs, method.name.removeprefix("magy/").replace("/", "_", 1))
+    return verb
 
 
 def _methods(verbs: type) -> Iterator[Method]:
@@ -273,7 +274,8 @@ def _methods(verbs: type) -> Iterator[Method]:
         verb, about = get_args(types[one.name])
         (params,), answer = get_args(verb)
         (result,) = get_args(answer)
-        yield Method(name_of(one.name), params, Empty if result is NoneType else result, about)
+        name = f"magy/{one.name.replace('_', '/', 1)}"
+        yield Method(name, params, Empty if result is NoneType else result, about)
 
 
 CLIENT_TO_SERVER = tuple(_methods(Verbs))

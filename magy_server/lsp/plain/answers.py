@@ -9,7 +9,7 @@ from typing import Any
 from lsprotocol.types import MessageType
 
 from magy_server.api.places import uri_of as file_uri
-from magy_server.api.transcripts import Transcripts, uri_of
+from magy_server.api.sessions.transcripts import Transcripts, uri_of
 from magy_server.api.wire.commands import Shown
 from magy_server.core.errors import MagyError
 from magy_server.core.harmless import harmless

@@ -9,9 +9,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from magy_server.api.engine import Engine, Outcome
-from magy_server.api.follow import PAGE
-from magy_server.api.places import canonical
+from magy_server.api.connected import Connected
+from magy_server.api.engine import Outcome
+from magy_server.api.places import canonical, workspace_of
+from magy_server.api.sessions.follow import PAGE
 from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
@@ -19,15 +20,12 @@ from magy_server.core.family import stream_of
 from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH
-from magy_server.lsp.door import place
 
 REMEMBERED = 50
 """Sessions that a connection used."""
 LOOKED_AT = 10
 """Sessions of a project, the latest first, in which a prompt that is sent again is looked for; but
 none in which nothing was done for `FRESH` seconds."""
-
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +50,18 @@ class Whereabouts:
 
 
 class Asking:
-    """`roots`: the editor's folders, canonical; `scratch`: where sessions without a project work;
-    `usual`: workspace root -> the agent for who names none; `ended`: is told how turns ended that
-    were begun here, None if the editor shows that itself; `running`: the sessions that have a turn,
-    the latest last."""
+    """`ended` is told how turns ended that were begun here, None if the editor shows that itself;
+    `running`: the sessions that have a turn, the latest last."""
 
     def __init__(
-        self,
-        engine: Engine,
-        roots: Sequence[str],
-        scratch: str,
-        usual: Callable[[str | None], str],
-        client: str,
-        spawn: Spawn,
-        ended: Ending | None,
-        running: Callable[[], Sequence[str]],
+        self, at: Connected, ended: Ending | None, running: Callable[[], Sequence[str]]
     ) -> None:
-        self._engine = engine
-        self._roots = roots
-        self._scratch = scratch
-        self._usual = usual
-        self._client = client
-        self._spawn = spawn
+        self._at = at
+        self._engine = at.engine
+        self._roots = at.roots
+        self._scratch = at.scratch
+        self._client = at.client
+        self._spawn = at.spawn
         self._ended = ended
         self._running = running
         self._recent: dict[str, None] = {}
@@ -110,7 +98,7 @@ class Asking:
         folder = os.path.dirname(path)
         if root := self._around(folder):
             return Whereabouts(root, root)
-        return Whereabouts(*place(folder, ())) if os.path.isdir(folder) else self.where(None)
+        return Whereabouts(*workspace_of(folder, ())) if os.path.isdir(folder) else self.where(None)
 
     def foreign(self, uri: str) -> bool:
         """Whether it is a file in none of the editor's folders, if there are any."""
@@ -123,7 +111,7 @@ class Asking:
 
     async def new(self, where: Whereabouts, agent: str = "") -> str:
         session_id = f"{self._prefix}-{secrets.token_hex(6)}"
-        agent = agent or self._usual(where.root)
+        agent = agent or self._at.trust.settings(where.root).default_agent
         await self._engine.open(session_id, where.root, where.cwd, agent, "")
         self.used(session_id)
         return session_id

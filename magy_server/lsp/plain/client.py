@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lsprotocol.types import MessageType
 
 from magy_server.api.children.verbs import ChildVerbs
-from magy_server.api.engine import Engine
-from magy_server.api.transcripts import Transcripts, session_of
+from magy_server.api.connected import Connected
+from magy_server.api.sessions.transcripts import Transcripts, session_of
 from magy_server.api.wire import names
 from magy_server.config import layers
 from magy_server.lsp.abilities import Abilities
@@ -32,53 +30,36 @@ USES = ("magy/session/new", "magy/session/prompt", "magy/session/resume")
 LEAVES = ("magy/session/close", "magy/session/delete")
 DELETES = "magy/session/delete"
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where a connection's sessions live. `roots`: the editor's folders, canonical; `scratch`: the
-    directory for sessions without a project; `agent`: workspace root -> who is asked there;
-    `running`: the sessions that have a turn now, the latest last."""
-
-    roots: Sequence[str]
-    scratch: str
-    agent: Callable[[str | None], str]
-    running: Callable[[], Sequence[str]]
-
 
 class Plain:
-    """`rewrite`: the command `magy.rewrite`."""
+    """`about`: what the client said of itself; `can`: what it can of the standard; `rewrite`: the
+    command `magy.rewrite`; `running`: the sessions that have a turn now, the latest last."""
 
     def __init__(
         self,
         server: Server,
-        engine: Engine,
+        at: Connected,
         about: Announced,
-        home: Home,
-        spawn: Spawn,
         can: Abilities,
         review: PlainReview,
         pointing: Pointing,
         rewrite: Command,
         children: ChildVerbs,
+        running: Callable[[], Sequence[str]],
     ) -> None:
         self._server = server
-        self._home = home
+        self._running = running
         self._review = review
         self._transcripts = Transcripts(
-            engine, server.connection.request, spawn, Path(layers.state_dir()) / "transcripts"
+            at.engine, server.connection.request, at.spawn, Path(layers.state_dir()) / "transcripts"
         )
         answers = Answers(
             self._transcripts,
             Screen(self._show, server.show_document, can.show_document, can.texts),
             about.answers,
         )
-        self._asking = Asking(
-            engine, home.roots, home.scratch, home.agent, about.client, spawn,
-            None if about.answers == "none" else answers.tell, home.running,
-        )  # fmt: skip
-        known = Known(lambda root: engine.world.agents(root).actions, spawn)
+        self._asking = Asking(at, None if about.answers == "none" else answers.tell, running)
+        known = Known(lambda root: at.engine.world.agents(root).actions, at.spawn)
         self._actions = CodeActions(
             known, lambda uri: self._asking.where(uri).root, pointing.symbol,
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
@@ -90,9 +71,9 @@ class Plain:
         self._commands = PlainCommands(
             self._asking, known, pointing, answers, rewrite, self._children.spawn
         )
-        for root in (*home.roots, None):
-            spawn(known.learn(root))
-        spawn(self._transcripts.tidy())
+        for root in (*at.roots, None):
+            at.spawn(known.learn(root))
+        at.spawn(self._transcripts.tidy())
 
     def close(self) -> None:
         self._transcripts.close()
@@ -124,7 +105,7 @@ class Plain:
         return handle
 
     def _bare(self) -> tuple[bool, bool]:
-        return bool(self._home.running()), self._asking.last is not None
+        return bool(self._running()), self._asking.last is not None
 
     def _show(self, message: str, kind: MessageType) -> None:
         self._server.show(message, kind)

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magy_server.api import present
+from magy_server.api.connected import Documents
 from magy_server.api.positions import column
+from magy_server.api.prompts.context import ContextVerbs
+from magy_server.api.prompts.reach import Reach
 from magy_server.api.wire.editor import ContextParams, Diagnostic
 from magy_server.api.wire.reviews import Position, Range
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content
-from magy_server.lsp.context import ContextVerbs
-from magy_server.lsp.documents import LiveWorkspace
-from magy_server.lsp.reach import Reach
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _LONGEST_LINE = 2_000
@@ -33,7 +33,7 @@ class Pointed:
 
 
 class Pointing:
-    def __init__(self, workspace: LiveWorkspace, contexts: ContextVerbs, reach: Reach) -> None:
+    def __init__(self, workspace: Documents, contexts: ContextVerbs, reach: Reach) -> None:
         self._workspace = workspace
         self._contexts = contexts
         self._reach = reach

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 from magy_server.api.places import uri_of
-from magy_server.api.transcripts import write
+from magy_server.api.sessions.transcripts import write
 from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
 from magy_server.core.harmless import LINE, glance

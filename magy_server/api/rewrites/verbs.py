@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Sequence
 from os.path import basename
 from typing import Any
 
-from magy_server.api.engine import Engine
+from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of
 from magy_server.api.positions import Positions
-from magy_server.api.rewriting import AGENT, MESSAGE, Place, Rewriting, session_of
+from magy_server.api.rewrites.beginning import AGENT, MESSAGE, Place, Rewriting, session_of
+from magy_server.api.rewrites.drafts import About, Drafts
 from magy_server.api.wire import rewriting as wire
 from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
@@ -22,36 +22,13 @@ from magy_server.core.ports import StreamInfo
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
 from magy_server.engine.sessions import FRESH
-from magy_server.lsp.documents import LiveWorkspace
-from magy_server.lsp.outbox import Outbox
-from magy_server.lsp.rewrite_drafts import About, Drafts
-
-PlaceOf = Callable[[str], tuple[str, str]]
-"""Absolute directory -> (workspace root, the directory), canonical; raises InvalidRequest."""
 
 
 class RewriteVerbs:
-    """`tells`: the client draws drafts itself. `warn` shows a sentence to the person."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        documents: LiveWorkspace,
-        outbox: Outbox,
-        place: PlaceOf,
-        roots: Sequence[str],
-        warn: Callable[[str], None],
-        *,
-        tells: bool,
-    ) -> None:
-        self._engine = engine
-        self._rewriting = Rewriting(engine)
-        self._documents = documents
-        self._outbox = outbox
-        self._place = place
-        self._roots = roots
-        self._warn = warn
-        self._tells = tells
+    def __init__(self, at: Connected) -> None:
+        self._at = at
+        self._engine = at.engine
+        self._rewriting = Rewriting(at.engine)
         self._followed: dict[str, Drafts] = {}
         self._starting = asyncio.Lock()
         """One after the other: the same again finds what was begun."""
@@ -76,13 +53,13 @@ class RewriteVerbs:
             range=about.range,
             instruction=about.instruction,
         )
-        result = await self._start(params, tells=self._tells)
+        result = await self._start(params, tells=self._at.draws)
         return result.model_dump(mode="json", by_alias=True)
 
     async def resume(self) -> None:
         """Shows what a process that died had begun in this workspace, and this one goes on with."""
         now = self._engine.world.clock.now()
-        for root in self._roots:
+        for root in self._at.roots:
             page = await self._engine.world.store.streams(SESSIONS, root=root, flat=True, limit=200)
             for info in page.items:
                 if _left_open(info) and now - info.updated < FRESH:
@@ -94,7 +71,7 @@ class RewriteVerbs:
         self, params: wire.RewriteStartParams, *, tells: bool
     ) -> wire.RewriteStartResult:
         path = paths_of(params.uri)[-1]
-        root, cwd = self._place(params.cwd or path.rpartition("/")[0] or "/")
+        root, cwd = self._at.place(params.cwd or path.rpartition("/")[0] or "/")
         session_id = session_of(root, params.request_key)
         async with self._starting:
             if await self._rewriting.known(session_id):
@@ -125,13 +102,13 @@ class RewriteVerbs:
         self, params: wire.RewriteStartParams, root: str, cwd: str, path: str
     ) -> Place:
         """The place that was meant when the request came, in the text as it is now."""
-        files, meant = self._engine.world.files, self._documents.meant()
+        files, meant = self._engine.world.files, self._at.documents.meant()
         found = await files.look(root, path)
         now = plain(found.text or "")
         if meant is None and found.buffer and found.disk is not None:
             raise _moved(path)  # it was opened after that, and holds something else
         text = now if meant is None else plain(meant)
-        at = Positions(text, self._documents.encoding)
+        at = Positions(text, self._at.documents.encoding)
         start, end = sorted(
             at.offset(one.line, one.character) for one in (params.range.start, params.range.end)
         )
@@ -146,14 +123,14 @@ class RewriteVerbs:
         entries = await self._engine.world.store.read(stream)
         prompted = next((e.event for e in entries if isinstance(e.event, Prompted)), None)
         if prompted is not None and prompted.by not in self._engine.world.peers():
-            self._follow(id_of(stream), tells=self._tells).begin()
+            self._follow(id_of(stream), tells=self._at.draws).begin()
 
     def _follow(self, session_id: str, *, tells: bool) -> Drafts:
         if known := self._followed.get(session_id):
             return known
         session = self._engine.loaded.watch(stream_of(session_id))
-        about = About(session_id, tells, self._warn, lambda: self._unfollow(session_id))
-        drafts = Drafts(about, session, self._engine.world, self._documents, self._outbox)
+        about = About(session_id, tells, self._at.warn, lambda: self._unfollow(session_id))
+        drafts = Drafts(about, session, self._engine.world, self._at.documents, self._at.outbox)
         self._followed[session_id] = drafts
         return drafts
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from magy_server.api.places import workspace_of
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.shapes import parsed
 
@@ -39,9 +40,7 @@ class DoctorVerbs:
     async def run(self, params: wire.DoctorParams) -> wire.DoctorResult:
         """Takes as long as the slowest check may: half a minute at most."""
         if params.cwd is not None:
-            from magy_server.lsp.door import place
-
-            root = place(params.cwd, self._roots)[0]
+            root = workspace_of(params.cwd, self._roots)[0]
         else:
             root = next(iter(self._roots), os.path.expanduser("~"))
         found, report = await self._examine()(root, params.editor)

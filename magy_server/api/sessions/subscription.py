@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from magy_server.api.connected import Outbox
 from magy_server.api.engine import Engine
-from magy_server.api.follow import Follower, page
+from magy_server.api.sessions.follow import Follower, page
 from magy_server.engine.session import Session
-from magy_server.lsp.outbox import Outbox
 
 __all__ = ["Subscription", "page"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from magy_server.api.connected import Connected
 from magy_server.api.places import canonical
 from magy_server.core import permit
 from magy_server.core.events import Facts, Resource
-from magy_server.engine.world import World
 from magy_server.tools.paths import below, resource
 from magy_server.tools.scope import printable
 from magy_server.tools.uris import named
@@ -18,11 +18,9 @@ LONGEST = 500
 
 
 class Reach:
-    """`roots` are the editor's workspace folders, canonical."""
-
-    def __init__(self, world: World, roots: Sequence[str]) -> None:
-        self._world = world
-        self.roots = roots
+    def __init__(self, at: Connected) -> None:
+        self._world = at.engine.world
+        self.roots = at.roots
 
     def root_of(self, path: str) -> str:
         """The innermost workspace folder around a file (canonical path), else its directory."""

@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
+from magy_server.api.answers import problem
+from magy_server.api.connected import Connected
 from magy_server.api.places import canonical
 from magy_server.api.positions import column, split_lines
+from magy_server.api.prompts.reach import Reach
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.reviews import Position, Range
 from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
-from magy_server.core.ports import Editor
 from magy_server.core.surroundings import block, definition, window
-from magy_server.lsp.documents import LiveWorkspace
-from magy_server.lsp.knowledge import problem
-from magy_server.lsp.reach import Reach
 from magy_server.tools.live import load
 from magy_server.tools.paths import Place
 from magy_server.tools.problems import said
@@ -212,9 +211,9 @@ def _resource(uri: str, text: str) -> Block:
 
 
 class ContextVerbs:
-    def __init__(self, workspace: LiveWorkspace, editor: Editor, reach: Reach) -> None:
-        self._workspace = workspace
-        self._editor = editor
+    def __init__(self, at: Connected, reach: Reach) -> None:
+        self._documents = at.documents
+        self._editor = at.engine.world.editor
         self._reach = reach
 
     async def get(self, params: wire.ContextParams) -> wire.ContextResult:
@@ -231,12 +230,12 @@ class ContextVerbs:
         return wire.ContextResult(items=items)
 
     async def _around(self, uri: str, path: str | None) -> Around | None:
-        document = self._workspace.open_document(uri)
+        document = self._documents.open_document(uri)
         if document is None and path is not None:
-            document = self._workspace.document(path)
+            document = self._documents.document(path)
         name = self._reach.called(uri if path else uri.rstrip("/").rpartition("/")[2] or uri)
         known = PurePath(path).as_uri() if path else printable(uri)
-        encoding = self._workspace.encoding
+        encoding = self._documents.encoding
         if document is not None:
             return Around(known, name, document.lines, encoding, path)
         if path is None:

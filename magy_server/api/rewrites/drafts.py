@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
+from magy_server.api.connected import Documents, Outbox
 from magy_server.api.positions import Positions
-from magy_server.api.rewriting import MESSAGE, TOOL
+from magy_server.api.rewrites.beginning import MESSAGE, TOOL
 from magy_server.api.wire.rewriting import RewriteDraft
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
@@ -32,8 +33,6 @@ from magy_server.edits.text import plain
 from magy_server.engine.live import Partial
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
-from magy_server.lsp.documents import LiveWorkspace
-from magy_server.lsp.outbox import Outbox
 
 PACE = 0.05
 """Seconds between two drafts, at least; each has all of the text."""
@@ -66,7 +65,7 @@ class Drafts:
         about: About,
         session: Session,
         world: World,
-        documents: LiveWorkspace,
+        documents: Documents,
         outbox: Outbox,
     ) -> None:
         self._about = about
@@ -262,7 +261,7 @@ class LivePlace:
     between are compared at once, however large, while those with several have to be diffed. That
     is done in a thread."""
 
-    def __init__(self, uri: str, selected: Selected, raw: str, documents: LiveWorkspace) -> None:
+    def __init__(self, uri: str, selected: Selected, raw: str, documents: Documents) -> None:
         self.uri = uri
         self.selected = selected
         prose = selected.path.lower().endswith(PROSE)

@@ -9,17 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from magy_server.api.engine import Engine
+from magy_server.api.connected import Connected
+from magy_server.api.prompts.reach import Reach
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.editor import Completion
 from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
-from magy_server.core.ports import Editor
 from magy_server.core.specs import Agents
-from magy_server.lsp.door import place
-from magy_server.lsp.reach import Reach
 from magy_server.tools.file_index import FileIndex, Names, best, exists
+from magy_server.tools.kit import USUAL
 from magy_server.tools.mentions import described_skills
 from magy_server.tools.openings import AT, SPAWN, Opening, after_at, alone, mention
 from magy_server.tools.paths import below
@@ -36,11 +35,12 @@ _LONGEST = 1_000
 class PromptVerbs:
     """One completion at a time: a newer request ends the older one."""
 
-    def __init__(self, engine: Engine, editor: Editor, reach: Reach, index: FileIndex) -> None:
-        self._engine = engine
-        self._editor = editor
+    def __init__(self, at: Connected, reach: Reach) -> None:
+        self._at = at
+        self._engine = at.engine
+        self._editor = at.engine.world.editor
         self._reach = reach
-        self._index = index
+        self._index = FileIndex(USUAL.grep_program, at.spawn)
         self._running: asyncio.Task[wire.CompleteResult] | None = None
 
     async def complete(self, params: wire.CompleteParams) -> wire.CompleteResult:
@@ -100,8 +100,8 @@ class PromptVerbs:
             info = await self._engine.info(params.session_id)
             return info.root or info.summary.get("cwd")
         if params.cwd is not None:
-            return place(params.cwd, self._reach.roots)[0]
-        return next(iter(self._reach.roots), None)
+            return self._at.place(params.cwd)[0]
+        return self._at.first
 
     async def _files(self, root: str, names: Names, query: str) -> list[str]:
         """With nothing typed, those that are open come first."""

@@ -1,0 +1,111 @@
+"""One connection of a front door, as the verbs see it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from magy_server.api.doctor import Examine
+from magy_server.api.engine import Engine
+from magy_server.api.places import workspace_of
+from magy_server.config.trust import Trust
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+"""Begins work that nobody waits for; what it fails with is logged."""
+
+
+class Document(Protocol):
+    """The text of an open document, as the client shows it."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """With their ends."""
+        ...
+
+    def line(self, number: int) -> str:
+        """From 0; "" beyond the last."""
+        ...
+
+
+class Documents(Protocol):
+    """The open documents of a client. Paths are canonical."""
+
+    @property
+    def encoding(self) -> str:
+        """Of characters in positions: utf-8 | utf-16 | utf-32."""
+        ...
+
+    def document(self, path: str) -> Document | None: ...
+
+    def open_document(self, uri: str) -> Document | None: ...
+
+    def uri_of_path(self, path: str) -> str | None: ...
+
+    def state_of(self, path: str) -> Hashable | None:
+        """Another one after every change of the document; None: it is not open."""
+        ...
+
+    def meant(self) -> str | None:
+        """What the document that the running request names held when that came; None: it names
+        none, or none that was open."""
+        ...
+
+    def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
+        """Calls `watcher` after every change of the document. The answer ends it."""
+        ...
+
+
+class Source(Protocol):
+    """Something that streams to the client. Compared by identity."""
+
+    async def pull(self, budget: int) -> Sequence[Mapping[str, Any] | bytes]:
+        """The next whole messages (or their encoded bodies), oldest first, in all about `budget`
+        bytes. Empty: nothing more until the next `wake`. Never called twice at once."""
+        ...
+
+
+class Outbox(Protocol):
+    """What leaves for the client. Nothing here ever waits for it to read."""
+
+    def send(self, message: Mapping[str, Any] | bytes) -> None: ...
+
+    def wake(self, source: Source) -> None:
+        """The source has something to say. Cheap, and safe to call at any time."""
+        ...
+
+    def forget(self, source: Source) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """Complete when it is made. `client`: its name, for journals; `roots`: its workspace folders,
+    canonical; `scratch`: where sessions without a project work; `notify` sends a notification;
+    `warn` shows the person a sentence; `draws`: it shows questions or reviews itself, so it is told
+    of rewrites that it did not begin."""
+
+    engine: Engine
+    trust: Trust
+    client: str
+    roots: Sequence[str]
+    scratch: str
+    documents: Documents
+    outbox: Outbox
+    notify: Callable[[str, Any], None]
+    warn: Callable[[str], None]
+    spawn: Spawn
+    examine: Callable[[], Examine]
+    draws: bool
+
+    @property
+    def first(self) -> str | None:
+        """The root for who names none."""
+        return next(iter(self.roots), None)
+
+    def place(self, cwd: str) -> tuple[str, str]:
+        """(workspace root, working directory), canonical. Raises InvalidRequest."""
+        return workspace_of(cwd, self.roots)

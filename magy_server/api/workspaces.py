@@ -1,0 +1,39 @@
+"""The verbs of `magy/agent/*` and `magy/workspace/*`: what a workspace has, and whether it is
+trusted."""
+
+from __future__ import annotations
+
+from magy_server.api.children import present as family_present
+from magy_server.api.connected import Connected
+from magy_server.api.places import directory
+from magy_server.api.wire import children as child_wire
+from magy_server.api.wire import sessions as wire
+from magy_server.api.wire.shapes import Empty
+
+
+class WorkspaceVerbs:
+    def __init__(self, at: Connected) -> None:
+        self._at = at
+        self._engine = at.engine
+        self._trust = at.trust
+
+    async def agents(self, params: wire.AgentsParams) -> wire.AgentsResult:
+        root = self._at.place(params.cwd)[0] if params.cwd else self._at.first
+        agents = [
+            wire.AgentInfo(name=a.name, description=a.description, mode=a.mode, model=a.model)
+            for a in self._engine.world.agents(root).values()
+            if not a.hidden
+        ]
+        return wire.AgentsResult(agents=agents)
+
+    async def health(self, params: Empty) -> child_wire.AgentHealthResult:
+        found = self._engine.supervisor.health()
+        return child_wire.AgentHealthResult(agents=[family_present.health(one) for one in found])
+
+    async def trust(self, params: wire.TrustParams) -> wire.TrustResult:
+        root = directory(params.root)
+        if params.trusted is not None:
+            await self._trust.set(root, params.trusted)
+        return wire.TrustResult(
+            root=root, trusted=self._trust.trusted(root), ignored=list(self._trust.ignored(root))
+        )
