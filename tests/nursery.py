@@ -31,7 +31,7 @@ TOP = Path(__file__).parent.parent
 MODULES = (
     "lsprotocol.types", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
     "magy_server.lsp.server", "magy_server.lsp.front", "magy_server.lsp.announce",
-    "magy_server.api.sessions.verbs", "magy_server.lsp.surface", "magy_server.lsp.workspace",
+    "magy_server.api.sessions.verbs", "magy_server.lsp.connect", "magy_server.lsp.workspace",
     "magy_server.llm.scripted",
 )  # fmt: skip
 ALSO = "NURSERY_ALSO"
