@@ -13,6 +13,7 @@ import pytest
 from magy_server.core.errors import StoreError
 from magy_server.core.events import Ended, Entry, Limits, Replied
 from magy_server.core.ports import Batch, Lease
+from magy_server.engine.session import Session
 
 from .home import Home, home
 from .running import until
@@ -241,12 +242,15 @@ async def test_what_could_not_be_put_on_record_hangs_nobody(
         real = here.world.store.append
         failed: list[str] = []
 
+        def at_work(session: Session) -> bool:
+            return session.id == "s/1.1" and session.state.turn is not None
+
         async def append(batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
             replied = any(isinstance(event, Replied) for event in batches[0].events)
             if replied and batches[0].stream == "session/s/1.0" and not failed:
                 failed.append("session/s/1.0")
                 # Who begins when nobody works takes the tree anew, and goes on with this one, too.
-                await here.until("s/1.1", lambda s: s.turn)
+                await until(lambda: any(at_work(s) for s in here.sessions.loaded()))
                 raise StoreError("The disk is full.")
             return await real(batches, lease)
 
