@@ -8,8 +8,7 @@ from typing import Any
 
 from lsprotocol.types import MessageType
 
-from magy_server.api.children.verbs import ChildVerbs
-from magy_server.api.connected import Connected
+from magy_server.api.magy import Magy
 from magy_server.api.sessions.transcripts import Transcripts, session_of
 from magy_server.api.wire import names
 from magy_server.config import layers
@@ -32,21 +31,20 @@ DELETES = "magy/session/delete"
 
 
 class Plain:
-    """`about`: what the client said of itself; `can`: what it can of the standard; `rewrite`: the
-    command `magy.rewrite`; `running`: the sessions that have a turn now, the latest last."""
+    """`about`: what the client said of itself; `can`: what it can of the standard; `running`: the
+    sessions that have a turn now, the latest last."""
 
     def __init__(
         self,
         server: Server,
-        at: Connected,
+        magy: Magy,
         about: Announced,
         can: Abilities,
         review: PlainReview,
         pointing: Pointing,
-        rewrite: Command,
-        children: ChildVerbs,
         running: Callable[[], Sequence[str]],
     ) -> None:
+        at = magy.at
         self._server = server
         self._running = running
         self._review = review
@@ -65,11 +63,11 @@ class Plain:
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
         )  # fmt: skip
         self._children = PlainChildren(
-            children, self._asking, pointing,
+            magy.children, self._asking, pointing,
             lambda text: self._show(f"Magy: {text}", MessageType.Info),
         )  # fmt: skip
         self._commands = PlainCommands(
-            self._asking, known, pointing, answers, rewrite, self._children.spawn
+            self._asking, known, pointing, answers, magy.rewrites.command, self._children.spawn
         )
         for root in (*at.roots, None):
             at.spawn(known.learn(root))

@@ -1,0 +1,69 @@
+"""All that one connection may ask of Magy, whichever front door it came in by."""
+
+from __future__ import annotations
+
+from magy_server.api.children.news import ChildNews
+from magy_server.api.children.verbs import ChildVerbs
+from magy_server.api.connected import Connected
+from magy_server.api.doctor import DoctorVerbs
+from magy_server.api.edits.verbs import EditVerbs
+from magy_server.api.prompts.completion import PromptVerbs
+from magy_server.api.prompts.context import ContextVerbs
+from magy_server.api.prompts.reach import Reach
+from magy_server.api.reviews.checkpoints import CheckpointVerbs
+from magy_server.api.reviews.verbs import ReviewVerbs, View
+from magy_server.api.rewrites.verbs import RewriteVerbs
+from magy_server.api.sessions.asking import QuestionVerbs
+from magy_server.api.sessions.verbs import SessionVerbs
+from magy_server.api.wire.methods import Verbs
+from magy_server.api.workspaces import WorkspaceVerbs
+
+
+class Magy:
+    """`view`: what is under review, as the client is shown it; `reach`: which files may be shown to
+    a model."""
+
+    def __init__(self, at: Connected) -> None:
+        self.at = at
+        self.view, self.reach = View(at), Reach(at)
+        self._family = ChildNews(at)
+        self.sessions = SessionVerbs(at, self._family)
+        self.children, self.rewrites = ChildVerbs(at), RewriteVerbs(at)
+        self.reviews = ReviewVerbs(at, self.view)
+        self.contexts = ContextVerbs(at, self.reach)
+
+    def close(self) -> None:
+        self.sessions.leave_all()
+        self._family.close()
+        self.rewrites.close()
+
+    def verbs(self) -> Verbs:
+        at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews
+        checkpoints, edits, questions = CheckpointVerbs(at), EditVerbs(at), QuestionVerbs(at)
+        workspaces, prompts = WorkspaceVerbs(at), PromptVerbs(at, self.reach)
+        return Verbs(
+            session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,
+            session_subscribe=sessions.subscribe, session_unsubscribe=sessions.unsubscribe,
+            session_events=sessions.events, session_prompt=sessions.prompt,
+            session_cancel=sessions.cancel, session_close=sessions.close,
+            session_delete=sessions.delete, session_fork=sessions.fork,
+            session_set_config_option=sessions.set_config_option, session_compact=sessions.compact,
+            session_summarize=sessions.summarize,
+            queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
+            agent_list=workspaces.agents, agent_health=workspaces.health,
+            workspace_trust=workspaces.trust,
+            child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
+            child_list=children.list, child_close=children.close, child_limits=children.limits,
+            interaction_list=questions.list, interaction_respond=questions.respond,
+            permission_list=questions.grants, permission_withdraw=questions.withdraw,
+            review_list=reviews.list, review_get=reviews.get, review_resolve=reviews.resolve,
+            review_undo=reviews.undo, review_comment=reviews.comment,
+            review_navigate=reviews.navigate,
+            checkpoint_list=checkpoints.list, checkpoint_preview=checkpoints.preview,
+            checkpoint_restore=checkpoints.restore,
+            edit_preview=edits.preview, edit_apply=edits.apply,
+            context_get=self.contexts.get,
+            prompt_complete=prompts.complete,
+            doctor_run=DoctorVerbs(at.examine, at.roots).run,
+            rewrite_start=self.rewrites.start,
+        )  # fmt: skip
