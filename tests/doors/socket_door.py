@@ -1,0 +1,79 @@
+"""The smallest front door: it prints what the agent of a session says over a Unix socket.
+
+Who connects sends the id of a session and a line's end, and reads its text from the beginning, as
+it grows. It stands for what a door needs of Magy: an engine from `app.compose`, and `api/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from magy_server.api.engine import Engine
+from magy_server.api.sessions.follow import Follower
+from magy_server.core.errors import MagyError
+from magy_server.core.family import stream_of
+from magy_server.core.updates import Update
+
+BUDGET = 64 * 1024
+"""Characters read from the log at once."""
+
+
+@asynccontextmanager
+async def opened(engine: Engine, path: Path) -> AsyncIterator[None]:
+    """The door is open inside the block, for this user alone."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        session_id = (await reader.readline()).decode(errors="replace").strip()
+        try:
+            await printed(engine, session_id, writer)
+        except MagyError as error:
+            writer.write(f"{error.message}\n".encode())
+        except ConnectionError:  # who read has gone away
+            return
+        finally:
+            writer.close()
+
+    server = await asyncio.start_unix_server(serve, path)
+    path.chmod(0o600)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def printed(engine: Engine, session_id: str, writer: asyncio.StreamWriter) -> None:
+    """Until the reader goes away, or the session is deleted. Raises NotFound."""
+    await engine.info(session_id)
+    session = engine.loaded.watch(stream_of(session_id))
+    moved = asyncio.Event()
+    unwatch = session.watch(moved.set)
+    session.want_partials()
+    follower, said = Follower(engine, session, 0), ""
+    try:
+        while not session.gone:
+            moved.clear()
+            updates = await follower.news(BUDGET)
+            for update in updates or follower.deltas():
+                new, said = text(update, said)
+                writer.write(new.encode())
+            await writer.drain()
+            if not updates:
+                await moved.wait()
+    finally:
+        unwatch()
+
+
+def text(update: Update, said: str) -> tuple[str, str]:
+    """(what to print, what has been printed of the reply that streams). The whole reply comes once
+    more when it is in the log."""
+    match update["sessionUpdate"]:
+        case "agent_message_chunk":
+            new = update["content"]["text"]
+            return new, said + new
+        case "agent_message":
+            whole = "".join(part.get("text", "") for part in update["content"])
+            return f"{whole.removeprefix(said)}\n", ""
+    return "", said
