@@ -8,13 +8,17 @@
 (require 'magy-undo)
 (require 'magy-checkpoints)
 
-(defun magy-test-undo-buffer ()
-  "Return the preview of an undo, when it is there."
+(defun magy-test-undo-buffer (&optional text)
+  "Return the preview of an undo, when it is there and has TEXT.
+One that was shown before stays until the next one is known."
   (magy-test-wait "the preview"
                   (lambda ()
                     (let ((buffer (get-buffer (format "*magy undo: %s*"
                                                       (magy-project-name (magy-test-project))))))
-                      (and buffer (> (buffer-size buffer) 0) buffer)))))
+                      (and buffer (> (buffer-size buffer) 0)
+                           (with-current-buffer buffer
+                             (string-search (or text "") (buffer-string)))
+                           buffer)))))
 
 (ert-deftest magy-undo-of-a-turn-is-shown-first-and-keeps-what-was-typed ()
   :tags '(G014)
@@ -48,8 +52,7 @@
                                         (line-beginning-position))))
         (magy-test-drawn 0)
         (magy-redo-turn)
-        (with-current-buffer (magy-test-undo-buffer)
-          (should (string-search "Bring back 1 turn" (buffer-string)))
+        (with-current-buffer (magy-test-undo-buffer "Bring back 1 turn")
           (magy-undo-do))
         (set-buffer file)
         (magy-test-until (equal (buffer-string) after))))))
