@@ -16,7 +16,7 @@ from bench.measure import Failed, Row, Run, in_turn, stopwatch
 from magy_server.core.events import Action, Evidence, Facts, Hash
 from magy_server.core.ports import Editor
 from magy_server.core.tool import Tool
-from magy_server.tools.search import search_tools
+from magy_server.tools.search.search_tools import search_tools
 
 NONE = "no-such-ripgrep"
 NOTHING = Evidence()

@@ -50,15 +50,15 @@ from magy_server.team.relatives import Relatives
 from magy_server.team.reports import report
 from magy_server.team.slots import Lanes
 from magy_server.team.supervision import Supervisor
-from magy_server.tools.commits import Commits
-from magy_server.tools.groups import end_group
-from magy_server.tools.instructions import instructions
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.kit import Options as ToolOptions
 from magy_server.tools.kit import make_tools
-from magy_server.tools.mentions import expand as mentioned
-from magy_server.tools.mentions import read_skills
-from magy_server.tools.process import Processes
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.prompts.instructions import instructions
+from magy_server.tools.prompts.mentions import expand as mentioned
+from magy_server.tools.prompts.mentions import read_skills
+from magy_server.tools.shell.process_groups import end_group
+from magy_server.tools.shell.processes import Processes
 
 LOG = logging.getLogger(__name__)
 

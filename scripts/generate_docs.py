@@ -142,7 +142,7 @@ def _event(node: ast.ClassDef, title: str) -> str:
 
 def tools() -> Iterator[str]:
     from magy_server.tools.kit import make_tools
-    from magy_server.tools.process import Processes
+    from magy_server.tools.shell.processes import Processes
 
     yield "# Tools\n\nWhat the built-in agents can call, as the model is told.\n"
     for tool in sorted(make_tools(Processes()), key=lambda tool: tool.name):

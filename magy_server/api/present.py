@@ -13,7 +13,7 @@ from magy_server.core import family, updates
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
-from magy_server.tools.pictures import picture
+from magy_server.tools.files.pictures import picture
 
 _ASKED = frozenset(
     ("interactionId", "kind", "toolCallId", "title", "rule", "remember", "covers", "agent")

@@ -20,9 +20,9 @@ from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.edits.diff import counts
 from magy_server.edits.formats import detect, parse
 from magy_server.edits.model import EditError, FileEdit
-from magy_server.tools.disk import EDIT_LIMIT
-from magy_server.tools.paths import Place, below, canonical, resolve
-from magy_server.tools.text import decode
+from magy_server.tools.files.disk import EDIT_LIMIT
+from magy_server.tools.files.encodings import decode
+from magy_server.tools.files.paths import Place, below, canonical, resolve
 
 TEXT_LIMIT = 8 * EDIT_LIMIT
 """Bytes of the largest edit."""

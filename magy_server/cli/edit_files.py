@@ -20,9 +20,9 @@ from magy_server.edits.formats.names import quoted
 from magy_server.edits.model import FileEdit, Hunk, Placed, Resolved
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.text import plain
-from magy_server.tools import disk, versions
-from magy_server.tools.paths import Place, directory, explain, missing
-from magy_server.tools.text import Encoding, decode, digest, encode
+from magy_server.tools.files import disk, versions
+from magy_server.tools.files.encodings import Encoding, decode, digest, encode
+from magy_server.tools.files.paths import Place, directory, explain, missing
 
 WHOLE = 1 << 62
 """Characters of a diff: none is left out."""

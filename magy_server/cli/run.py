@@ -34,8 +34,8 @@ from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
 from magy_server.engine.session import Session
 from magy_server.reviews.file import Summary
-from magy_server.tools.groups import end_group, mark
-from magy_server.tools.openings import spawned
+from magy_server.tools.prompts.openings import spawned
+from magy_server.tools.shell.process_groups import end_group, mark
 
 CLOSING = 5.0
 """Seconds that a turn has to end when its output cannot be written any more."""

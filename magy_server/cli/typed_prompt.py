@@ -16,10 +16,10 @@ from magy_server.cli import place
 from magy_server.cli.door import ONCE, Composition
 from magy_server.config.resources import resource
 from magy_server.core.specs import Agents
-from magy_server.tools.file_index import FileIndex, Names, best
 from magy_server.tools.kit import USUAL
-from magy_server.tools.mentions import described_skills
-from magy_server.tools.openings import AT, Opening, after_at, alone, mention
+from magy_server.tools.prompts.mentions import described_skills
+from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
+from magy_server.tools.search.file_names import FileIndex, Names, best
 
 PATIENCE = 2.0
 """Seconds for the names of the project's files."""

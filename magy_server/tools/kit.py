@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from magy_server.core.tool import Tool
-from magy_server.tools.agents import AGENT_TOOLS
-from magy_server.tools.editing import edit_file, write_file
-from magy_server.tools.editor_eval import emacs_eval
-from magy_server.tools.editor_knowledge import KNOWLEDGE_TOOLS
-from magy_server.tools.files import read_file
-from magy_server.tools.git import git_tools
-from magy_server.tools.listing import list_dir
-from magy_server.tools.patch import apply_patch
-from magy_server.tools.plan import update_plan
-from magy_server.tools.process import Processes
-from magy_server.tools.rewriting import replace_selection
-from magy_server.tools.search import search_tools
-from magy_server.tools.shell import shell_tools
-from magy_server.tools.web import web_tools
+from magy_server.tools.agents.agent_tools import AGENT_TOOLS
+from magy_server.tools.agents.plan_tool import update_plan
+from magy_server.tools.editor.eval_tool import emacs_eval
+from magy_server.tools.editor.knowledge_tools import KNOWLEDGE_TOOLS
+from magy_server.tools.files.edit_tools import edit_file, write_file
+from magy_server.tools.files.list_tool import list_dir
+from magy_server.tools.files.patch_tool import apply_patch
+from magy_server.tools.files.read_tool import read_file
+from magy_server.tools.files.selection_tool import replace_selection
+from magy_server.tools.git.look_tools import git_tools
+from magy_server.tools.search.search_tools import search_tools
+from magy_server.tools.shell.processes import Processes
+from magy_server.tools.shell.shell_tools import shell_tools
+from magy_server.tools.web.web_tools import web_tools
 
 
 @dataclass(frozen=True, slots=True)

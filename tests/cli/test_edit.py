@@ -18,7 +18,7 @@ from magy_server.cli.edit_files import load, write
 from magy_server.cli.parser import EDIT_CODES, EDIT_FORMATS
 from magy_server.core.errors import ToolError
 from magy_server.edits.formats import FORMATS
-from magy_server.tools.paths import resolve
+from magy_server.tools.files.paths import resolve
 from tests.cli.harness import Done, Magy
 
 HELLO = json.dumps({"old_text": "'hello'", "new_text": "'good morning'"})

@@ -209,7 +209,7 @@ def test_no_option_is_without_effect() -> None:
 
 def test_tool_groups_are_the_servers_permission_keys() -> None:
     from magy_server.tools import kit
-    from magy_server.tools.process import Processes
+    from magy_server.tools.shell.processes import Processes
 
     options = (CLIENT / "magy-options.el").read_text("utf-8")
     found = re.search(r"\(defconst magy-tool-groups\s+'\(([^)]*)\)", options)

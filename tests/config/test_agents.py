@@ -19,7 +19,7 @@ from magy_server.core.values import Facts, Resource
 from magy_server.projects import Project, Projects, Signature
 from magy_server.store.memory import MemoryStore
 from magy_server.tools.kit import make_tools
-from magy_server.tools.process import Processes
+from magy_server.tools.shell.processes import Processes
 
 BUILT_IN = ["build", "compaction", "explore", "general", "plan", "rewrite", "summary", "title"]
 

@@ -19,8 +19,8 @@ from magy_server.core.errors import InvalidConfig
 from magy_server.core.patterns import matches_file
 from magy_server.core.shell import LONGEST, parse
 from magy_server.core.specs import parse_agent, parse_rules
-from magy_server.tools.globs import BadGlob, Filter
-from magy_server.tools.ignores import Rules
+from magy_server.tools.search.globs import BadGlob, Filter
+from magy_server.tools.search.ignores import Rules
 
 SECONDS = 5.0
 UNITS = [

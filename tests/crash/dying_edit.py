@@ -17,7 +17,7 @@ from typing import Any
 from magy_server.__main__ import main
 from magy_server.core.ports import Batch
 from magy_server.store.sqlite import SqliteStore
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.workspace import WorkspaceFiles
 
 WHERE = os.environ["MAGY_DIE"]
 points = itertools.count(1)

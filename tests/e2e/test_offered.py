@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from magy_server.tools.kit import make_tools
-from magy_server.tools.process import Processes
+from magy_server.tools.shell.processes import Processes
 from tests.loopback import ChatServer, call, text
 
 from .harness import SESSION, Person, person

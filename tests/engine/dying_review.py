@@ -17,7 +17,7 @@ from typing import Any
 
 from magy_server.reviews.file import Which, Wish
 from magy_server.store.sqlite import SqliteStore
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.workspace import WorkspaceFiles
 from tests.engine.reviewing import Place, process
 
 

@@ -39,9 +39,9 @@ from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Models, Settings, World
 from magy_server.store.sqlite import SqliteStore
 from magy_server.team.slots import Lanes
-from magy_server.tools.commits import Commits
-from magy_server.tools.process import Processes
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.workspace import WorkspaceFiles
+from magy_server.tools.shell.processes import Processes
 from tests.engine.running import verbs
 
 BRIEFED = Briefed(

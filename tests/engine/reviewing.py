@@ -35,9 +35,9 @@ from magy_server.engine.world import Settings, World
 from magy_server.reviews.file import Outcome, Which, Wish
 from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
-from magy_server.tools.commits import Commits
-from magy_server.tools.process import Processes
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.workspace import WorkspaceFiles
+from magy_server.tools.shell.processes import Processes
 from tests.tools.conftest import FakeEditor
 
 

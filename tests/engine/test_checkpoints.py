@@ -14,9 +14,9 @@ from magy_server.core.errors import EditUnverified, InvalidRequest, NotFound
 from magy_server.core.events import FileChange, Noted, Prompted, Restoring
 from magy_server.core.ports import Found, Put
 from magy_server.core.values import Version
-from magy_server.tools.commits import Commits
-from magy_server.tools.process import Processes
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.workspace import WorkspaceFiles
+from magy_server.tools.shell.processes import Processes
 
 from .going_back import Agent, Place, place
 

@@ -17,9 +17,9 @@ import pytest
 from magy_server.core.errors import Conflict, MagyError, NotFound
 from magy_server.core.events import FileChange
 from magy_server.core.values import Version
-from magy_server.tools.process import Processes
-from magy_server.tools.text import digest
-from magy_server.tools.worktree import Outcome, Worktrees
+from magy_server.tools.files.encodings import digest
+from magy_server.tools.shell.processes import Processes
+from magy_server.tools.tracking.worktree import Outcome, Worktrees
 
 from .reviewing import Agent, Place, process
 

@@ -14,7 +14,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.ports import Found
 from magy_server.core.values import FileChange, Version
 from magy_server.reviews.file import Outcome, Which, Wish
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.workspace import WorkspaceFiles
 
 from .reviewing import Place, digest, process
 

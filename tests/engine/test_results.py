@@ -11,7 +11,7 @@ import pytest
 from magy_server.core.events import Entry, Finished
 from magy_server.core.state.state import State
 from magy_server.tools.kit import make_tools
-from magy_server.tools.process import Processes
+from magy_server.tools.shell.processes import Processes
 
 from .home import Home, home
 

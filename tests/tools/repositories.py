@@ -17,8 +17,8 @@ import pytest
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Action, Facts
 from magy_server.core.tool import Result, Tool
-from magy_server.tools.git import git_tools
-from magy_server.tools.process import Processes
+from magy_server.tools.git.look_tools import git_tools
+from magy_server.tools.shell.processes import Processes
 
 from .conftest import Context, Workspace
 

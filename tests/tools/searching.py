@@ -11,7 +11,7 @@ import pytest
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Action
 from magy_server.core.tool import Result, Tool
-from magy_server.tools.search import search_tools
+from magy_server.tools.search.search_tools import search_tools
 
 from .conftest import Context, Workspace
 

@@ -16,7 +16,7 @@ import pytest
 
 from magy_server.core.events import Decision, Facts
 from magy_server.core.permit import Rule, Ruleset, decide
-from magy_server.tools import shell_facts
+from magy_server.tools.shell import facts as shell_facts
 from tests.core.test_builtin_agents import BUILD_ALLOWS, BUILT_IN, COMMON
 
 from . import bypasses

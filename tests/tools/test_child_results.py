@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from magy_server.core.children import ChildInfo, Result
-from magy_server.tools.agents import _result
+from magy_server.tools.agents.agent_tools import _result
 
 
 def test_a_result_cannot_hold_the_head_of_another() -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from magy_server.core.errors import EditRefused, ToolError
 from magy_server.core.values import Version
-from magy_server.tools import disk, versions
-from magy_server.tools.commits import Commits
-from magy_server.tools.process import Processes
-from magy_server.tools.text import digest
-from magy_server.tools.versions import NOTHING, look, put
+from magy_server.tools.files import disk, versions
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.encodings import digest
+from magy_server.tools.files.versions import NOTHING, look, put
+from magy_server.tools.shell.processes import Processes
 
 from .conftest import Workspace
 from .repositories import Person, git, in_repository

@@ -15,10 +15,10 @@ from magy_server.core.errors import ToolError
 from magy_server.edits.cut import completes
 from magy_server.edits.diff import changes, unified
 from magy_server.edits.text import plain, split
-from magy_server.tools.change import ROUNDS
-from magy_server.tools.editing import edit_file, write_file
-from magy_server.tools.files import read_file
-from magy_server.tools.text import digest
+from magy_server.tools.files.change import ROUNDS
+from magy_server.tools.files.edit_tools import edit_file, write_file
+from magy_server.tools.files.encodings import digest
+from magy_server.tools.files.read_tool import read_file
 
 from .conftest import FakeEditor, Workspace
 
@@ -375,7 +375,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(workspace: Workspace, 
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from tests.tools.conftest import Workspace
         from magy_server.core.errors import ToolError
-        from magy_server.tools.editing import write_file
+        from magy_server.tools.files.edit_tools import write_file
         from pathlib import Path
 
         resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))

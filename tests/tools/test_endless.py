@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.tools import git_config
-from magy_server.tools.endless import endless
-from magy_server.tools.process import Processes
-from magy_server.tools.shell import shell_tools
+from magy_server.tools.git import hostile_config as git_config
+from magy_server.tools.search.endless import endless
+from magy_server.tools.shell.processes import Processes
+from magy_server.tools.shell.shell_tools import shell_tools
 
 from .conftest import Workspace
 from .repositories import Person

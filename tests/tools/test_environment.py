@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from magy_server.core.events import Evidence
-from magy_server.tools.environment import environment
-from magy_server.tools.git_program import Git
+from magy_server.tools.git.program import Git
+from magy_server.tools.shell.environment import environment
 
 
 def git(cwd: Path, *words: str, **base: str) -> str:

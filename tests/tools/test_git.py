@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from magy_server.tools import git_program
+from magy_server.tools.git import program as git_program
 from tests.guard import SESSION
 
 from .conftest import Workspace

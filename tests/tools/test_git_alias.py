@@ -11,8 +11,8 @@ import pytest
 from magy_server.core.events import Facts, Grant
 from magy_server.core.git_words import split
 from magy_server.core.permit import Rule, Ruleset, decide
-from magy_server.tools.process import Processes
-from magy_server.tools.shell import shell_tools
+from magy_server.tools.shell.processes import Processes
+from magy_server.tools.shell.shell_tools import shell_tools
 
 from .conftest import Workspace
 from .repositories import Person

@@ -10,8 +10,8 @@ import pytest
 from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core.events import Facts, Grant
 from magy_server.core.permit import decide, proposals
-from magy_server.tools.process import Processes
-from magy_server.tools.shell import shell_tools
+from magy_server.tools.shell.processes import Processes
+from magy_server.tools.shell.shell_tools import shell_tools
 
 from .conftest import Workspace
 from .repositories import Person

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.tools import finder as finding
-from magy_server.tools.globs import BadGlob, Filter
+from magy_server.tools.search import finder as finding
+from magy_server.tools.search.globs import BadGlob, Filter
 
 from .searching import BOTH, NONE, Searcher, searcher
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools import grep as grepping
+from magy_server.tools.search import lines as grepping
 
 from .conftest import FakeEditor
 from .searching import BOTH, NONE, Searcher, searcher

@@ -11,7 +11,13 @@ import pytest
 from magy_server.core.events import Briefed, Opened, Section
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.state import State
-from magy_server.tools.instructions import LISTED, MOST, SECTION, ContextProvider, instructions
+from magy_server.tools.prompts.instructions import (
+    LISTED,
+    MOST,
+    SECTION,
+    ContextProvider,
+    instructions,
+)
 
 from .conftest import Workspace
 

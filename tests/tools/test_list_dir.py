@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.listing import list_dir
-from magy_server.tools.scope import in_thread
+from magy_server.tools.files.list_tool import list_dir
+from magy_server.tools.search.scope import in_thread
 
 from .conftest import Workspace
 

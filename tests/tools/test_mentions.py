@@ -12,7 +12,7 @@ import pytest
 from magy_server.config.resources import resource
 from magy_server.core.events import Content, Embedded, Image, Link, Text
 from magy_server.core.permit import Rule, Ruleset
-from magy_server.tools.mentions import LINES, MOST, PICTURES, expand, read_skills
+from magy_server.tools.prompts.mentions import LINES, MOST, PICTURES, expand, read_skills
 
 from .conftest import FakeEditor, Workspace
 from .pictures import gif, png

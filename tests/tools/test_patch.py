@@ -5,8 +5,8 @@ import os
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.files import read_file
-from magy_server.tools.patch import apply_patch
+from magy_server.tools.files.patch_tool import apply_patch
+from magy_server.tools.files.read_tool import read_file
 
 from .conftest import FakeEditor, Workspace
 

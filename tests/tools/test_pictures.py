@@ -9,8 +9,8 @@ import pytest
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.values import IMAGES
-from magy_server.tools.files import read_file
-from magy_server.tools.pictures import LARGEST, mime, picture, size
+from magy_server.tools.files.pictures import LARGEST, mime, picture, size
+from magy_server.tools.files.read_tool import read_file
 
 from .conftest import FakeEditor, Workspace
 from .pictures import gif, jpeg, png, webp

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.editing import edit_file, write_file
-from magy_server.tools.files import read_file
-from magy_server.tools.pages import Page
+from magy_server.tools.files.edit_tools import edit_file, write_file
+from magy_server.tools.files.pages import Page
+from magy_server.tools.files.read_tool import read_file
 
 from .conftest import FakeEditor, Workspace
 

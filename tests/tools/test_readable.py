@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools import readable
-from magy_server.tools.reading import from_html
+from magy_server.tools.web import readable
+from magy_server.tools.web.decoding import from_html
 
 BASE = "https://example.org/docs/start/"
 SENTENCE = "A sentence that is long enough to be taken for the content of a page. " * 4
@@ -144,7 +144,7 @@ async def test_a_page_that_would_take_hours_is_given_up() -> None:
 
 
 async def test_the_program_does_not_see_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    from magy_server.tools.reading import _environment
+    from magy_server.tools.web.decoding import _environment
 
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")

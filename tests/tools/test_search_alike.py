@@ -15,12 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.tool import Result
-from magy_server.tools import ripgrep, walk
-from magy_server.tools.content import opened, pieces
-from magy_server.tools.dialect import BadPattern, Regex, translate
-from magy_server.tools.finder import Answer, Finder
-from magy_server.tools.globs import BadGlob, Filter
-from magy_server.tools.standin import Search
+from magy_server.tools.search import ripgrep, walk
+from magy_server.tools.search.content import opened, pieces
+from magy_server.tools.search.dialect import BadPattern, Regex, translate
+from magy_server.tools.search.finder import Answer, Finder
+from magy_server.tools.search.globs import BadGlob, Filter
+from magy_server.tools.search.standin import Search
 
 from .searching import NONE, RIPGREP, Searcher
 

@@ -8,9 +8,10 @@ import pytest
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Resource
-from magy_server.tools import expanding, shell_facts
 from magy_server.tools.kit import make_tools
-from magy_server.tools.process import Processes
+from magy_server.tools.shell import expansion as expanding
+from magy_server.tools.shell import facts as shell_facts
+from magy_server.tools.shell.processes import Processes
 
 from .conftest import Workspace
 

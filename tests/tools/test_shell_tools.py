@@ -16,10 +16,10 @@ import pytest
 
 from magy_server.core.errors import ToolError
 from magy_server.core.tool import Result, Tool
-from magy_server.tools import groups
 from magy_server.tools.kit import make_tools
-from magy_server.tools.output import SHOWN, Output
-from magy_server.tools.process import Processes
+from magy_server.tools.shell import process_groups as groups
+from magy_server.tools.shell.output import SHOWN, Output
+from magy_server.tools.shell.processes import Processes
 from tests.guard import SESSION
 from tests.patience import PATIENCE, pass_time
 
@@ -353,7 +353,7 @@ def test_a_server_that_dies_before_the_gate_opens_runs_nothing(workspace: Worksp
         from pathlib import Path
         from tests.tools.conftest import Workspace
         from magy_server.tools.kit import make_tools
-        from magy_server.tools.process import Processes
+        from magy_server.tools.shell.processes import Processes
 
         async def main():
             workspace = Workspace(Path({str(workspace.root)!r}))
@@ -465,7 +465,7 @@ def test_pages_of_an_output_fit_together() -> None:
 
 
 def test_more_than_is_kept_is_counted_and_its_end_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("magy_server.tools.output.KEPT", 100_000)
+    monkeypatch.setattr("magy_server.tools.shell.output.KEPT", 100_000)
     output = Output()
     for n in range(50_000):
         output.feed(b"%d\n" % n)

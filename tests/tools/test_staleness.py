@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.editing import edit_file, write_file
-from magy_server.tools.files import read_file
+from magy_server.tools.files.edit_tools import edit_file, write_file
+from magy_server.tools.files.read_tool import read_file
 
 from .conftest import FakeEditor, Workspace
 

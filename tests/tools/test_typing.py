@@ -10,11 +10,11 @@ from magy_server.core.errors import EditRefused
 from magy_server.core.ports import Buffer
 from magy_server.core.values import Version
 from magy_server.edits.model import TextChange
-from magy_server.tools.commits import Commits
-from magy_server.tools.live import ATTEMPTS
-from magy_server.tools.process import Processes
-from magy_server.tools.text import digest
-from magy_server.tools.workspace import WorkspaceFiles
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.encodings import digest
+from magy_server.tools.files.live import ATTEMPTS
+from magy_server.tools.files.workspace import WorkspaceFiles
+from magy_server.tools.shell.processes import Processes
 
 from .conftest import FakeEditor
 

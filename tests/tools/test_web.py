@@ -18,9 +18,12 @@ from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts
 from magy_server.core.tool import Result, Tool
-from magy_server.tools import http, readable, reading, web
-from magy_server.tools.reading import Reading
-from magy_server.tools.urls import target
+from magy_server.tools.web import decoding as reading
+from magy_server.tools.web import fetching as http
+from magy_server.tools.web import readable
+from magy_server.tools.web import web_tools as web
+from magy_server.tools.web.decoding import Reading
+from magy_server.tools.web.urls import target
 from tests.loopback.http import Exchange, Request
 from tests.loopback.web import WebServer
 from tests.patience import PATIENCE

@@ -14,14 +14,15 @@ import pytest
 from magy_server.core.ports import Seen
 from magy_server.core.tool import Result, Tool
 from magy_server.core.values import FileChange, Version
-from magy_server.tools import disk, witness, worktree
-from magy_server.tools.change import busy
+from magy_server.tools.files import disk
+from magy_server.tools.files.change import busy
+from magy_server.tools.files.encodings import digest
+from magy_server.tools.files.paths import Place
+from magy_server.tools.files.versions import look, put
 from magy_server.tools.kit import make_tools
-from magy_server.tools.only_reads import only_reads
-from magy_server.tools.paths import Place
-from magy_server.tools.process import Processes
-from magy_server.tools.text import digest
-from magy_server.tools.versions import look, put
+from magy_server.tools.shell.only_reads import only_reads
+from magy_server.tools.shell.processes import Processes
+from magy_server.tools.tracking import witness, worktree
 from tests.patience import pass_time
 
 from .conftest import FakeEditor, Workspace

@@ -18,7 +18,7 @@ from magy_server.edits.model import Code, Failure, FileEdit, Hunk, Placed
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.text import plain
 from magy_server.reviews.applying import Want
-from magy_server.tools.paths import Place, resolve
+from magy_server.tools.files.paths import Place, resolve
 
 MOST = 200
 """Files that one edit may touch."""

@@ -17,13 +17,13 @@ from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.specs import Agents
-from magy_server.tools.file_index import FileIndex, Names, best, exists
+from magy_server.tools.files.paths import below
 from magy_server.tools.kit import USUAL
-from magy_server.tools.mentions import described_skills
-from magy_server.tools.openings import AT, SPAWN, Opening, after_at, alone, mention
-from magy_server.tools.paths import below
-from magy_server.tools.scope import Stopped, in_thread
-from magy_server.tools.symbol_mentions import SYMBOL
+from magy_server.tools.prompts.mentions import described_skills
+from magy_server.tools.prompts.openings import AT, SPAWN, Opening, after_at, alone, mention
+from magy_server.tools.prompts.symbol_mentions import SYMBOL
+from magy_server.tools.search.file_names import FileIndex, Names, best, exists
+from magy_server.tools.search.scope import Stopped, in_thread
 
 MOST = 50
 PATIENCE = 1.0

@@ -19,7 +19,7 @@ from magy_server.lsp.plain.answers import Answers
 from magy_server.lsp.plain.asking import Asking
 from magy_server.lsp.plain.pointing import Pointed, Pointing, empty
 from magy_server.lsp.plain.typed import Command, command
-from magy_server.tools.openings import spawned
+from magy_server.tools.prompts.openings import spawned
 
 _MENTION = re.compile(r"(?<![\w.@/\\+-])@")
 """What begins a mention where it stands."""

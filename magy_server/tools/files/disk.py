@@ -1,0 +1,275 @@
+"""Closed files: read by page in bounded memory, replaced whole or not at all.
+
+Everything here blocks and is called in a thread. Errors are ToolErrors that say what to do.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from magy_server.core.errors import ToolError
+from magy_server.core.values import Kind, Version
+from magy_server.tools.files.encodings import Encoding, binary, digest, sniff
+from magy_server.tools.files.paths import Place, directory, listing
+from magy_server.tools.tracking import witness
+from magy_server.tools.tracking.witness import Told
+
+EDIT_LIMIT = 10_000_000
+"""Bytes of the largest file that is edited."""
+CHUNK = 1 << 20
+SNIFF = 1 << 16
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not block
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OVERWRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """What a new file takes over from another. `owner`: user and group; None: its maker's.
+    `attributes`: the extended ones, with access lists among them."""
+
+    mode: int
+    owner: tuple[int, int] | None = None
+    attributes: Mapping[str, bytes] = field(default_factory=dict)
+    linked: bool = False
+    """Returns whether the file has more names than one."""
+
+
+def opened(fd: int, name: str, place: Place) -> io.FileIO:
+    """Opens the regular file `name` in the directory `fd`, to read. Raises ToolError for anything
+    else, OSError."""
+    found = os.open(name, _READ, dir_fd=fd)
+    mode = os.fstat(found).st_mode
+    if stat.S_ISREG(mode):
+        return io.FileIO(found)
+    os.close(found)
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{place.name} is a directory. It has: {listing(place.path)}")
+    raise ToolError(f"{place.name} is not a regular file; only a command can use it.")
+
+
+def read(place: Place) -> bytes | None:
+    """Reads the whole file, for editing; returns None when there is none. Raises ToolError above
+    `EDIT_LIMIT`."""
+    if place.name == ".":
+        raise ToolError(f"{place.root} is a directory. It has: {listing(place.root)}")
+    if not os.path.lexists(place.path):
+        return None
+    with directory(place) as (fd, name), opened(fd, name, place) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > EDIT_LIMIT:
+            raise ToolError(
+                f"{place.name} has {size:,} bytes; files above {EDIT_LIMIT:,} cannot be edited "
+                "with this tool. Change it with a command (sed, a script) instead."
+            )
+        return file.readall()
+
+
+def stream(place: Place) -> Iterator[str]:
+    """Gives the plain text in pieces of about a megabyte. Raises ToolError for binary data; a byte
+    that does not fit the encoding becomes U+FFFD."""
+    if place.name == ".":
+        raise ToolError(f"{place.root} is a directory. It has: {listing(place.root)}")
+    with directory(place) as (fd, name), opened(fd, name, place) as file:
+        head = file.read(SNIFF) or b""
+        encoding = sniff(head, whole=len(head) < SNIFF)
+        size = os.fstat(file.fileno()).st_size
+        if encoding is None:
+            raise ToolError(binary(head, size, place.name))
+        decoder = _decoder(encoding)
+        yield decoder.decode(head[len(encoding.mark) :])
+        while chunk := file.read(CHUNK):
+            if b"\0" in chunk and encoding.codec in ("utf-8", "cp1252"):
+                raise ToolError(binary(head, size, place.name))
+            yield decoder.decode(chunk)
+        yield decoder.decode(b"", final=True)
+
+
+def _decoder(encoding: Encoding) -> io.IncrementalNewlineDecoder:
+    inner = codecs.getincrementaldecoder(encoding.codec)("replace")
+    return io.IncrementalNewlineDecoder(inner, translate=True)
+
+
+def check_writable(place: Place) -> None:
+    """Raises ToolError when it is known beforehand that `replace` cannot work."""
+    try:
+        mode = os.lstat(place.path).st_mode
+    except OSError:
+        return
+    # a superuser may write everything, but a file without any write bit is meant to stay
+    if not mode & 0o222 or not os.access(place.path, os.W_OK):
+        raise ToolError(
+            f"{place.name} is read-only (mode {stat.S_IMODE(mode):04o}); nothing was changed. "
+            "Somebody may want to protect it: do not change its mode unless asked."
+        )
+
+
+def replace(place: Place, data: bytes, expected: str | None, *, like: Place | None = None) -> None:
+    """The file reads `data` from now on, durably, or stays as it is and ToolError is raised.
+
+    `expected` is the hash of what it must hold until then (None: it must not exist). Mode and
+    extended attributes are kept, owner where that is allowed; a new file has those of `like`, if
+    that is given. A file with several names is the same by all of them afterwards. Missing
+    directories are made.
+    """
+    check_writable(place)
+    with directory(place, create=expected is None) as (fd, name):
+        before = like_of(fd, name)
+        if before is not None and before.linked:
+            with witness.turn:
+                was = _check_unchanged(fd, name, place, expected)
+                overwrite(fd, name, data)
+                _tell(place, was, data, before)
+        else:
+            if before is None and like is not None:
+                before = like_of(None, like.path)
+            spare = f".magy-{secrets.token_hex(8)}.tmp"
+            create(fd, spare, data, before)
+            try:
+                with witness.turn:
+                    was = _check_unchanged(fd, name, place, expected)
+                    os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
+                    _tell(place, was, data, before)
+            except BaseException:
+                os.unlink(spare, dir_fd=fd)
+                raise
+        os.fsync(fd)
+
+
+def _tell(place: Place, was: bytes | None, now: bytes, like: Like | None) -> None:
+    kind: Kind = "executable" if like and like.mode & 0o111 else "file"
+    before = Version() if was is None else Version(hash=digest(was), kind=kind)
+    after = Version(hash=digest(now), kind=kind)
+    witness.tell(place.path, Told(before, was or b""), Told(after, now))
+
+
+def overwrite(fd: int, name: str, data: bytes, executable: bool | None = None) -> None:
+    """The file `name` in the directory `fd` itself reads `data` from now on, durably, by all its
+    names; when that fails, what it did before. Unlike `create` and a rename this is not all at
+    once: who dies in the middle leaves it to what is on record of the file to put it right."""
+    with io.FileIO(os.open(name, _OVERWRITE, dir_fd=fd), "r+") as file:
+        before = file.readall()
+        try:
+            _rewrite(file, data)
+        except BaseException:
+            with suppress(OSError):
+                _rewrite(file, before)
+            raise
+        if executable is not None:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            os.fchmod(file.fileno(), _runnable(mode, executable))
+
+
+def _rewrite(file: io.FileIO, data: bytes) -> None:
+    file.seek(0)
+    _write(file, data)
+    file.truncate()
+    os.fsync(file.fileno())
+
+
+def _write(file: io.FileIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) or 0 :]
+
+
+def create(
+    fd: int,
+    name: str,
+    data: bytes,
+    like: Like | None,
+    executable: bool | None = None,
+) -> None:
+    """A new file in the directory `fd`, durable, with mode, owner and attributes of `like`;
+    `executable` says whether it can be run, None: as `like`. When that fails there is none."""
+    with io.FileIO(os.open(name, _CREATE, 0o666, dir_fd=fd), "w") as file:
+        try:
+            _fill(file, data, like, executable)
+        except BaseException:
+            os.unlink(name, dir_fd=fd)
+            raise
+
+
+def _fill(file: io.FileIO, data: bytes, like: Like | None, executable: bool | None) -> None:
+    fd = file.fileno()
+    if like is not None:
+        os.fchmod(fd, like.mode & 0o700)  # private until it is whole
+    _write(file, data)
+    now = os.fstat(fd)
+    if like is not None and like.owner not in (None, (now.st_uid, now.st_gid)):
+        _own(fd, *like.owner)
+    mode = stat.S_IMODE(now.st_mode) if like is None else like.mode
+    os.fchmod(fd, mode if executable is None else _runnable(mode, executable))
+    for name, value in like.attributes.items() if like else ():
+        with suppress(OSError):  # not everybody may set all, nor on every file system
+            os.setxattr(fd, name, value)
+    os.fsync(fd)
+
+
+def _runnable(mode: int, executable: bool) -> int:
+    """By whom it can be read."""
+    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+
+
+def _own(fd: int, owner: int, group: int) -> None:
+    for who in (owner, -1):
+        try:
+            os.fchown(fd, who, group)
+        except PermissionError:
+            continue  # only a superuser gives files away
+        return
+
+
+def like_of(fd: int | None, name: str) -> Like | None:
+    """Returns what a file in the place of this one takes over from it; None when there is none."""
+    found = _stat(fd, name)
+    if found is None:
+        return None
+    attributes = _attributes(fd, name) if stat.S_ISREG(found.st_mode) else {}
+    owner = (found.st_uid, found.st_gid)
+    return Like(stat.S_IMODE(found.st_mode), owner, attributes, found.st_nlink > 1)
+
+
+def _attributes(fd: int | None, name: str) -> dict[str, bytes]:
+    if not hasattr(os, "listxattr"):
+        return {}
+    found: dict[str, bytes] = {}
+    with suppress(OSError):
+        file = os.open(name, _READ, dir_fd=fd)
+        try:
+            for attribute in os.listxattr(file):
+                with suppress(OSError):
+                    found[attribute] = os.getxattr(file, attribute)
+        finally:
+            os.close(file)
+    return found
+
+
+def _stat(fd: int | None, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _check_unchanged(fd: int, name: str, place: Place, expected: str | None) -> bytes | None:
+    """What it holds; None: there is none."""
+    data: bytes | None = None
+    if _stat(fd, name) is not None:
+        with opened(fd, name, place) as file:
+            data = file.readall()
+    now = None if data is None else digest(data)
+    if now != expected:
+        what = "was created" if expected is None else "was changed" if now else "was removed"
+        raise ToolError(
+            f"{place.name} {what} by someone else at the same moment; nothing was written. Read "
+            "it again and redo the edit on its present text."
+        )
+    return data

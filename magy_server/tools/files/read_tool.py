@@ -1,0 +1,126 @@
+"""Reading files. An open buffer is the file: it is read instead of the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.events import Effect, Facts, Hash, Seen
+from magy_server.core.harmless import LINE, glance
+from magy_server.core.tool import FactContext, Result, ToolContext, tool
+from magy_server.edits.text import plain
+from magy_server.tools.files import disk, pictures
+from magy_server.tools.files.encodings import digest
+from magy_server.tools.files.live import Base, load
+from magy_server.tools.files.pages import Page
+from magy_server.tools.files.paths import Place, resolve, resource
+
+Path = Annotated[str, "The file, relative to the workspace root or absolute"]
+LINES = 2000
+"""Lines of a page; a greater `limit` gives no more."""
+KEPT = 2_000_000
+"""Bytes of the largest file whose text is kept, so that edits can be merged with later changes."""
+
+
+async def _read_facts(ctx: FactContext, path: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+    return file_facts(ctx, path, "read", "Read"), {}
+
+
+def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
+    kind = "read" if effect == "read" else "edit"
+    try:
+        place = resolve(ctx.root, path)
+    except ToolError as error:
+        title = f"{verb} {glance(path, LINE)}"
+        return Facts(cwd=ctx.root, kind=kind, title=title, problem=error.message)
+    found = resource(ctx.root, place.path, effect)
+    return Facts(resources=(found,), cwd=ctx.root, kind=kind, title=f"{verb} {place.name}")
+
+
+def judged_place(ctx: ToolContext) -> Place:
+    """Returns the file that was judged. It never resolves the arguments again."""
+    found = ctx.facts.resources[0]
+    if found.relative is None:
+        raise ToolError(f"{found.subject} is outside the workspace.")
+    return Place(ctx.root, found.subject, found.relative)
+
+
+@tool(effect="read", key="read", kind="read", facts=_read_facts, fresh=30.0)
+async def read_file(
+    ctx: ToolContext,
+    path: Path,
+    offset: Annotated[int, "The first line to return, counted from 1", Field(ge=1)] = 1,
+    limit: Annotated[int, f"How many lines, at most {LINES}", Field(ge=1)] = LINES,
+) -> Result:
+    """Read a text file, or a page of it. Each line comes with its number and a tab before it; these
+    are not part of the file. A file that is open in the editor is read from there, with the user's
+    unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
+    (PNG, JPEG, GIF, WebP) is shown to you."""
+    place = judged_place(ctx)
+    buffer = ctx.editor.buffer(place.path) if ctx.editor else None
+    whole = await _whole(ctx, place)
+    live = whole.raw if whole else buffer.text if buffer else None
+    if live is None and (picture := await asyncio.to_thread(_picture, place)):
+        return picture
+    limit = min(limit, LINES)
+    pieces = None if live is None else [plain(live)]
+    page = await asyncio.to_thread(lambda: Page(pieces or disk.stream(place), offset, limit))
+    if offset > max(page.total, 1):
+        raise ToolError(
+            f"{place.name} has only {page.total} lines; offset {offset} is past the end."
+        )
+    text = (page.text or f"({place.name} is empty)") + await _note(ctx, place, whole)
+    if page.next is not None or offset > 1:
+        last = offset + len(page.lines) - 1
+        on = f"; continue with offset={page.next}" if page.next else ""
+        text += f"\n[lines {offset}-{last} of {page.total}{on}]"
+    count = f"{place.name}: {len(page.lines)} of {page.total} lines"
+    held = whole.holds if whole else None
+    if held is None or len(held) > KEPT:
+        return Result(text, count)
+    seen = Seen(path=place.path, hash=digest(held))
+    return Result(text, count, seen=(seen,), blobs={seen.hash: held})
+
+
+async def _whole(ctx: ToolContext, place: Place) -> Base | None:
+    """Returns the file as an edit would see it; None when it is too large, or too damaged, for
+    that."""
+    try:
+        proposed = await ctx.proposal(place.path) if ctx.review == "propose" else None
+        base = await load(ctx.editor, place, proposed)
+    except ToolError:
+        return None  # it is read as far as it can be, or the reading says what is wrong
+    if base.missing and base.proposed:
+        raise ToolError(base.absent)
+    return None if base.missing else base
+
+
+async def _note(ctx: ToolContext, place: Place, base: Base | None) -> str:
+    if base and base.proposed is not None:
+        return "\n[this is the text that you proposed; the user has not accepted all of it yet]"
+    notes = ""
+    if base and base.unsaved:
+        notes = "\n[this is the open buffer; it has unsaved changes]"
+    if ctx.review == "propose" and (other := await ctx.proposer(place.path)):
+        notes += (
+            f"\n[without the changes that session {other} proposes; the user has not judged them "
+            "yet]"
+        )
+    return notes
+
+
+def _picture(place: Place) -> Result | None:
+    try:
+        data = pictures.load(place)
+        if data is None:
+            return None
+        image = pictures.picture(data, place.name)
+    except InvalidRequest as error:
+        raise ToolError(error.message) from None
+    width, height = pictures.size(data)
+    text = f"(picture {place.name}, {width}x{height})"
+    return Result(text, text[1:-1], images=(image,), blobs={image.hash: data})

@@ -1,0 +1,112 @@
+"""This module reads the lines that a search shows: where they are, in bounded memory, cut around
+the match."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from magy_server.tools.files.encodings import sniff
+from magy_server.tools.files.paths import Place, directory
+from magy_server.tools.search.content import opened, pieces
+
+WIDTH = 400
+"""Characters of a line that are shown."""
+_BEFORE = 100
+"""Bytes before a match that are shown of a long line."""
+_BYTES = 4 * WIDTH
+
+
+@contextmanager
+def reading(place: Place) -> Iterator[BinaryIO]:
+    """Opens a file to read. Raises ToolError, and OSError for what is no regular file."""
+    with directory(place) as (fd, name), opened(name, fd) as file:
+        yield file
+
+
+def of_file(place: Place, wanted: Mapping[int, int], check: Callable[[], None]) -> dict[int, str]:
+    """Does what `of` does, for a file on disk."""
+    with reading(place) as file:
+        return of(pieces(file), wanted, check)
+
+
+def of(
+    found: Iterable[bytes], wanted: Mapping[int, int], check: Callable[[], None]
+) -> dict[int, str]:
+    """The wanted lines of a UTF-8 text that comes in pieces. `wanted`: line -> the byte in it that
+    must be seen, both counted from 1. Lines that are not there are left
+    out. `check` is called now and then, and may raise."""
+    lines: dict[int, str] = {}
+    todo = sorted(wanted, reverse=True)
+    number, line = 1, None
+    for piece in found:
+        check()
+        at = 0
+        while todo:
+            if line is None:
+                breaks = min(todo[-1] - number, piece.count(b"\n", at))
+                at, number = _behind(piece, at, breaks), number + breaks
+                if number < todo[-1]:
+                    break
+                line = _Line(wanted[number])
+            end = piece.find(b"\n", at)
+            line.add(piece, at, end if end >= 0 else len(piece))
+            if end < 0:
+                break
+            lines[todo.pop()] = line.text()
+            number, at, line = number + 1, end + 1, None
+        if not todo:
+            break
+    if line is not None and line.length:
+        lines[number] = line.text()
+    return lines
+
+
+def _behind(piece: bytes, at: int, breaks: int) -> int:
+    for _ in range(breaks):
+        at = piece.index(b"\n", at) + 1
+    return at
+
+
+class _Line:
+    """A line as it is read: its length, its beginning, and the part around `column`."""
+
+    def __init__(self, column: int) -> None:
+        self.length = 0
+        self._start = 0 if column <= WIDTH // 2 else column - 1 - _BEFORE
+        self._head, self._part = b"", b""
+
+    def add(self, piece: bytes, start: int, end: int) -> None:
+        self._head += self._window(piece, start, end, 0, len(self._head))
+        self._part += self._window(piece, start, end, self._start, len(self._part))
+        self.length += end - start
+
+    def _window(self, piece: bytes, start: int, end: int, first: int, have: int) -> bytes:
+        """What of the piece belongs to the `_BYTES` from byte `first` of the line on."""
+        start += max(0, first - self.length)
+        return piece[start : min(end, start + _BYTES - have)]
+
+    def text(self) -> str:
+        if self.length <= _BYTES and len(text := _decoded(self._head)) <= WIDTH:
+            return text.removesuffix("\r")
+        text = _decoded(self._part)
+        before = "[...] " if self._start else ""
+        return f"{before}{text[:WIDTH]} [... cut: this line has {self.length:,} bytes]"
+
+
+def _decoded(data: bytes) -> str:
+    """UTF-8 that may have been cut within its first or last character, or another encoding."""
+    skip = next((n for n in range(min(4, len(data))) if not 0x80 <= data[n] < 0xC0), 0)
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data[skip:])
+    except UnicodeDecodeError:
+        encoding = sniff(data, whole=True)
+        return data.decode(encoding.codec if encoding else "utf-8", "replace")
+
+
+def path_order(name: str) -> list[str]:
+    """Sorts a directory's files together, before what only begins like its name."""
+    return name.split(os.sep)

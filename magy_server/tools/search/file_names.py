@@ -1,0 +1,180 @@
+"""The names of a workspace's files, kept for a while, so that they can be completed at each
+keystroke. What .gitignore and .ignore leave out is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import os
+import re
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from magy_server.tools.search.finder import Answer, Finder
+from magy_server.tools.search.globs import Filter
+from magy_server.tools.search.scope import in_thread
+
+FRESH = 5.0
+"""Seconds for which a list is taken as it is; an older one is used while it is read again."""
+SECONDS = 60.0
+"""For reading a list."""
+ROOTS = 4
+"""Workspaces of which the names are kept."""
+_ALL = Filter("**")
+"""Of `*` alone ripgrep leaves out names that end in a full stop."""
+_SCRATCH = re.compile(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
+"""What Emacs saves by itself, and backups: nobody means them."""
+_BETWEEN = "_-. "
+"""Between the words of a name."""
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Paths relative to the root, directories among them, which end in `/`; and the same as they
+    are compared. `whole`: that is all there is."""
+
+    paths: tuple[str, ...]
+    folded: tuple[str, ...]
+    whole: bool = True
+
+
+class FileIndex:
+    """`spawn` runs the reading of a list, which outlives the question that began it."""
+
+    def __init__(self, program: str, spawn: Spawn) -> None:
+        self._finder = Finder(program)
+        self._spawn = spawn
+        self._lists: dict[str, _List] = {}
+
+    async def names(self, root: str, patience: float) -> Names:
+        """Those of a canonical directory; if `patience` seconds are not enough for the first time,
+        what was found so far."""
+        found = self._lists.pop(root, None) or _List(root)
+        self._lists[root] = found
+        while len(self._lists) > ROOTS:
+            self._lists.pop(next(iter(self._lists))).stop()
+        if found.reading is None and time.monotonic() - found.at > FRESH:
+            found.reading = self._spawn(self._read(found))
+        if found.names is None and found.reading is not None:
+            await asyncio.wait({found.reading}, timeout=patience)
+        if found.names is not None:
+            return found.names
+        return await in_thread(lambda check: _names(root, found.answer, check, whole=False))
+
+    async def _read(self, found: _List) -> None:
+        found.answer = Answer()
+        start = len(found.root.rstrip("/")) + 1
+        try:
+            late = False
+            try:
+                async with asyncio.timeout(SECONDS):
+                    await self._finder.files(found.root, _ALL, start, found.answer)
+            except TimeoutError:
+                late = True
+            whole = not (late or found.answer.cut)
+            answer = found.answer
+            found.names = await in_thread(
+                lambda check: _names(found.root, answer, check, whole=whole)
+            )
+        finally:
+            found.at, found.reading = time.monotonic(), None
+            found.answer = Answer()
+
+
+class _List:
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.names: Names | None = None
+        self.answer = Answer()
+        self.reading: asyncio.Task[None] | None = None
+        self.at = -FRESH * 2
+
+    def stop(self) -> None:
+        if self.reading is not None:
+            self.reading.cancel()
+
+
+def _names(root: str, answer: Answer, check: Callable[[], None], *, whole: bool) -> Names:
+    start = len(root.rstrip("/")) + 1
+    folders: dict[str, None] = {}
+    paths: list[str] = []
+    for number, path in enumerate(tuple(answer.files)):
+        if number % 1000 == 0:
+            check()
+        name = path[start:]
+        if not name.isprintable() or '"' in name:
+            continue  # no mention could say it
+        if _SCRATCH.fullmatch(name):
+            continue
+        paths.append(name)
+        at = name.rfind("/")
+        while at > 0 and (folder := name[: at + 1]) not in folders:
+            folders[folder] = None
+            at = name.rfind("/", 0, at)
+    paths.extend(folders)
+    return Names(tuple(paths), tuple(path.casefold() for path in paths), whole)
+
+
+def best(names: Names, query: str, most: int, check: Callable[[], None]) -> list[str]:
+    """The paths that `query` may mean, the likeliest first: by the beginning of a file's name, then
+    by any part of the path, then by letters in this order; those alike by name. Of an empty query
+    what is at the top, of one that ends in `/` what is in that directory."""
+    wanted = query.removeprefix("./").casefold()
+    scored = heapq.nsmallest(most, _scored(names, wanted, check))
+    found = [path for *_, path in scored]
+    if len(found) < most and len(wanted.replace("/", "")) >= 2:
+        seen = set(found)
+        loose = heapq.nsmallest(most, _loose(names, wanted, check))
+        found += [path for *_, path in loose if path not in seen]
+    return found[:most]
+
+
+def _scored(
+    names: Names, wanted: str, check: Callable[[], None]
+) -> Iterator[tuple[int, int, int, str]]:
+    folder = wanted.rpartition("/")[0]
+    for number, path in enumerate(names.folded):
+        if number % 1000 == 0:
+            check()
+        if wanted not in path or (wanted.endswith("/") and path == wanted):
+            continue  # the directory that was typed is there already
+        depth = path.count("/", 0, -1)
+        if not wanted:
+            if depth == 0:
+                yield (not path.endswith("/"), depth, len(path), names.paths[number])
+            continue
+        yield (_rank(path, wanted, folder), depth, len(path), names.paths[number])
+
+
+def _rank(path: str, wanted: str, folder: str) -> int:
+    """Returns a rank; 0 is best."""
+    if folder:
+        if path == wanted:
+            return 0
+        return 1 if path.startswith(wanted) else 2 if f"/{wanted}" in path else 4
+    base = path.rfind("/", 0, -1) + 1
+    at = path.find(wanted, base)
+    if at == base:
+        return 0 if len(path) - base - path.endswith("/") == len(wanted) else 1
+    if at < 0:
+        return 4
+    return 2 if path[at - 1] in _BETWEEN else 3
+
+
+def _loose(names: Names, wanted: str, check: Callable[[], None]) -> Iterator[tuple[int, int, str]]:
+    """By the length of the part that has all letters in this order."""
+    letters = [re.escape(letter) for letter in wanted[:40]]
+    near = re.compile(letters[0] + "".join(f"[^{letter}]*{letter}" for letter in letters[1:]))
+    for number, path in enumerate(names.folded):
+        if number % 1000 == 0:
+            check()
+        if path != wanted and (found := near.search(path)):
+            yield (found.end() - found.start(), len(path), names.paths[number])
+
+
+def exists(root: str, name: str) -> bool:
+    """Returns whether a name of the list is still there."""
+    return os.path.lexists(os.path.join(root, name))

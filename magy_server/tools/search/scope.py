@@ -1,0 +1,93 @@
+"""Where a tool looks that searches a tree: the facts that are judged, and what they led to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Facts
+from magy_server.core.tool import FactContext, ToolContext
+from magy_server.tools.files.paths import Place, missing, resolve, resource
+from magy_server.tools.patience import to_end
+
+T = TypeVar("T")
+
+
+def facts(ctx: FactContext, path: str, kind: str, title: str) -> Facts:
+    """That a tool reads below `path`, whose name is put behind `title`."""
+    try:
+        place = resolve(ctx.root, path)
+    except ToolError as error:
+        said = f"{title} {printable(path[:200])}"
+        return Facts(cwd=ctx.root, kind=kind, title=said, problem=error.message)
+    found = resource(ctx.root, place.path, "read")
+    said = f"{title} {called(place)}"
+    return Facts(resources=(found,), cwd=ctx.root, kind=kind, title=said)
+
+
+def place(ctx: ToolContext) -> Place:
+    """What was judged; never resolved again from the arguments."""
+    found = ctx.facts.resources[0]
+    if found.relative is None:
+        raise ToolError(f"{found.subject} is outside the workspace.")
+    return Place(ctx.root, found.subject, found.relative)
+
+
+def check_folder(place: Place) -> None:
+    """Raises ToolError unless it is a directory, still the one that was judged."""
+    if os.path.isfile(place.path):
+        raise ToolError(f"{place.name} is a file, not a directory; read it with read_file.")
+    check_there(place)
+
+
+def check_there(place: Place) -> None:
+    """Raises ToolError unless it exists, and no link was put into its path meanwhile."""
+    if not os.path.lexists(place.path):
+        raise ToolError(missing(place))
+    if os.path.realpath(place.path) != place.path:
+        raise ToolError(
+            f"{place.name}: a symbolic link was put in this path after it was checked; nothing was "
+            "done. Call again if you mean the new target."
+        )
+
+
+def called(place: Place) -> str:
+    """Its name in a sentence."""
+    return "the workspace" if place.name == "." else printable(place.name)
+
+
+def printable(name: str) -> str:
+    """A file name on one line: what no terminal should get is written as in Python."""
+    if name.isprintable():
+        return name
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
+    )
+
+
+class Stopped(Exception):
+    """Nobody waits for the result any more."""
+
+
+async def in_thread(work: Callable[[Callable[[], None]], T]) -> T:
+    """Runs `work` in a thread. It calls what it is given now and then, which raises Stopped once
+    the awaiting task was cancelled."""
+    stop = threading.Event()
+
+    def check() -> None:
+        if stop.is_set():
+            raise Stopped
+
+    thread = asyncio.ensure_future(asyncio.to_thread(work, check))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        stop.set()
+        await to_end(asyncio.wait([thread]))
+        if not thread.cancelled():
+            thread.exception()  # looked at: it is Stopped, as a rule
+        raise

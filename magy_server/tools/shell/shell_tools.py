@@ -1,0 +1,235 @@
+"""The shell tools: run a command, read the output of one, end one in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from magy_server.core.errors import ToolError
+from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.harmless import LINE, glance
+from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.tools.patience import to_end
+from magy_server.tools.shell import facts as shell_facts
+from magy_server.tools.shell.only_reads import only_reads
+from magy_server.tools.shell.output import SHOWN
+from magy_server.tools.shell.processes import Command, Processes, ending
+from magy_server.tools.tracking.worktree import Around, Outcome, Worktrees
+
+CallId = Annotated[str, "The id that bash gave for the command"]
+PAGE = 8_000
+HASTE = 5.0
+"""Seconds to find out what a command changed that a person stopped."""
+
+
+def shell_tools(processes: Processes, usual_timeout: float = 30.0) -> list[Tool]:
+    """`usual_timeout`: seconds for a command that names no limit of its own."""
+    bash = _bash(processes, Worktrees(processes), usual_timeout)
+    return [bash, _bash_output(processes), _bash_stop(processes)]
+
+
+def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
+    async def facts(ctx: FactContext, command: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+        env = processes.environment(ctx.root, ctx.session, "look")
+        return await shell_facts.facts(ctx, command, env)
+
+    @tool(effect="exec", key="bash", kind="execute", facts=facts)
+    async def bash(
+        ctx: ToolContext,
+        command: Annotated[str, "A bash command line"],
+        timeout: Annotated[
+            float, "Seconds after which Magy stops it", Field(gt=0, le=600)
+        ] = usual_timeout,
+        background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
+    ) -> Result:
+        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
+        variables do not carry over. There is no terminal and no input. Standard output and error
+        come together; of a long output you get the beginning and the end. When the command ends,
+        Magy stops what it leaves running, unless it runs in the background: then use bash_output to
+        read its output so far, and bash_stop to stop it."""
+        if background:
+            processes.check_room(ctx.session)
+            return _in_background(processes, ctx, await _opened(processes, ctx, command))
+        limit = Limit(timeout, usual=timeout == usual_timeout)
+        if only_reads(ctx.facts):
+            return await _in_foreground(ctx, await _opened(processes, ctx, command), limit)
+        async with trees.around(ctx.root, ctx.editor, ctx.changing) as around:
+            running = await _opened(processes, ctx, command)
+            try:
+                result = await _in_foreground(ctx, running, limit)
+            except asyncio.CancelledError:
+                await to_end(_stopped(ctx, running, around))
+                raise
+            return _with_changes(result, await around.changes())
+
+    return bash
+
+
+async def _opened(processes: Processes, ctx: ToolContext, command: str) -> Command:
+    """Behind its gate, and recorded."""
+    running = await processes.open(command, ctx.facts.cwd or ctx.root, ctx.session, ctx.call)
+    try:
+        await ctx.started(Evidence(group=running.group))
+    except BaseException:
+        await to_end(running.abandon())
+        raise
+    return running
+
+
+def _with_changes(result: Result, outcome: Outcome) -> Result:
+    if not outcome.note:
+        return result
+    said = f"{result.for_model}\n{outcome.note}"
+    return replace(result, for_user=said, changes=outcome.changes, blobs=outcome.blobs)
+
+
+async def _stopped(ctx: ToolContext, running: Command, around: Around) -> None:
+    """Puts on record what a command had changed when it was stopped: there is no result to say
+    it."""
+    outcome = await around.changes(HASTE)
+    if outcome.changes:
+        done = Evidence(group=running.group, changes=outcome.changes)
+        await ctx.started(done, outcome.blobs)
+
+
+def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> Result:
+    # kept before the gate opens: from the first moment somebody sees to its end
+    processes.keep(ctx, running)
+    running.release()
+    return Result(
+        for_model=(
+            f'Started in the background. Read its output with bash_output(call_id="{ctx.call}"), '
+            f'stop it with bash_stop(call_id="{ctx.call}").'
+        ),
+        for_user="Started in the background; files that it changes are not under review",
+        background=running.group,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`usual`: nobody asked for another."""
+
+    seconds: float
+    usual: bool
+
+
+async def _in_foreground(ctx: ToolContext, running: Command, limit: Limit) -> Result:
+    try:
+        running.release()
+        late = await running.wait(limit.seconds, ctx.emit)
+        return await _ended(ctx, running, limit, late)
+    finally:
+        running.output.close()
+
+
+async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -> Result:
+    output = running.output
+    status, advice = ending(running.code), ""
+    if late:
+        usual = " (the default, tools.bash_timeout)" if limit.usual else ""
+        status = (
+            f"timed out after {limit.seconds:g} s{usual}; Magy stopped it and all that it had "
+            "started"
+        )
+        advice = (
+            "\n[This is its output until then. For more time call bash with a longer timeout (up "
+            "to 600), or with background=true.]"
+        )
+    elif running.duration >= 1:  # in whole seconds: the same run gives the same text
+        status += f", {running.duration:.0f} s"
+    if running.left:
+        what = "1 process" if running.left == 1 else f"{running.left} processes"
+        advice += (
+            f"\n[The command left {what} running; Magy stopped that, too. Use background=true for "
+            "what must keep running.]"
+        )
+    text = output.summary(ctx.call).rstrip("\n") or "(no output)"
+    return Result(
+        for_model=f"[{status}]\n{text}{advice}",
+        ok=running.code == 0 and not late,
+        output=await asyncio.to_thread(output.stored) if output.chars > SHOWN else None,
+    )
+
+
+def _bash_output(processes: Processes) -> Tool:
+    @tool(effect="read", key="read", kind="read")
+    async def bash_output(
+        ctx: ToolContext,
+        call_id: CallId,
+        offset: Annotated[
+            int, "The first character to return, from 0; negative: counted from the end"
+        ] = 0,
+        limit: Annotated[int, "The most characters to return", Field(ge=1, le=SHOWN)] = PAGE,
+    ) -> Result:
+        """Read the output of a command in the background so far, or more of an earlier command's
+        output than its answer showed. The answer says whether the command still runs."""
+        running = processes.get(ctx.session, call_id)
+        command = running or processes.ended(ctx.session, call_id)
+        if command is not None:
+            total = command.output.readable
+            start = _start(offset, total)
+            text = await asyncio.to_thread(command.output.page, start, limit)
+            status = "still running" if running else ending(command.code)
+            if command.output.chars > total:
+                status += "; there was more output than Magy keeps"
+        else:
+            data = await ctx.output_of(call_id)
+            if data is None:
+                raise ToolError(_unknown(processes, ctx.session, call_id))
+            whole = data.decode("utf-8", "replace")
+            total, start = len(whole), _start(offset, len(whole))
+            text, status = whole[start : start + limit], "ended"
+        end = start + len(text)
+        on = f"; continue with offset={end}" if end < total else ""
+        said = f"[{status}; characters {start}-{end} of {total}{on}]"
+        return Result(for_model=f"{text}\n{said}" if text else said)
+
+    return bash_output
+
+
+def _start(offset: int, total: int) -> int:
+    return min(offset, total) if offset >= 0 else max(0, total + offset)
+
+
+def _unknown(processes: Processes, session: str, call: str) -> str:
+    calls = processes.calls(session)
+    have = f"running in the background: {', '.join(calls)}" if calls else (
+        "no command runs in the background"
+    )  # fmt: skip
+    return (
+        f"There is no stored output of a call {call!r}; {have}. Magy does not store an output "
+        "that its answer showed in full."
+    )
+
+
+def _bash_stop(processes: Processes) -> Tool:
+    async def facts(ctx: FactContext, call_id: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+        running = processes.get(ctx.session, call_id)
+        title = f"Stop {glance(running.command if running else call_id, LINE)}"
+        found = Resource(kind="exec", subject=call_id)
+        return Facts(resources=(found,), cwd=ctx.root, kind="execute", title=title), {}
+
+    @tool(effect="exec", key="bash_stop", kind="execute", facts=facts)
+    async def bash_stop(ctx: ToolContext, call_id: CallId) -> Result:
+        """Stop a command that you started in the background, and all that it started."""
+        if processes.get(ctx.session, call_id) is None:
+            ended = processes.ended(ctx.session, call_id)
+            if ended:
+                return Result(for_model=f"It had already ended: {ending(ended.code)}.")
+            calls = ", ".join(processes.calls(ctx.session)) or "none"
+            raise ToolError(
+                f"No command of call {call_id!r} runs in the background; there: {calls}."
+            )
+        await ctx.started()
+        stopped = await to_end(processes.stop(ctx.session, call_id))
+        if stopped is None:
+            return Result(for_model="It ended by itself at the same moment.")
+        text = stopped.output.summary(call_id).rstrip("\n")
+        return Result(for_model=f"[stopped: {ending(stopped.code)}]\n{text}".rstrip("\n"))
+
+    return bash_stop
