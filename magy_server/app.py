@@ -26,8 +26,8 @@ from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Bus, Editor, Store
-from magy_server.core.secrets import Secrets
 from magy_server.core.state.state import State
+from magy_server.core.text.secrets import Secrets
 from magy_server.engine.absent import NoEditor
 from magy_server.engine.guards import Guards
 from magy_server.engine.runner import Runner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from magy_server.core.secrets import Secrets
+from magy_server.core.text.secrets import Secrets
 
 
 class DiscreetFormatter(logging.Formatter):

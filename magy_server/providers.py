@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from magy_server.config.settings import AboutModel, ModelSettings, ProviderSettings
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import ModelFacts, Price, Provider
-from magy_server.core.secrets import Secrets
+from magy_server.core.text.secrets import Secrets
 from magy_server.llm import catalogue
 from magy_server.llm.discreet import Discreet
 from magy_server.llm.served import is_near

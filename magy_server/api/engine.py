@@ -10,8 +10,8 @@ from magy_server.api.sessions import options, pages, questions
 from magy_server.api.sessions.deleting import delete
 from magy_server.api.sessions.options import Option
 from magy_server.api.sessions.pages import Attached
-from magy_server.core import family
-from magy_server.core.compact import possible
+from magy_server.core.agents import family
+from magy_server.core.agents.family import SESSIONS, stream_of
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     Answered,
@@ -26,8 +26,8 @@ from magy_server.core.events import (
     Requeued,
     Withdrawn,
 )
-from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.ports import Page, StreamInfo
+from magy_server.core.prompting.compaction import possible
 from magy_server.core.state.state import State
 from magy_server.engine import trees
 from magy_server.engine.briefing import mentioned

@@ -9,7 +9,8 @@ from typing import Any
 
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire import shapes
-from magy_server.core import family, updates
+from magy_server.core import updates
+from magy_server.core.agents import family
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo

@@ -20,11 +20,12 @@ from magy_server.cli.prompt import prompt_of
 from magy_server.cli.sessions import acting, reading
 from magy_server.cli.terminal import Screen, standard_output
 from magy_server.cli.text import Span, harmless, one_line
-from magy_server.core import amounts, family
-from magy_server.core.children import ChildInfo, Result, Spawn, Waited
+from magy_server.core import amounts
+from magy_server.core.agents import family
+from magy_server.core.agents.children import ChildInfo, Result, Spawn, Waited
+from magy_server.core.agents.family import SESSIONS, stream_of
+from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.family import SESSIONS, stream_of
-from magy_server.core.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.summary import row, task_id
 from magy_server.engine import trees

@@ -11,10 +11,10 @@ from magy_server.api.sessions.follow import PAGE, page
 from magy_server.cli.calls import Call
 from magy_server.cli.ending import cost_of
 from magy_server.cli.text import Marks, Span, one_line, tokens
-from magy_server.core import family
-from magy_server.core.children import LIVE, ChildInfo
-from magy_server.core.family import stream_of
-from magy_server.core.mail import Status
+from magy_server.core.agents import family
+from magy_server.core.agents.children import LIVE, ChildInfo
+from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.mail import Status
 from magy_server.core.ports import StreamInfo
 from magy_server.engine import trees
 

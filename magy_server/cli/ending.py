@@ -8,7 +8,7 @@ from typing import Any
 
 from magy_server.cli.prose import filled
 from magy_server.cli.text import Marks, Span, counted, tokens, width_of
-from magy_server.core import family
+from magy_server.core.agents import family
 from magy_server.core.amounts import usage
 from magy_server.core.events import (
     Compacted,
@@ -22,8 +22,8 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
-from magy_server.core.markdown import STOPS
 from magy_server.core.state.spending import Spent
+from magy_server.core.text.markdown import STOPS
 from magy_server.reviews.file import Summary
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141

@@ -7,8 +7,8 @@ import secrets
 import time
 from pathlib import Path
 
+from magy_server.core.agents.family import SESSIONS, stream_of
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.family import SESSIONS, stream_of
 from magy_server.core.ports import Store, StreamInfo
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -11,8 +11,8 @@ from magy_server.cli.below import Asked, line, live
 from magy_server.cli.terminal import ECHO, Output, Screen
 from magy_server.cli.text import Span
 from magy_server.cli.view import View
+from magy_server.core.agents.children import ChildInfo
 from magy_server.core.amounts import child
-from magy_server.core.children import ChildInfo
 from magy_server.core.updates import Update
 
 DRAFTING = 0.05

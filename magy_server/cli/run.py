@@ -24,14 +24,14 @@ from magy_server.cli.typed_prompt import typed
 from magy_server.cli.view import View
 from magy_server.cli.watch import Watch
 from magy_server.config.trust import Trust
-from magy_server.core.children import Spawn
+from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.family import SESSIONS, stream_of
 from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content, Text
-from magy_server.core.family import SESSIONS, stream_of
-from magy_server.core.markdown import STOPS
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
+from magy_server.core.text.markdown import STOPS
 from magy_server.engine.session import Session
 from magy_server.reviews.file import Summary
 from magy_server.tools.prompts.openings import spawned

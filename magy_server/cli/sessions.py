@@ -22,12 +22,12 @@ from magy_server.cli.terminal import Output, OutputError, Screen, standard_outpu
 from magy_server.cli.text import harmless
 from magy_server.cli.view import View
 from magy_server.core import codec, updates
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted, Entry, Hash
-from magy_server.core.family import Stream
-from magy_server.core.log_lines import header, line
-from magy_server.core.markdown import Markdown, shown_blobs
 from magy_server.core.ports import Store, StreamInfo
+from magy_server.core.text.log_lines import header, line
+from magy_server.core.text.markdown import Markdown, shown_blobs
 
 PAGE = 200
 """Entries read at once."""

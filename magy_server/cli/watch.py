@@ -13,8 +13,8 @@ from magy_server.cli.below import Below
 from magy_server.cli.keyboard import Keyboard
 from magy_server.cli.printers import Printer
 from magy_server.cli.text import Span, one_line
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
-from magy_server.core.family import Stream
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from magy_server.core.nodes import Nodes, front_matter
+from magy_server.core.text.yaml_nodes import Nodes, front_matter
 from magy_server.core.values import Value
 
 if TYPE_CHECKING:

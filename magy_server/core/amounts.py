@@ -6,8 +6,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from magy_server.core.children import ChildInfo
-from magy_server.core.mail import Report
+from magy_server.core.agents.children import ChildInfo
+from magy_server.core.agents.mail import Report
 from magy_server.core.values import Usage
 
 STOP = {"max_requests": "max_turn_requests"}

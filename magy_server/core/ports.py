@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
+from magy_server.core.agents.family import Stream, id_of
 from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
-from magy_server.core.family import Stream, id_of
 from magy_server.core.knowledge import Question
 from magy_server.core.values import Version
 from magy_server.edits.model import TextChange

@@ -29,8 +29,8 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.framing import framed, named, result
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
+from magy_server.core.prompting.framing import framed, named, result
 from magy_server.core.state.conversation import Item
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State

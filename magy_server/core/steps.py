@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from magy_server.core.compact import due
 from magy_server.core.events import Limits, Mailed, Prompted, Replied, Stop, Text
-from magy_server.core.loops import repeats
+from magy_server.core.prompting.compaction import due
+from magy_server.core.prompting.loops import repeats
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.children import ChildInfo, status
+from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents.mail import Status
 from magy_server.core.amounts import cost, usage
-from magy_server.core.children import ChildInfo, status
 from magy_server.core.events import Asked, Prompted, Replied, Text, Usage
-from magy_server.core.family import Stream, stream_of
-from magy_server.core.harmless import visible
-from magy_server.core.mail import Status
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.spending import NOTHING, Spent
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener
+from magy_server.core.text.harmless import visible
 from magy_server.core.updates import interaction
 
 TITLE = 80

@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
-from magy_server.core.children import ChildInfo, Spawn, Waited
+from magy_server.core.agents.children import ChildInfo, Spawn, Waited
+from magy_server.core.agents.mail import Status
 from magy_server.core.errors import ToolError
 from magy_server.core.events import (
     Action,
@@ -31,7 +32,6 @@ from magy_server.core.events import (
     Seen,
 )
 from magy_server.core.knowledge import Knowledge
-from magy_server.core.mail import Status
 from magy_server.core.ports import Editor, ToolSchema
 
 

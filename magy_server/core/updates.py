@@ -48,7 +48,7 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.harmless import LINE, glance, visible
+from magy_server.core.text.harmless import LINE, glance, visible
 
 Update = dict[str, Any]
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from magy_server.core.secrets import Secrets
+from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor import (
     database,

@@ -25,7 +25,8 @@ NETWORK = frozenset({
 })  # fmt: skip
 """On these file systems, locks and shared memory do not reach every process that sees the file."""
 _LEFTOVER = re.compile(r"\.magy-[0-9a-f]{16}\.tmp")
-"""An edit writes a file of this name before that takes the edited file's place (tools/files/disk.py)."""
+"""An edit writes a file of this name before that takes the edited file's place
+(tools/files/disk.py)."""
 _NOT_LOOKED_INTO = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _LOOKED_FOR = 2.0
 """The seconds that the doctor spends on looking for leftovers."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
-from magy_server.core.compact import cut, digest, replacement
 from magy_server.core.errors import (
     MagyError,
     OverBudget,
@@ -14,12 +13,13 @@ from magy_server.core.errors import (
     StoreError,
 )
 from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text, Usage
-from magy_server.core.framing import framed
 from magy_server.core.ports import Message, ModelRequest
+from magy_server.core.prompting.compaction import cut, digest, replacement
+from magy_server.core.prompting.framing import framed
+from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.spending import NO_USAGE
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
-from magy_server.core.transcript import transcript
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.guards import Purse
 from magy_server.engine.log import Write

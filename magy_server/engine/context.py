@@ -21,8 +21,8 @@ from magy_server.core.events import (
     Started,
 )
 from magy_server.core.ports import Editor, Files
-from magy_server.core.secrets import Secrets, Sieve
 from magy_server.core.state.turn import CallState
+from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import Family, Proposal, Selection
 from magy_server.engine.guards import Guards
 from magy_server.engine.law import Law

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
 
-from magy_server.core.children import SpawnLimits
+from magy_server.core.agents.children import SpawnLimits
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Noted, Replied
-from magy_server.core.family import Stream
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.state.state import State
 from magy_server.core.tool import Family, Proposal

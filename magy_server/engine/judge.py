@@ -19,7 +19,7 @@ from magy_server.core.events import (
     Hash,
     Judged,
 )
-from magy_server.core.harmless import LINE, TITLE, glance, visible
+from magy_server.core.text.harmless import LINE, TITLE, glance, visible
 from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
 from magy_server.engine.guards import Guards

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event, Hash
-from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, Store
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State

@@ -23,15 +23,16 @@ from time import monotonic
 
 from pydantic_core import PydanticSerializationError
 
-from magy_server.core import prompt, sizes
+from magy_server.core import prompt
 from magy_server.core.codec import encode
-from magy_server.core.compact import possible
 from magy_server.core.errors import OverBudget, ProviderError
 from magy_server.core.events import CompactAsked, Ended, Event, Replied
 from magy_server.core.ports import ModelFacts, ModelRequest, Provider, Reading
+from magy_server.core.prompting import sizes
+from magy_server.core.prompting.compaction import possible
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
-from magy_server.core.surrogates import Joining, all_whole
+from magy_server.core.text.surrogates import Joining, all_whole
 from magy_server.engine.early import Early
 from magy_server.engine.guards import Purse
 from magy_server.engine.log import Write

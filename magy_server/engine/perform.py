@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import relpath
 
-from magy_server.core.compact import due
 from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import (
     Admitted,
@@ -21,6 +20,7 @@ from magy_server.core.events import (
     Replied,
     Text,
 )
+from magy_server.core.prompting.compaction import due
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState

@@ -15,9 +15,9 @@ from contextlib import ExitStack
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from magy_server.core.agents.family import Stream, stream_of
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
-from magy_server.core.family import Stream, stream_of
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step, opener
 from magy_server.engine import trees

@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from magy_server.core.agents.family import Stream, id_of
 from magy_server.core.events import Entry, Mailed
-from magy_server.core.family import Stream, id_of
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State

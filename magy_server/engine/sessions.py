@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Protocol
 
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.family import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.errors import NotFound, StoreError
-from magy_server.core.family import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, Step, next_step

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.family import Stream, id_of, stream_of
 from magy_server.core.events import Briefed, Entry, Exited, Judged, Noted, Planned, Started
-from magy_server.core.family import Stream, id_of, stream_of
 from magy_server.core.ports import Bus, Lease, Store, StreamInfo
 from magy_server.core.state.state import State
 

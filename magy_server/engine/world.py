@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from magy_server.core.actions import ActionSpec
-from magy_server.core.children import SpawnLimits
+from magy_server.core.agents.children import SpawnLimits
+from magy_server.core.agents.family import Stream, id_of
 from magy_server.core.errors import Conflict
 from magy_server.core.events import (
     Content,
@@ -23,12 +24,11 @@ from magy_server.core.events import (
     Trusted,
     Withdrawn,
 )
-from magy_server.core.family import Stream, id_of
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Batch, Bus, Clock, Editor, Files, ModelFacts, Provider, Store
-from magy_server.core.secrets import Secrets
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
+from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
 from magy_server.engine.absent import NoEditor, NoFiles, as_written, no_group
 from magy_server.engine.guards import Ancestors, FreeSlots, NoAncestors, Slots

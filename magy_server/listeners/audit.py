@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.family import id_of
+from magy_server.core.agents.mail import SignalPayload, TextPayload
 from magy_server.core.events import (
     Answered,
     Asked,
@@ -30,8 +32,6 @@ from magy_server.core.events import (
     Started,
     Withdrawn,
 )
-from magy_server.core.family import id_of
-from magy_server.core.mail import SignalPayload, TextPayload
 from magy_server.core.state.state import State
 
 LOG = logging.getLogger(__name__)

@@ -7,12 +7,12 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
-from magy_server.core.family import Stream
 from magy_server.core.ports import Message, ModelRequest
+from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
-from magy_server.core.transcript import transcript
 from magy_server.engine.guards import Purse
 from magy_server.engine.log import Write
 from magy_server.engine.model import ask

@@ -10,7 +10,7 @@ from dataclasses import replace
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Part, Replied, Thinking
 from magy_server.core.ports import Delta, ModelRequest, Provider, Reading
-from magy_server.core.secrets import Secrets, Sieve
+from magy_server.core.text.secrets import Secrets, Sieve
 
 _Place = tuple[str, int]
 

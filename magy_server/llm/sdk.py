@@ -21,8 +21,8 @@ import orjson
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest, Reading
-from magy_server.core.secrets import Secrets
-from magy_server.core.surrogates import loads
+from magy_server.core.text.secrets import Secrets
+from magy_server.core.text.surrogates import loads
 from magy_server.llm import faults, served, sight, sse
 from magy_server.llm.served import is_near
 from magy_server.llm.wire import Answer, StreamError

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magy_server.core.ports import ToolSchema
-from magy_server.core.surrogates import loads
+from magy_server.core.text.surrogates import loads
 
 Made = tuple[str, dict[str, Any]]
 """A call: the tool's name, and its arguments."""

@@ -24,7 +24,7 @@ from magy_server.core.ports import (
     Reading,
     ToolOutput,
 )
-from magy_server.core.surrogates import all_whole
+from magy_server.core.text.surrogates import all_whole
 from magy_server.llm.text_calls import Holding, Made, Tools, arguments_in, calls_in, stray
 
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stray_call"]

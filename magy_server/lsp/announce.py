@@ -15,7 +15,7 @@ from magy_server.api import present
 from magy_server.api.children.present import located, path, previews
 from magy_server.api.engine import Engine
 from magy_server.api.wire import sessions as wire
-from magy_server.core import family
+from magy_server.core.agents import family
 from magy_server.core.events import (
     Admitted,
     Answered,
@@ -28,9 +28,9 @@ from magy_server.core.events import (
     Opened,
     Resumed,
 )
-from magy_server.core.harmless import LINE, glance
 from magy_server.core.state.state import State
 from magy_server.core.summary import question_of, title
+from magy_server.core.text.harmless import LINE, glance
 from magy_server.engine import trees
 from magy_server.lsp.plain.questions import PlainQuestions
 

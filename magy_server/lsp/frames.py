@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from magy_server.core.surrogates import loads
+from magy_server.core.text.surrogates import loads
 
 MAX_BODY = 256 * 1024 * 1024
 """Bytes. A frame that announces more is skipped and answered with an error."""

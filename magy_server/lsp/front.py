@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from magy_server import __version__
 from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
+from magy_server.core.agents.family import Stream, id_of
 from magy_server.core.errors import MagyError
-from magy_server.core.family import Stream, id_of
 from magy_server.lsp.announced import Announced
 
 if TYPE_CHECKING:

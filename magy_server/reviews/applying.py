@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from os.path import relpath
 
+from magy_server.core.agents.family import Stream, stream_of
 from magy_server.core.errors import (
     Conflict,
     EditorError,
@@ -23,7 +24,6 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
-from magy_server.core.family import Stream, stream_of
 from magy_server.core.ports import Batch, Found, Lease, Put, same
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn

@@ -9,7 +9,7 @@ from dataclasses import replace
 from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import Entry, FileChange, Finished, Hash, Restored
 from magy_server.core.ports import Batch, Found
-from magy_server.core.reviews import Reviewed
+from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.values import Kind, Origin, Version
 from magy_server.edits.diff import apply

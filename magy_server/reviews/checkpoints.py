@@ -13,8 +13,8 @@ from typing import Literal, Protocol
 
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import Content, Event, FileChange, Restored, Restoring
-from magy_server.core.history import History, TurnBegun, Undone, history
 from magy_server.core.ports import Batch, same
+from magy_server.core.reviews.history import History, TurnBegun, Undone, history
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.reviews import Comment
+from magy_server.core.reviews.journal import Comment
 from magy_server.core.values import Origin, Version
 from magy_server.edits.diff import blocks
 from magy_server.edits.hunks import accept, cut, reject

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
+from magy_server.core.agents.family import Stream, stream_of
 from magy_server.core.errors import NotFound, ToolError
 from magy_server.core.events import Noted
-from magy_server.core.family import Stream, stream_of
 from magy_server.core.ports import Batch, Files, Found
-from magy_server.core.reviews import Reviewed
-from magy_server.core.takeback import UNSAVED
+from magy_server.core.reviews.journal import Reviewed
+from magy_server.core.reviews.takeback import UNSAVED
 from magy_server.core.values import Hash
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session

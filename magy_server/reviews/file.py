@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
-from magy_server.core.reviews import Comment
+from magy_server.core.reviews.journal import Comment
 from magy_server.core.values import Hash, Origin
 
 Status = Literal["created", "modified", "deleted", "renamed"]

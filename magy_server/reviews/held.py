@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from magy_server.core.errors import ToolError
-from magy_server.core.reviews import Comment, Decision, Reviewed
+from magy_server.core.reviews.journal import Comment, Decision, Reviewed
 from magy_server.core.values import Hash, Mark, Origin, Version
 from magy_server.edits import review as lines
 from magy_server.edits.proposal import Place, place, proposed

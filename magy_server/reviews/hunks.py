@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from magy_server.core.ports import Found
-from magy_server.core.reviews import Comment, Reviewed
+from magy_server.core.reviews.journal import Comment, Reviewed
 from magy_server.core.values import Origin, Version
 from magy_server.edits.hunks import ReviewHunk, hunks
 from magy_server.edits.proposal import Place, within

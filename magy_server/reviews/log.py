@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.events import Entry
-from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Store, StreamInfo
-from magy_server.core.reviews import Decision, Reviewed
+from magy_server.core.reviews.journal import Decision, Reviewed
 from magy_server.core.values import Hash
 from magy_server.reviews.file import Done
 from magy_server.reviews.held import Decode, Held, held_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from magy_server.core.errors import EditorError, InvalidRequest, ToolError
 from magy_server.core.ports import Found
-from magy_server.core.reviews import Decision
+from magy_server.core.reviews.journal import Decision
 from magy_server.reviews.decisions import Made, choose, decide
 from magy_server.reviews.desk import Desk
 from magy_server.reviews.file import Which, Wish

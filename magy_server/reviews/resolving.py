@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import (
     Conflict,
     EditorError,
@@ -21,9 +22,8 @@ from magy_server.core.errors import (
     NotFound,
     ToolError,
 )
-from magy_server.core.family import Stream
 from magy_server.core.ports import Found
-from magy_server.core.reviews import Decision, Reviewed
+from magy_server.core.reviews.journal import Decision, Reviewed
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
 from magy_server.reviews import log, moving_back

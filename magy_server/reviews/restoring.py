@@ -16,7 +16,7 @@ from pathlib import PurePath
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import NOTHING, Files, Found, Store
-from magy_server.core.takeback import Contents, Run, Taken, There, paths, take_back
+from magy_server.core.reviews.takeback import Contents, Run, Taken, There, paths, take_back
 
 ATTEMPTS = 20
 """How often a file is looked at again because somebody changed it at this very moment."""

@@ -13,11 +13,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Literal
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import FileChange, Hash, Noted, Restored
-from magy_server.core.family import Stream
 from magy_server.core.ports import Batch
-from magy_server.core.reviews import Reviewed
+from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Origin

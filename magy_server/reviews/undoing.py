@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Noted, Prompted, Restored
-from magy_server.core.history import History
-from magy_server.core.sizes import words
+from magy_server.core.prompting.sizes import words
+from magy_server.core.reviews.history import History
+from magy_server.core.reviews.takeback import Run
 from magy_server.core.state.rewind import cannot_go_back, cannot_return, restore
 from magy_server.core.state.state import State
-from magy_server.core.takeback import Run
 
 NAMED = 20
 """Paths that the model is told; of more, how many."""

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from pydantic import ValidationError
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.codec import decode
 from magy_server.core.errors import StoreCorrupt, StoreError, StoreNewer
 from magy_server.core.events import Entry
-from magy_server.core.family import Stream
 
 _NEWER = frozenset({"union_tag_invalid", "extra_forbidden", "literal_error"})
 """An error of one of these types means an event kind, field or word that this Magy does not know.

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.codec import blobs, encode, opens_turn
 from magy_server.core.errors import Conflict, InvalidRequest
 from magy_server.core.events import (
@@ -22,7 +23,6 @@ from magy_server.core.events import (
     Opened,
     Reviewed,
 )
-from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, StreamInfo
 
 

@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import NamedTuple
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import StoreError, StoreUnavailable
 from magy_server.core.events import Entry, Hash
-from magy_server.core.family import Stream
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
 from magy_server.store import locks, log
 from magy_server.store.database import Database, create_directory, create_file, unavailable

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import NotFound, OverBudget
 from magy_server.core.events import Compacted, Consulted, Ended, Entry, Limits, Replied, Usage
-from magy_server.core.family import stream_of
 from magy_server.core.ports import ModelFacts, ModelRequest
-from magy_server.core.sizes import bound
+from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.state import State
 from magy_server.engine import trees
 from magy_server.engine.session import Session

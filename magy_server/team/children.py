@@ -14,8 +14,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal
 
-from magy_server.core import family
-from magy_server.core.children import LIVE, ChildInfo, Sibling, Spawn, refusal
+from magy_server.core.agents import family
+from magy_server.core.agents.children import LIVE, ChildInfo, Sibling, Spawn, refusal
+from magy_server.core.agents.family import SESSIONS, stream_of
+from magy_server.core.agents.mail import Status
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import (
     CancelAsked,
@@ -23,8 +25,6 @@ from magy_server.core.events import (
     Event,
     Hash,
 )
-from magy_server.core.family import SESSIONS, stream_of
-from magy_server.core.mail import Status
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.summary import Row, row, task_id

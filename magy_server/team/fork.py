@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from magy_server.core.agents.family import Stream
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import (
     CallId,
@@ -27,7 +28,6 @@ from magy_server.core.events import (
     Usage,
     Withdrawn,
 )
-from magy_server.core.family import Stream
 from magy_server.core.ports import Batch
 from magy_server.core.state.fold import fold
 from magy_server.core.state.spending import INHERITED

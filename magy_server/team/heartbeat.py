@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from magy_server.core import family
-from magy_server.core.children import status
+from magy_server.core.agents import family
+from magy_server.core.agents.children import status
+from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents.mail import SignalPayload, key_of, keys, ulid
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Mailed
-from magy_server.core.family import Stream, stream_of
-from magy_server.core.mail import SignalPayload, key_of, keys, ulid
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session

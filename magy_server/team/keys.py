@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from magy_server.core.agents.mail import Payload, known, ulid
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Event, Image, Mailed, Prompted, Text
-from magy_server.core.mail import Payload, known, ulid
 from magy_server.core.ports import Store
 from magy_server.core.state.state import State
 

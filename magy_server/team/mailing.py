@@ -12,8 +12,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
-from magy_server.core import family
-from magy_server.core.children import LIVE, MAX_QUEUE, Waited
+from magy_server.core.agents import family
+from magy_server.core.agents.children import LIVE, MAX_QUEUE, Waited
+from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents.mail import (
+    DataPayload,
+    Payload,
+    SignalPayload,
+    TextPayload,
+    known,
+    ulid,
+)
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     CancelAsked,
@@ -25,8 +34,6 @@ from magy_server.core.events import (
     Requeued,
     Text,
 )
-from magy_server.core.family import Stream, stream_of
-from magy_server.core.mail import DataPayload, Payload, SignalPayload, TextPayload, known, ulid
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal
 
-from magy_server.core import family
-from magy_server.core.children import ChildInfo, Spawn, Waited
+from magy_server.core.agents import family
+from magy_server.core.agents.children import ChildInfo, Spawn, Waited
+from magy_server.core.agents.mail import Status
 from magy_server.core.errors import (
     InvalidConfig,
     InvalidRequest,
@@ -16,7 +17,6 @@ from magy_server.core.errors import (
     ProviderError,
     ToolError,
 )
-from magy_server.core.mail import Status
 from magy_server.core.tool import Delivery
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions

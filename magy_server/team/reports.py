@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.reports import result
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Ended, Entry
-from magy_server.core.family import stream_of
 from magy_server.core.ports import Batch
-from magy_server.core.reports import result
 from magy_server.core.state.state import State
 from magy_server.engine.log import Letter, Write, ahead
 from magy_server.engine.session import Session

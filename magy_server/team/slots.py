@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 
-from magy_server.core import family
-from magy_server.core.children import SpawnLimits, clamped
-from magy_server.core.family import Stream, id_of
+from magy_server.core.agents import family
+from magy_server.core.agents.children import SpawnLimits, clamped
+from magy_server.core.agents.family import Stream, id_of
 
 PER_PROVIDER = 10
 """Requests to one provider at once."""

@@ -8,8 +8,9 @@ from asyncio import to_thread
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from magy_server.core import family
-from magy_server.core.children import Spawn
+from magy_server.core.agents import family
+from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import InvalidRequest, ProviderError
 from magy_server.core.events import (
     Configured,
@@ -21,12 +22,11 @@ from magy_server.core.events import (
     Prompted,
     Text,
 )
-from magy_server.core.family import stream_of
-from magy_server.core.harmless import glance, visible
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
+from magy_server.core.text.harmless import glance, visible
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put

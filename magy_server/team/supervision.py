@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from magy_server.core.children import status
+from magy_server.core.agents.children import status
+from magy_server.core.agents.family import SESSIONS, Stream
+from magy_server.core.agents.mail import Status
 from magy_server.core.events import Ended, Entry
-from magy_server.core.family import SESSIONS, Stream
-from magy_server.core.mail import Status
-from magy_server.core.sizes import size
+from magy_server.core.prompting.sizes import size
 from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions

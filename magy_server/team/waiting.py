@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Literal
 
-from magy_server.core import family
-from magy_server.core.children import LIVE, Result, Waited, status
+from magy_server.core.agents import family
+from magy_server.core.agents.children import LIVE, Result, Waited, status
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import NotFound
-from magy_server.core.family import stream_of
 from magy_server.core.state.mailbox import Reported
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions

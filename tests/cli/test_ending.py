@@ -9,10 +9,10 @@ import pytest
 from magy_server.cli import below, ending
 from magy_server.cli.parser import EXIT_CODES
 from magy_server.cli.text import UNICODE, plain
-from magy_server.core.children import ChildInfo
+from magy_server.core.agents.children import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
-from magy_server.core.markdown import STOPS
 from magy_server.core.state.spending import Spent
+from magy_server.core.text.markdown import STOPS
 from magy_server.reviews.file import Summary
 
 

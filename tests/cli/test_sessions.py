@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from magy_server.core import codec
 from magy_server.core.events import Entry
-from magy_server.core.markdown import fenced
 from magy_server.core.ports import Batch
+from magy_server.core.text.markdown import fenced
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
 from tests.cli.harness import Magy

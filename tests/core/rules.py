@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 
 from magy_server.core.events import Effect, Facts, Resource
-from magy_server.core.shell import parse
-from magy_server.core.shell_programs import text_at
+from magy_server.core.shell.programs import text_at
+from magy_server.core.shell.reading import parse
 
 ROOT = "/proj"
 EFFECTS: dict[str, Effect] = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core import compact, prompt
+from magy_server.core import prompt
 from magy_server.core.events import (
     Call,
     CompactAsked,
@@ -24,6 +24,7 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.ports import ToolOutput
+from magy_server.core.prompting import compaction as compact
 from magy_server.core.state.state import State
 from magy_server.core.steps import CallModel, Compact, Rest, next_step
 from tests.core.build import Log, briefed, call, finished, judged

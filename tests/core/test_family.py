@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core import family
-from magy_server.core.children import CLAMPS, Sibling, SpawnLimits, clamped, refusal, status
+from magy_server.core.agents import family
+from magy_server.core.agents.children import CLAMPS, Sibling, SpawnLimits, clamped, refusal, status
 from magy_server.core.events import (
     Admitted,
     Asked,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.core.events import Facts, Grant, Resource
-from magy_server.core.forbidding import is_about
 from magy_server.core.permit import Rule, Ruleset, decide
+from magy_server.core.shell.forbidding import is_about
 
 from .rules import command
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from magy_server.core import framing, prompt
-from magy_server.core.compact import replacement
+from magy_server.core import prompt
+from magy_server.core.agents.mail import TextPayload
 from magy_server.core.events import (
     Admitted,
     Compacted,
@@ -21,9 +21,10 @@ from magy_server.core.events import (
     Section,
     Text,
 )
-from magy_server.core.mail import TextPayload
 from magy_server.core.ports import ToolOutput
-from magy_server.core.transcript import transcript
+from magy_server.core.prompting import framing
+from magy_server.core.prompting.compaction import replacement
+from magy_server.core.prompting.transcript import transcript
 
 from .build import Log, briefed, call, finished, judged
 

@@ -20,8 +20,8 @@ from magy_server.core.events import (
     Judged,
     Opened,
 )
-from magy_server.core.harmless import INVISIBLE, glance, visible
-from magy_server.core.markdown import Markdown
+from magy_server.core.text.harmless import INVISIBLE, glance, visible
+from magy_server.core.text.markdown import Markdown
 from magy_server.core.updates import updates
 
 CUT = re.compile(r"\A(.*) … \(\+([\d,]+) characters(?:, ([\d,]+) lines)?\) … (.*)\Z", re.DOTALL)

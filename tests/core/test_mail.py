@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from magy_server.core import prompt
+from magy_server.core.agents.mail import DataPayload, Report, SignalPayload, TextPayload, ulid
 from magy_server.core.events import (
     Admitted,
     CancelAsked,
@@ -20,7 +21,6 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
-from magy_server.core.mail import DataPayload, Report, SignalPayload, TextPayload, ulid
 from magy_server.core.state.spending import Spent
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step
 

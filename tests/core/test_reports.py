@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magy_server.core.agents.mail import TextPayload, known, ulid
+from magy_server.core.agents.reports import MOST, result
 from magy_server.core.events import (
     Admitted,
     Ended,
@@ -23,10 +25,8 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
-from magy_server.core.mail import TextPayload, known, ulid
 from magy_server.core.ports import Message, ModelRequest, ToolOutput, ToolSchema
-from magy_server.core.reports import MOST, result
-from magy_server.core.sizes import bound
+from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from magy_server.core import compact, prompt
+from magy_server.core import prompt
+from magy_server.core.agents.mail import Report, TextPayload
 from magy_server.core.codec import blobs, decode, encode
 from magy_server.core.events import (
     Admitted,
@@ -28,8 +29,8 @@ from magy_server.core.events import (
     Task,
     Text,
 )
-from magy_server.core.history import history
-from magy_server.core.mail import Report, TextPayload
+from magy_server.core.prompting import compaction as compact
+from magy_server.core.reviews.history import history
 from magy_server.core.state import rewind
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State

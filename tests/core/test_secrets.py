@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.secrets import GONE, Secrets, Sieve
+from magy_server.core.text.secrets import GONE, Secrets, Sieve
 
 KEY = "sk-ant-api03-AbC_dE-" + "x9/+Q" * 8
 RAW = KEY.encode()

@@ -1,4 +1,4 @@
-"""`core/shell.py`: with real bash as the judge of what a command line means."""
+"""`core/shell/`: with real bash as the judge of what a command line means."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from magy_server.core import shell
-from magy_server.core.shell import LONGEST, MOST, Part, Redirect, parse, quote
-from magy_server.core.shell_globs import may_be
+from magy_server.core.shell import reading as shell
+from magy_server.core.shell.globs import may_be
+from magy_server.core.shell.reading import LONGEST, MOST, Part, Redirect, parse, quote
 from tests.patience import PATIENCE
 
 HOME = "/home/someone"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.core.surrogates import Joining, all_whole, loads, whole
+from magy_server.core.text.surrogates import Joining, all_whole, loads, whole
 
 
 def test_whole() -> None:

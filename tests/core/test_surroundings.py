@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from magy_server.core.surroundings import ABOVE, FAR, LONG, block, definition, window
+from magy_server.core.prompting.surroundings import ABOVE, FAR, LONG, block, definition, window
 
 PYTHON = """\
 import os

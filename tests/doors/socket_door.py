@@ -13,8 +13,8 @@ from pathlib import Path
 
 from magy_server.api.engine import Engine
 from magy_server.api.sessions.follow import Follower
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import MagyError
-from magy_server.core.family import stream_of
 from magy_server.core.updates import Update
 
 BUDGET = 64 * 1024

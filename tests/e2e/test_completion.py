@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.framing import named
+from magy_server.core.prompting.framing import named
 from tests.loopback import text
 from tests.lsp.client import GONE, RpcError, uri_of
 from tests.patience import PATIENCE

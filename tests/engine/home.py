@@ -15,7 +15,8 @@ import pytest
 
 from magy_server.api.engine import Engine
 from magy_server.app import compose
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.mail import TextPayload
 from magy_server.core.events import (
     Admitted,
     Event,
@@ -26,7 +27,6 @@ from magy_server.core.events import (
     Prompted,
     Text,
 )
-from magy_server.core.mail import TextPayload
 from magy_server.core.prompt import build, needed
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write

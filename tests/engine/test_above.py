@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.children import Spawn
+from magy_server.core.agents.children import Spawn
 from magy_server.core.events import Finished, Text
 
 from .home import Home, home

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.children import ChildInfo, Spawn, SpawnLimits
+from magy_server.core.agents.children import ChildInfo, Spawn, SpawnLimits
+from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.events import (
     CancelAsked,
@@ -23,7 +24,6 @@ from magy_server.core.events import (
     Replied,
     Text,
 )
-from magy_server.core.narrowing import narrowing
 from magy_server.team.children import Children
 
 from .home import Home, home, mailed

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.ports import Found
-from magy_server.core.reviews import Reviewed
+from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.values import Origin, Version
 from magy_server.edits.review import PERSON
 from magy_server.edits.text import split

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.children import Spawn
+from magy_server.core.agents.children import Spawn
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Text
 from magy_server.engine import runner

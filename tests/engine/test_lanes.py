@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.children import SpawnLimits, status
+from magy_server.core.agents.children import SpawnLimits, status
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied, Text
 from magy_server.core.ports import Delta, ModelRequest

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Action, Facts, Grant, Opened, Resource
-from magy_server.core.narrowing import narrowing
 from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State

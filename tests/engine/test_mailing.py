@@ -14,11 +14,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from magy_server.core.agents.mail import DataPayload, SignalPayload, TextPayload
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Ended, Finished, Prompted, Replied, Text
-from magy_server.core.mail import DataPayload, SignalPayload, TextPayload
+from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
-from magy_server.core.transcript import transcript
 from magy_server.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
 

@@ -13,7 +13,7 @@ import pytest
 
 from magy_server.core.errors import InvalidRequest, NotFound, ToolError
 from magy_server.core.events import Evidence, Finished, Started
-from magy_server.core.reviews import Reviewed
+from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.steps import End
 from magy_server.engine.guards import Guards

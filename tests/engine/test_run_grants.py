@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from magy_server.core.children import Spawn
+from magy_server.core.agents.children import Spawn
 from magy_server.core.events import Judged, Opened, Prompted, Text
 from magy_server.engine.log import Write
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from magy_server.core.children import Spawn
+from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.mail import TextPayload
 from magy_server.core.events import (
     CancelAsked,
     Finished,
@@ -15,7 +16,6 @@ from magy_server.core.events import (
     Restoring,
     Text,
 )
-from magy_server.core.mail import TextPayload
 from magy_server.engine.log import Write
 from magy_server.reviews.checkpoints import Restore
 

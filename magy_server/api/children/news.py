@@ -15,8 +15,8 @@ from typing import Any
 from magy_server.api.children import present as family_present
 from magy_server.api.connected import Connected
 from magy_server.api.wire import children as child_wire
-from magy_server.core import family
-from magy_server.core.children import ChildInfo
+from magy_server.core.agents import family
+from magy_server.core.agents.children import ChildInfo
 from magy_server.core.errors import NotFound
 from magy_server.core.summary import Row
 from magy_server.engine.trees import DELETED, tree_topic

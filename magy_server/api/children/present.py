@@ -8,9 +8,10 @@ from typing import Any
 from magy_server.api.present import interaction, stamp
 from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import sessions as wire
-from magy_server.core import amounts, family
+from magy_server.core import amounts
+from magy_server.core.agents import family
+from magy_server.core.agents.children import ChildInfo, Result
 from magy_server.core.amounts import cost
-from magy_server.core.children import ChildInfo, Result
 from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import trees

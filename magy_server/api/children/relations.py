@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from magy_server.core import family
-from magy_server.core.markdown import escaped
+from magy_server.core.agents import family
 from magy_server.core.ports import Store
 from magy_server.core.summary import Row, row
+from magy_server.core.text.markdown import escaped
 from magy_server.engine import trees
 
 

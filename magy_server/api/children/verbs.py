@@ -11,12 +11,12 @@ from magy_server.api.children import present
 from magy_server.api.connected import Connected
 from magy_server.api.present import content
 from magy_server.api.wire import children as wire
-from magy_server.core import family
-from magy_server.core.children import Spawn, SpawnLimits
+from magy_server.core.agents import family
+from magy_server.core.agents.children import Spawn, SpawnLimits
+from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
+from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Hash, Limits
-from magy_server.core.mail import DataPayload, Payload, SignalPayload
-from magy_server.core.narrowing import narrowing
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from magy_server.api.wire.reviews import Position, Range
 from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
-from magy_server.core.surroundings import block, definition, window
+from magy_server.core.prompting.surroundings import block, definition, window
 from magy_server.tools.editor.problems import said
 from magy_server.tools.files.live import load
 from magy_server.tools.files.paths import Place

@@ -8,8 +8,8 @@ from magy_server.api.connected import Connected
 from magy_server.api.places import uri_of
 from magy_server.api.present import stamp
 from magy_server.api.wire import reviews as wire
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.family import stream_of
 from magy_server.engine.session import Session
 from magy_server.reviews.checkpoints import Checkpoint
 from magy_server.reviews.file_changes import FileChanged

@@ -8,7 +8,7 @@ from magy_server.api.places import uri_of, virtual_uri
 from magy_server.api.positions import split_lines, units
 from magy_server.api.reviews.words import words
 from magy_server.api.wire import reviews as wire
-from magy_server.core.reviews import Comment
+from magy_server.core.reviews.journal import Comment
 from magy_server.core.values import Origin
 from magy_server.reviews.file import HunkInfo, Outcome, ReviewFile, Summary
 

@@ -21,6 +21,7 @@ from os.path import relpath
 
 from magy_server.api.engine import Engine
 from magy_server.core import permit
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import (
     Configured,
@@ -34,11 +35,10 @@ from magy_server.core.events import (
     Selected,
     Text,
 )
-from magy_server.core.family import stream_of
-from magy_server.core.harmless import one_line
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Found
 from magy_server.core.state.state import State
+from magy_server.core.text.harmless import one_line
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain

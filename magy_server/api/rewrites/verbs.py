@@ -14,11 +14,11 @@ from magy_server.api.rewrites.beginning import AGENT, MESSAGE, Place, Rewriting,
 from magy_server.api.rewrites.drafts import About, Drafts
 from magy_server.api.wire import rewriting as wire
 from magy_server.api.wire.shapes import parsed
+from magy_server.core.agents.family import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
 from magy_server.core.events import Prompted
-from magy_server.core.family import SESSIONS, Stream, id_of, stream_of
-from magy_server.core.harmless import one_line
 from magy_server.core.ports import StreamInfo
+from magy_server.core.text.harmless import one_line
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
 from magy_server.engine.sessions import FRESH

@@ -17,11 +17,11 @@ from urllib.parse import quote, unquote, urlsplit
 from magy_server.api.children.relations import relations
 from magy_server.api.engine import Engine
 from magy_server.api.places import SCHEME
-from magy_server.core import family
+from magy_server.core.agents import family
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.events import Entry, Hash
-from magy_server.core.family import stream_of
-from magy_server.core.markdown import Markdown, shown_blobs
+from magy_server.core.text.markdown import Markdown, shown_blobs
 from magy_server.engine import trees
 from magy_server.engine.session import Session
 

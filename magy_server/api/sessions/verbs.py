@@ -17,8 +17,8 @@ from magy_server.api.sessions.pages import Attached
 from magy_server.api.sessions.subscription import Subscription
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import SessionParams
-from magy_server.core import family
-from magy_server.core.family import stream_of
+from magy_server.core.agents import family
+from magy_server.core.agents.family import stream_of
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
 from magy_server.engine import trees

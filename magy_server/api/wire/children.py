@@ -23,9 +23,9 @@ from pydantic import AfterValidator, Field
 
 from magy_server.api.wire.refusals import KEY
 from magy_server.api.wire.shapes import Id, Prompt, Prose, SessionParams, Wire
-from magy_server.core import family
-from magy_server.core.children import CLAMPS
-from magy_server.core.mail import Status
+from magy_server.core.agents import family
+from magy_server.core.agents.children import CLAMPS
+from magy_server.core.agents.mail import Status
 
 LONGEST_KEY = 60
 LONGEST_WAIT = 24 * 3600 * 1000

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from magy_server.api.wire.refusals import NAME, sentences
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.surrogates import whole
+from magy_server.core.text.surrogates import whole
 
 Prose = Annotated[str, AfterValidator(whole)]
 

@@ -17,7 +17,7 @@ from magy_server.core.events import (
     Replied,
     Task,
 )
-from magy_server.core.sizes import decisions, refusals, size, words
+from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.vector import Vector
 

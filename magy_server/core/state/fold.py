@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from magy_server.core.agents.mail import TextPayload
 from magy_server.core.events import (
     Admitted,
     Answered,
@@ -40,7 +41,6 @@ from magy_server.core.events import (
     Started,
     Withdrawn,
 )
-from magy_server.core.mail import TextPayload
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
 from magy_server.core.state.spending import NOTHING

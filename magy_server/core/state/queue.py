@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from magy_server.core.events import Mailed, Prompted, Requeued
-from magy_server.core.sizes import words
+from magy_server.core.prompting.sizes import words
 
 Arrival = Prompted | Mailed
 """What waits to enter the conversation."""

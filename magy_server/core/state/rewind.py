@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import takewhile
 
-from magy_server.core import family
+from magy_server.core.agents import family
 from magy_server.core.events import FileChange, Hash, Mailed, Noted, Restored, Restoring
 from magy_server.core.state.history import Kept, Past
 from magy_server.core.state.queue import Arrival

@@ -16,7 +16,7 @@ from magy_server.core.events import (
     Replied,
     Usage,
 )
-from magy_server.core.loops import HISTORY, signature, waited
+from magy_server.core.prompting.loops import HISTORY, signature, waited
 from magy_server.core.state.spending import NO_USAGE, NOTHING, Spent
 
 

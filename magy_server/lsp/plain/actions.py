@@ -14,7 +14,7 @@ from magy_server.api.wire import names
 from magy_server.api.wire.reviews import Range
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.core.harmless import LINE, glance
+from magy_server.core.text.harmless import LINE, glance
 from magy_server.lsp.plain import lenses
 from magy_server.lsp.plain.pointing import empty
 

@@ -14,9 +14,9 @@ from magy_server.api.engine import Outcome
 from magy_server.api.places import canonical, workspace_of
 from magy_server.api.sessions.follow import PAGE
 from magy_server.api.wire.commands import Prompted, Prompting
+from magy_server.core.agents.family import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
-from magy_server.core.family import stream_of
 from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH

@@ -12,8 +12,8 @@ from magy_server.api.wire import names
 from magy_server.api.wire.shapes import TextBlock
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content
-from magy_server.core.harmless import one_line
 from magy_server.core.summary import task_id
+from magy_server.core.text.harmless import one_line
 from magy_server.lsp.plain.asking import Asking
 from magy_server.lsp.plain.pointing import Pointing
 from magy_server.lsp.plain.typed import Command, command

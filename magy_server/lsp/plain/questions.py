@@ -17,8 +17,8 @@ from magy_server.api.places import uri_of
 from magy_server.api.sessions.transcripts import write
 from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
-from magy_server.core.harmless import LINE, glance
-from magy_server.core.markdown import fenced
+from magy_server.core.text.harmless import LINE, glance
+from magy_server.core.text.markdown import fenced
 
 REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
 ALL = "Show all of it"

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from magy_server.core.children import LIVE, ChildInfo, Result, Spawn, Waited
+from magy_server.core.agents.children import LIVE, ChildInfo, Result, Spawn, Waited
+from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Limits, Requeued, Resource, Text
-from magy_server.core.framing import escaped
-from magy_server.core.harmless import glance
-from magy_server.core.narrowing import narrowing
 from magy_server.core.permit import Ruleset
+from magy_server.core.prompting.framing import escaped
+from magy_server.core.text.harmless import glance
 from magy_server.core.tool import Delivery, FactContext, Family, ToolContext, tool
 from magy_server.core.tool import Result as Outcome
 

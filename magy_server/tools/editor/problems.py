@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from magy_server.core.harmless import one_line
 from magy_server.core.knowledge import Problem
+from magy_server.core.text.harmless import one_line
 
 WIDTH = 400
 """Characters of a message or a line of text."""

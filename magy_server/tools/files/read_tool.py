@@ -10,7 +10,7 @@ from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Effect, Facts, Hash, Seen
-from magy_server.core.harmless import LINE, glance
+from magy_server.core.text.harmless import LINE, glance
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Hash
-from magy_server.core.framing import unescaped
+from magy_server.core.prompting.framing import unescaped
 from magy_server.core.tool import FactContext, Result, Selection, ToolContext, tool
 from magy_server.edits.diff import changes
 from magy_server.edits.model import EditError

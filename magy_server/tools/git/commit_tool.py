@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
-from magy_server.core.harmless import LINE, glance, visible
+from magy_server.core.text.harmless import LINE, glance, visible
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.edits.diff import unified
 from magy_server.tools.files.encodings import decode, digest

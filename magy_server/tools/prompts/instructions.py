@@ -14,9 +14,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from magy_server.core.framing import escaped
-from magy_server.core.harmless import one_line
+from magy_server.core.prompting.framing import escaped
 from magy_server.core.state.state import State
+from magy_server.core.text.harmless import one_line
 from magy_server.tools.files.paths import below
 
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]

@@ -12,7 +12,7 @@ from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.events import Content, Embedded, Link
 from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.ports import Editor
-from magy_server.core.surroundings import block
+from magy_server.core.prompting.surroundings import block
 from magy_server.edits.text import plain
 from magy_server.tools.files.live import load
 from magy_server.tools.files.paths import Place, below

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from magy_server.core.shell_globs import may_be
+from magy_server.core.shell.globs import may_be
 
 NAMES = 50_000
 """Names in directories that are looked at for one command line."""

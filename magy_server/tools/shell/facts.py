@@ -1,6 +1,6 @@
 """What a command line would run and touch, as facts for the judge of permissions.
 
-The command is read by `core.shell`; here the file system is asked what its words name. When in
+The command is read by `core.shell.reading`; here the file system is asked what its words name. When in
 doubt a word counts as a path: one fact too many may cost a question, one too few a secret.
 """
 
@@ -16,10 +16,10 @@ from itertools import islice, pairwise
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Effect, Facts, Hash, Resource
-from magy_server.core.harmless import LINE, TITLE, glance, visible
-from magy_server.core.shell import Part, parse
-from magy_server.core.shell_globs import ONLY_NAMES, holds
-from magy_server.core.shell_programs import program, text_at, wrapped
+from magy_server.core.shell.globs import ONLY_NAMES, holds
+from magy_server.core.shell.programs import program, text_at, wrapped
+from magy_server.core.shell.reading import Part, parse
+from magy_server.core.text.harmless import LINE, TITLE, glance, visible
 from magy_server.core.tool import FactContext
 from magy_server.tools.files.paths import below, canonical, resource
 from magy_server.tools.git import hostile_config as git_config

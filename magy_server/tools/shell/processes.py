@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 from magy_server.core.errors import MagyError, ToolError
-from magy_server.core.secrets import Secrets, Sieve
+from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import ToolContext
 from magy_server.tools.patience import to_end
 from magy_server.tools.shell import process_groups as groups

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
-from magy_server.core.harmless import LINE, glance
+from magy_server.core.text.harmless import LINE, glance
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.patience import to_end
 from magy_server.tools.shell import facts as shell_facts

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
-from magy_server.core.framing import framed
-from magy_server.core.harmless import glance
+from magy_server.core.prompting.framing import framed
+from magy_server.core.text.harmless import glance
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.web import decoding as reading
 from magy_server.tools.web.decoding import Reading

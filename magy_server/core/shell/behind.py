@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from magy_server.core.forbidding import is_about
-from magy_server.core.shell import parse
-from magy_server.core.shell_globs import ANY_WORDS, ONLY_NAMES
-from magy_server.core.shell_programs import is_wrapper, program
-from magy_server.core.shell_runners import names
+from magy_server.core.shell.forbidding import is_about
+from magy_server.core.shell.globs import ANY_WORDS, ONLY_NAMES
+from magy_server.core.shell.programs import is_wrapper, program
+from magy_server.core.shell.reading import parse
+from magy_server.core.shell.runners import names
 
 _LOOK = (
     ONLY_NAMES

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from magy_server.core.shell_programs import program
+from magy_server.core.shell.programs import program
 
 _ALWAYS = r"-v|-vv|-q|-h|--(verbose|quiet|silent|help|version|dry-run|no-color)|--colou?r(=\w+)?"
 _VALUE = r"[^\s-].*"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.core.events import Call, Mailed, Prompted, Replied
-from magy_server.core.framing import framed
-from magy_server.core.sizes import decisions, refusals, size, words
+from magy_server.core.prompting.framing import framed
+from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.state.state import State
 
 TAIL = 20_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from magy_server.core.children import report
+from magy_server.core.agents.children import report
+from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.events import Ended, Prompted, Replied, Text
-from magy_server.core.mail import Mailed, TextPayload, ulid
 from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from magy_server.core.shell_words import Redirect, Token, Unclear, Word, lex
+from magy_server.core.shell.words import Redirect, Token, Unclear, Word, lex
 
 OPENING = frozenset({"if", "while", "until", "{"})
 MIDDLE = frozenset({"then", "elif", "else", "do", "!"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from magy_server.core.harmless import INVISIBLE
+from magy_server.core.text.harmless import INVISIBLE
 
 BLANK = " \t"
 META = " \t\n|&;()<>"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from magy_server.core import shell_readers as readers
-from magy_server.core.shell_runners import CHANGES_SHELL, INTERPRETERS, names, runs_others
+from magy_server.core.shell import readers
+from magy_server.core.shell.runners import CHANGES_SHELL, INTERPRETERS, names, runs_others
 
 _HARMLESS = frozenset({"-u", "-B", "-I", "-s", "-S", "-O", "-OO"})
 """The switches of Python that take no argument and run nothing."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from magy_server.core.git_words import subcommand
 from magy_server.core.patterns import matches_command, pieces
-from magy_server.core.shell import quote
-from magy_server.core.shell_programs import program
+from magy_server.core.shell.git_words import subcommand
+from magy_server.core.shell.programs import program
+from magy_server.core.shell.reading import quote
 
 _WORD = re.compile(r"(?:'[^']*'|\\.|[^\s'\\]|['\\])+", re.DOTALL)
 _CLUSTER = re.compile(r"-[A-Za-z]{1,3}")

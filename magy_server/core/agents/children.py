@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from magy_server.core import family
-from magy_server.core.mail import Report, Status
+from magy_server.core.agents import family
+from magy_server.core.agents.mail import Report, Status
 from magy_server.core.permit import Ruleset
 from magy_server.core.state.spending import NOTHING, Spent
 from magy_server.core.state.state import State

@@ -20,7 +20,7 @@ from magy_server.core.events import (
     Restoring,
     Started,
 )
-from magy_server.core.takeback import Run, tied
+from magy_server.core.reviews.takeback import Run, tied
 
 
 @dataclass(frozen=True, slots=True)

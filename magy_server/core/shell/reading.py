@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from magy_server.core import shell_globs
-from magy_server.core import shell_programs as programs
-from magy_server.core.shell_commands import RESERVED, Simple, read
-from magy_server.core.shell_words import Redirect as Redirection
-from magy_server.core.shell_words import Unclear, Word, unusual
+from magy_server.core.shell import globs as shell_globs
+from magy_server.core.shell import programs
+from magy_server.core.shell.commands import RESERVED, Simple, read
+from magy_server.core.shell.words import Redirect as Redirection
+from magy_server.core.shell.words import Unclear, Word, unusual
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
