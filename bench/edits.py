@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
-from magy_server.edits.diff import apply, changes, unified
 from magy_server.edits.model import Hunk, TextChange
 from magy_server.edits.plan import plan
-from magy_server.edits.rebase import merge3, rebase, shift
+from magy_server.edits.rebasing.diff import apply, changes, unified
+from magy_server.edits.rebasing.rebase import merge3, rebase, shift
 
 LINES = 10_000
 HUNKS = 50

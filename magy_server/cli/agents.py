@@ -15,11 +15,11 @@ from magy_server.cli import below, ending, place
 from magy_server.cli import run as running
 from magy_server.cli.door import Composition
 from magy_server.cli.listing import title_of
-from magy_server.cli.printers import record
 from magy_server.cli.prompt import prompt_of
+from magy_server.cli.screen.printers import record
+from magy_server.cli.screen.terminal import Screen, standard_output
+from magy_server.cli.screen.text import Span, harmless, one_line
 from magy_server.cli.sessions import acting, reading
-from magy_server.cli.terminal import Screen, standard_output
-from magy_server.cli.text import Span, harmless, one_line
 from magy_server.core import amounts
 from magy_server.core.agents import family
 from magy_server.core.agents.children import ChildInfo, Result, Spawn, Waited

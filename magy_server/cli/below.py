@@ -8,9 +8,9 @@ from typing import Any
 
 from magy_server.api.engine import Engine
 from magy_server.api.sessions.follow import PAGE, page
-from magy_server.cli.calls import Call
 from magy_server.cli.ending import cost_of
-from magy_server.cli.text import Marks, Span, one_line, tokens
+from magy_server.cli.screen.calls import Call
+from magy_server.cli.screen.text import Marks, Span, one_line, tokens
 from magy_server.core.agents import family
 from magy_server.core.agents.children import LIVE, ChildInfo
 from magy_server.core.agents.family import stream_of

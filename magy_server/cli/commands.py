@@ -22,7 +22,7 @@ def perform(
     """Runs the command, and returns the exit code, as `parser.EXIT_CODES` describes it."""
     from magy_server.cli import ending
     from magy_server.cli.run import complain
-    from magy_server.cli.terminal import OutputError
+    from magy_server.cli.screen.terminal import OutputError
     from magy_server.core.errors import (
         InvalidConfig,
         InvalidRequest,
@@ -80,7 +80,7 @@ def _perform(
 
             return edit(chosen)
     from magy_server.cli.completion import completion
-    from magy_server.cli.terminal import standard_output, write_text
+    from magy_server.cli.screen.terminal import standard_output, write_text
 
     write_text(standard_output(), completion(parser, chosen.shell))
     return 0

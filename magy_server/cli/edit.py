@@ -14,12 +14,12 @@ from typing import Any
 from magy_server.cli import ending
 from magy_server.cli.edit_files import Fault, File, Refused, Tree, write
 from magy_server.cli.run import complain
-from magy_server.cli.terminal import Output, OutputError, standard_output, write_text
-from magy_server.cli.text import harmless
+from magy_server.cli.screen.terminal import Output, OutputError, standard_output, write_text
+from magy_server.cli.screen.text import harmless
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.edits.diff import counts
 from magy_server.edits.formats import detect, parse
 from magy_server.edits.model import EditError, FileEdit
+from magy_server.edits.rebasing.diff import counts
 from magy_server.tools.files.disk import EDIT_LIMIT
 from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.paths import Place, below, canonical, resolve

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.ports import NOTHING
 from magy_server.core.values import Version
-from magy_server.edits.diff import apply, changes, unified
 from magy_server.edits.formats.names import quoted
 from magy_server.edits.model import FileEdit, Hunk, Placed, Resolved
 from magy_server.edits.plan import plan, plan_text
+from magy_server.edits.rebasing.diff import apply, changes, unified
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.encodings import Encoding, decode, digest, encode

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.cli.prose import filled
-from magy_server.cli.text import Marks, Span, counted, tokens, width_of
+from magy_server.cli.screen.prose import filled
+from magy_server.cli.screen.text import Marks, Span, counted, tokens, width_of
 from magy_server.core.agents import family
 from magy_server.core.amounts import usage
 from magy_server.core.events import (

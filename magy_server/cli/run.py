@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from magy_server.api.engine import Engine
 from magy_server.cli import ending, place
 from magy_server.cli.door import ONCE, Composition
-from magy_server.cli.keyboard import Keyboard
-from magy_server.cli.printers import Lines, Printer, Records, Silence, record
 from magy_server.cli.prompt import prompt_of
-from magy_server.cli.prose import filled
-from magy_server.cli.terminal import Output, Screen, standard_output
+from magy_server.cli.screen.keyboard import Keyboard
+from magy_server.cli.screen.printers import Lines, Printer, Records, Silence, record
+from magy_server.cli.screen.prose import filled
+from magy_server.cli.screen.terminal import Output, Screen, standard_output
+from magy_server.cli.screen.view import View
 from magy_server.cli.typed_prompt import typed
-from magy_server.cli.view import View
 from magy_server.cli.watch import Watch
 from magy_server.config.trust import Trust
 from magy_server.core.agents.children import Spawn

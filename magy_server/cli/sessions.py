@@ -17,10 +17,10 @@ from magy_server.cli import ending, listing, place
 from magy_server.cli import run as running
 from magy_server.cli import undo as undoing
 from magy_server.cli.door import ONCE, Composition
-from magy_server.cli.printers import record
-from magy_server.cli.terminal import Output, OutputError, Screen, standard_output, write_all
-from magy_server.cli.text import harmless
-from magy_server.cli.view import View
+from magy_server.cli.screen.printers import record
+from magy_server.cli.screen.terminal import Output, OutputError, Screen, standard_output, write_all
+from magy_server.cli.screen.text import harmless
+from magy_server.cli.screen.view import View
 from magy_server.core import codec, updates
 from magy_server.core.agents.family import Stream
 from magy_server.core.errors import InvalidRequest

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 from magy_server.cli import ending, place
 from magy_server.cli.door import Composition
-from magy_server.cli.printers import record
 from magy_server.cli.run import complain
-from magy_server.cli.terminal import Screen, standard_output
-from magy_server.cli.text import Marks, Span, one_line, width_of
+from magy_server.cli.screen.printers import record
+from magy_server.cli.screen.terminal import Screen, standard_output
+from magy_server.cli.screen.text import Marks, Span, one_line, width_of
 from magy_server.config import layers
 from magy_server.config.layers import Loaded
 from magy_server.config.settings import Settings

@@ -12,10 +12,10 @@ from typing import Any
 
 from magy_server.api.engine import Engine
 from magy_server.cli import ending
-from magy_server.cli.calls import diff
-from magy_server.cli.printers import record
-from magy_server.cli.terminal import Screen, standard_output
-from magy_server.cli.text import Marks, Span, counted, one_line
+from magy_server.cli.screen.calls import diff
+from magy_server.cli.screen.printers import record
+from magy_server.cli.screen.terminal import Screen, standard_output
+from magy_server.cli.screen.text import Marks, Span, counted, one_line
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content
 from magy_server.core.ports import StreamInfo

@@ -10,9 +10,9 @@ from typing import Any
 from magy_server.api.engine import Engine
 from magy_server.api.sessions.follow import Follower
 from magy_server.cli.below import Below
-from magy_server.cli.keyboard import Keyboard
-from magy_server.cli.printers import Printer
-from magy_server.cli.text import Span, one_line
+from magy_server.cli.screen.keyboard import Keyboard
+from magy_server.cli.screen.printers import Printer
+from magy_server.cli.screen.text import Span, one_line
 from magy_server.core.agents.family import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
 from magy_server.core.updates import Update

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.edits.align import LINES, Aligned, alignments, similar_line, with_empty
-from magy_server.edits.choose import anchor_lines
-from magy_server.edits.clean import Wanted, cleaned, is_elision
-from magy_server.edits.keys import indentation
-from magy_server.edits.source import SITES, Source
-from magy_server.edits.splice import Match
-from magy_server.edits.words import likeness
+from magy_server.edits.finding.align import LINES, Aligned, alignments, similar_line, with_empty
+from magy_server.edits.finding.choose import anchor_lines
+from magy_server.edits.finding.keys import indentation
+from magy_server.edits.finding.source import SITES, Source
+from magy_server.edits.placing.clean import Wanted, cleaned, is_elision
+from magy_server.edits.placing.splice import Match
+from magy_server.edits.placing.words import likeness
 
 SHOWN = 30
 """Lines of the closest region that are shown."""

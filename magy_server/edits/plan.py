@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from magy_server.edits import explain
-from magy_server.edits.clean import numbered_anew
-from magy_server.edits.diff import changes, unified
 from magy_server.edits.model import Failure, Hunk, Placed, Resolved
-from magy_server.edits.omission import omission
-from magy_server.edits.overlap import Claims, Range
-from magy_server.edits.rebase import Conflict, Moved, rebase
+from magy_server.edits.placing.clean import numbered_anew
+from magy_server.edits.placing.omission import omission
+from magy_server.edits.rebasing.diff import changes, unified
+from magy_server.edits.rebasing.overlap import Claims, Range
+from magy_server.edits.rebasing.rebase import Conflict, Moved, rebase
 from magy_server.edits.resolve import resolve
 from magy_server.edits.text import line_end, plain, split
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from magy_server.edits.diff import Block, blocks
+from magy_server.edits.rebasing.diff import Block, blocks
 from magy_server.edits.review import Part, Review, joined, put_back
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from magy_server.edits.diff import Block, blocks
-from magy_server.edits.words import likeness
+from magy_server.edits.placing.words import likeness
+from magy_server.edits.rebasing.diff import Block, blocks
 
 ALIKE = 0.5
 """Lines less alike than this are not what one another became."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from magy_server.edits import explain
-from magy_server.edits.diff import blocks
 from magy_server.edits.formats.stream import Fence
 from magy_server.edits.lines import line_start
 from magy_server.edits.model import EditError, Failure, TextChange
-from magy_server.edits.omission import omission
+from magy_server.edits.placing.omission import omission
+from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.text import plain, split
 
 Span = tuple[int, int]

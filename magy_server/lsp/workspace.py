@@ -13,8 +13,8 @@ from magy_server.api.positions import Positions
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
 from magy_server.core.knowledge import Question
 from magy_server.core.ports import Buffer, Seen
-from magy_server.edits.diff import apply
 from magy_server.edits.model import TextChange
+from magy_server.edits.rebasing.diff import apply
 from magy_server.lsp.documents import LiveDocument, LiveWorkspace
 from magy_server.lsp.knowledge import Knower
 from magy_server.lsp.transport import ClientError, Connection, NotAnswered

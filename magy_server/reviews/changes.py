@@ -12,8 +12,8 @@ from magy_server.core.ports import Batch, Found
 from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.values import Kind, Origin, Version
-from magy_server.edits.diff import apply
-from magy_server.edits.rebase import merge3, rebase
+from magy_server.edits.rebasing.diff import apply
+from magy_server.edits.rebasing.rebase import merge3, rebase
 from magy_server.edits.text import split
 from magy_server.engine.law import review_mode
 from magy_server.engine.log import Letter, Write

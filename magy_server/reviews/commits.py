@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from magy_server.core.errors import ToolError
-from magy_server.edits.diff import blocks
+from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.text import plain, split
 from magy_server.reviews.desk import Desk
 from magy_server.reviews.file import HunkInfo

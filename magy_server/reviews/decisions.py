@@ -11,10 +11,10 @@ from itertools import pairwise
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.reviews.journal import Comment
 from magy_server.core.values import Origin, Version
-from magy_server.edits.diff import blocks
 from magy_server.edits.hunks import accept, cut, reject
 from magy_server.edits.proposal import accepted, within
-from magy_server.edits.rebase import merge3
+from magy_server.edits.rebasing.diff import blocks
+from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
 from magy_server.reviews.file import HunkInfo, HunkState, Which, Wish

@@ -8,7 +8,7 @@ from typing import Literal
 
 from magy_server.core.events import FileChange
 from magy_server.core.reviews.takeback import Contents, There, net, version
-from magy_server.edits.diff import counts, unified
+from magy_server.edits.rebasing.diff import counts, unified
 
 Action = Literal["create", "change", "remove", "nothing"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from magy_server.core.events import Noted
 from magy_server.core.reviews.journal import Decision
-from magy_server.edits.diff import blocks, unified
 from magy_server.edits.proposal import reach
+from magy_server.edits.rebasing.diff import blocks, unified
 from magy_server.reviews.file import HunkInfo
 from magy_server.reviews.held import Held
 

@@ -8,7 +8,7 @@ import pytest
 
 from magy_server.cli import below, ending
 from magy_server.cli.parser import EXIT_CODES
-from magy_server.cli.text import UNICODE, plain
+from magy_server.cli.screen.text import UNICODE, plain
 from magy_server.core.agents.children import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
 from magy_server.core.state.spending import Spent

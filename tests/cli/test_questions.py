@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from magy_server.cli.keyboard import Keyboard
+from magy_server.cli.screen.keyboard import Keyboard
 from tests.cli.harness import Magy, Terminal, terminal
 from tests.patience import PATIENCE
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.cli.rendered import Rendered
-from magy_server.cli.text import coloured, plain, width_of
+from magy_server.cli.screen.rendered import Rendered
+from magy_server.cli.screen.text import coloured, plain, width_of
 
 PIECES = st.lists(
     st.sampled_from(

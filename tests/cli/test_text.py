@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.cli.prose import Prose
-from magy_server.cli.text import (
+from magy_server.cli.screen.prose import Prose
+from magy_server.cli.screen.text import (
     ASCII,
     UNICODE,
     Stream,

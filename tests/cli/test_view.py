@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from magy_server.cli.text import ASCII, UNICODE, Span, plain
-from magy_server.cli.view import View
+from magy_server.cli.screen.text import ASCII, UNICODE, Span, plain
+from magy_server.cli.screen.view import View
 from magy_server.core.events import (
     Answered,
     Asked,

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from magy_server.edits.diff import apply
 from magy_server.edits.formats import parse
 from magy_server.edits.model import EditError, Failure, FileEdit, Hunk
 from magy_server.edits.plan import plan
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.text import plain
 
 POLICY = Path(__file__).with_name("parity_policy.json")

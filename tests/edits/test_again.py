@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.formats import edit_of, parse, write
 from magy_server.edits.model import Failure, Hunk, Resolved
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.model import Hunk, Resolved
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
 
 CODE = "function a() {\n  if (x && !y) {\n    go();\n  }\n}\n"

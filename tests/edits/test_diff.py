@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.edits import diff
+from magy_server.edits.rebasing import diff
 
 LINES = st.lists(st.sampled_from([f"{letter}\n" for letter in "abcdefgh"]), max_size=25)
 

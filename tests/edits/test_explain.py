@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.model import Failure, Hunk
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
 
 SHOP = """\

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.formats import parse
 from magy_server.edits.plan import plan
+from magy_server.edits.rebasing.diff import apply
 from tests.edits.reading import hunks, refused
 
 RAW = "def one():\n    go(1)\n    return 1\n\n\ndef two():\n    go(1)\n    return 1\n"

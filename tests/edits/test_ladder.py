@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.model import Hunk, Placed
-from magy_server.edits.omission import omission
+from magy_server.edits.placing.omission import omission
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
 
 PYTHON = """\

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.edits import source
-from magy_server.edits.diff import apply
-from magy_server.edits.earlier import Earlier
+from magy_server.edits.finding import source
+from magy_server.edits.finding.source import Source
 from magy_server.edits.model import Hunk, TextChange
+from magy_server.edits.rebasing.diff import apply
+from magy_server.edits.rebasing.earlier import Earlier
 from magy_server.edits.resolve import resolve
-from magy_server.edits.source import Source
 from tests.edits.test_resolve import ENDS, done
 
 NIL = "---@type string\nM.mapleader = nil\n\nfunction M.headless()\nend\n"

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.formats import parse
 from magy_server.edits.model import EditError, Hunk
-from magy_server.edits.omission import leaves_out, omission
+from magy_server.edits.placing.omission import leaves_out, omission
 from magy_server.edits.plan import plan, plan_text
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.selection import Rewrite
 
 SAYING = """

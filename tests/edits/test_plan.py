@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from magy_server.edits import plan as plan_module
-from magy_server.edits.diff import apply
 from magy_server.edits.model import Hunk, Resolved
 from magy_server.edits.plan import DONE_ALREADY, plan, plan_text
-from magy_server.edits.rebase import Conflict
+from magy_server.edits.rebasing.diff import apply
+from magy_server.edits.rebasing.rebase import Conflict
 
 SEEN = """\
 def price(item):

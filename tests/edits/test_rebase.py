@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.edits.diff import apply, changes
 from magy_server.edits.model import TextChange
-from magy_server.edits.rebase import merge3, rebase, shift
+from magy_server.edits.rebasing.diff import apply, changes
+from magy_server.edits.rebasing.rebase import merge3, rebase, shift
 from magy_server.edits.text import line_end, plain, split
 from tests.edits.perturbed.judge import merge_file
 

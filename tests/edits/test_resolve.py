@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.edits.diff import apply, blocks
 from magy_server.edits.model import Hunk, Resolved
+from magy_server.edits.rebasing.diff import apply, blocks
 from magy_server.edits.resolve import resolve
 from magy_server.edits.text import line_end, plain, split
 

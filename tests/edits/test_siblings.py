@@ -7,10 +7,10 @@ import itertools
 
 import pytest
 
-from magy_server.edits.diff import apply
 from magy_server.edits.model import Failure, Hunk
+from magy_server.edits.placing.words import slip
+from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
-from magy_server.edits.words import slip
 
 
 def after(raw: str, old: str, new: str, **more: object) -> str:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.api.positions import Positions
-from magy_server.edits.diff import apply
 from magy_server.edits.model import TextChange
+from magy_server.edits.rebasing.diff import apply
 from magy_server.lsp.verify import Verdict, carried, span
 
 BASE = "one\ntwo\nthree\nfour\nfive\n"

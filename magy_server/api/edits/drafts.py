@@ -13,9 +13,9 @@ from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.ports import NOTHING, Files, Found
 from magy_server.core.values import Hash, Version
-from magy_server.edits.diff import apply, counts, unified
 from magy_server.edits.model import Code, Failure, FileEdit, Hunk, Placed
 from magy_server.edits.plan import plan, plan_text
+from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain
 from magy_server.reviews.applying import Want
 from magy_server.tools.files.paths import Place, resolve

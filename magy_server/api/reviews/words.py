@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from magy_server.api.positions import split_lines, units
 from magy_server.api.wire.reviews import Word
-from magy_server.edits.diff import Block, blocks
-from magy_server.edits.words import pairs
+from magy_server.edits.placing.words import pairs
+from magy_server.edits.rebasing.diff import Block, blocks
 
 MOST_LINES, LONGEST = 40, 2000
 """Lines of a hunk, and characters of a line, beyond which nobody looks at words any more."""

@@ -10,7 +10,7 @@ from itertools import chain, count
 from magy_server.core.errors import ToolError
 from magy_server.core.events import FileChange, Hash
 from magy_server.core.values import Kind, Version
-from magy_server.edits.rebase import merge3
+from magy_server.edits.rebasing.rebase import merge3
 
 NOTHING = Version()
 UNSAVED = "It has unsaved changes in the editor. Save or discard them first."

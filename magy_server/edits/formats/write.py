@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from magy_server.edits.diff import Block, blocks
 from magy_server.edits.formats.blocks import MARKER, Style
 from magy_server.edits.formats.names import quoted
 from magy_server.edits.formats.paths import path_on
 from magy_server.edits.formats.sections import section
 from magy_server.edits.formats.stream import NO_NEWLINE, says_no_newline
 from magy_server.edits.model import FileEdit, Hunk
+from magy_server.edits.rebasing.diff import Block, blocks
 from magy_server.edits.text import plain, split
 
 CONTEXT = 3

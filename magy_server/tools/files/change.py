@@ -20,8 +20,8 @@ from magy_server.core.events import Evidence, FileChange, Hash
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import FactContext, ToolContext
 from magy_server.core.values import Kind, Version
-from magy_server.edits.diff import apply, counts, unified
 from magy_server.edits.model import TextChange
+from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.encodings import decode, digest

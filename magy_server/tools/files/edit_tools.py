@@ -14,9 +14,9 @@ from typing import Annotated, Any
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
-from magy_server.edits.diff import unified
 from magy_server.edits.model import Hunk, Resolved, TextChange
 from magy_server.edits.plan import plan, plan_text
+from magy_server.edits.rebasing.diff import unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Done, Plan, Planned, Want

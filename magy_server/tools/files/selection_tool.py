@@ -14,8 +14,8 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Hash
 from magy_server.core.prompting.framing import unescaped
 from magy_server.core.tool import FactContext, Result, Selection, ToolContext, tool
-from magy_server.edits.diff import changes
 from magy_server.edits.model import EditError
+from magy_server.edits.rebasing.diff import changes
 from magy_server.edits.selection import PROSE, Rewrite, carried
 from magy_server.edits.text import Plain, plain
 from magy_server.tools.files import change

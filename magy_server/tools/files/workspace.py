@@ -12,7 +12,7 @@ from dataclasses import replace
 from magy_server.core.errors import EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor, Found, Put
 from magy_server.core.values import Version
-from magy_server.edits.diff import changes
+from magy_server.edits.rebasing.diff import changes
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.change import busy

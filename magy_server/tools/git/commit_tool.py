@@ -19,7 +19,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.text.harmless import LINE, glance, visible
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
-from magy_server.edits.diff import unified
+from magy_server.edits.rebasing.diff import unified
 from magy_server.tools.files.encodings import decode, digest
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git.names import command, listed, literal, pathspec, shown

@@ -1,6 +1,6 @@
 """What a command line would run and touch, as facts for the judge of permissions.
 
-The command is read by `core.shell.reading`; here the file system is asked what its words name. When in
+`core.shell.reading` reads the command; here the file system is asked what its words name. When in
 doubt a word counts as a path: one fact too many may cost a question, one too few a secret.
 """
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Kind, Version
-from magy_server.edits.diff import blocks
 from magy_server.edits.hunks import accept
-from magy_server.edits.rebase import merge3
+from magy_server.edits.rebasing.diff import blocks
+from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Part, Review, carry
 from magy_server.edits.text import plain, split, usual_end
 from magy_server.tools.files.encodings import Encoding, decode, digest, encode

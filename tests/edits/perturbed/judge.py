@@ -37,9 +37,9 @@ Engine = Callable[[Case], Answer]
 
 def magy(case: Case) -> Answer:
     """The engine itself."""
-    from magy_server.edits.diff import apply
     from magy_server.edits.model import Hunk
     from magy_server.edits.plan import plan
+    from magy_server.edits.rebasing.diff import apply
     from magy_server.edits.text import plain
 
     hunk = Hunk(
