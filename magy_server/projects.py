@@ -36,7 +36,7 @@ class Project:
 
 
 class Projects:
-    """`options` are the editor's settings. Implements `engine.trust.Trust`.
+    """`options` are the editor's settings. Implements `config.trust.Trust`.
 
     Files are read again when they have changed, and a project that changed is no longer trusted:
     then the methods may raise InvalidConfig naming file and key. What holds may be asked for in

@@ -12,7 +12,7 @@ from magy_server.api.engine import Engine
 from magy_server.api.places import workspace_of
 from magy_server.config.trust import Trust
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Begins work that nobody waits for; what it fails with is logged."""
 
 
@@ -97,7 +97,7 @@ class Connected:
     outbox: Outbox
     notify: Callable[[str, Any], None]
     warn: Callable[[str], None]
-    spawn: Spawn
+    spawn: Beside
     examine: Callable[[], Examine]
     draws: bool
 

@@ -1,6 +1,6 @@
 """Entries -> session updates, in the shape of the Agent Client Protocol v2 draft.
 
-Both front doors send these; each only wraps them. One entry gives any number of updates, and needs
+All front doors send these; each only wraps them. One entry gives any number of updates, and needs
 nothing but itself and the diffs it names, so a page of the log can be shown from anywhere.
 Update kinds with a leading underscore are Magy's own, as the draft allows.
 """
@@ -102,8 +102,6 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
             yield {"sessionUpdate": "_magy_queue", "admitted": list(event.prompts)}
             yield {"sessionUpdate": "state_update", "state": "running",
                    "_meta": {"magy": {"turnId": event.turn, "opens": event.opens}}}  # fmt: skip
-        case Replied():
-            yield from _replied(event)
         case Planned():
             entries = [task.model_dump() for task in event.tasks]
             plan = {"type": "items", "planId": "plan", "entries": entries}
@@ -117,6 +115,18 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
                 yield {"sessionUpdate": "state_update", "state": "running"}
         case Compacted():
             yield from _compacted(event)
+        case Noted():
+            yield notice("info", "Told the agent", event.text)
+        case Restored():
+            yield from _restored(event)
+        case _:
+            yield from _of_turn(event, texts)
+
+
+def _of_turn(event: Event, texts: Mapping[Hash, str]) -> Iterable[Update]:
+    match event:
+        case Replied():
+            yield from _replied(event)
         case Resumed():
             yield notice("info", "Resumed", "The session was interrupted and continues here.")
         case CancelAsked():
@@ -124,16 +134,6 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
                 yield notice("info", "Stopped", _STOPPED[event.why])
         case Ended():
             yield _ended(event)
-        case Noted():
-            yield notice("info", "Told the agent", event.text)
-        case Restored():
-            yield from _restored(event)
-        case _:
-            yield from _of_call(event, texts)
-
-
-def _of_call(event: Event, texts: Mapping[Hash, str]) -> Iterable[Update]:
-    match event:
         case Judged():
             yield _judged(event, texts)
         case Asked():

@@ -14,7 +14,8 @@ TAIL = 64 * 1024
 
 @dataclass(slots=True)
 class Partial:
-    """Something that streams: `kind` text | thinking | call | output, of the message or call `id`.
+    """Something that streams: `kind` text | thinking | call | output | progress | notice, of
+    the message or call `id`.
     Of a command's output only the newest `TAIL` characters are kept, at least."""
 
     kind: str

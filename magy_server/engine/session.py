@@ -44,8 +44,8 @@ class News:
 
 
 class Session:
-    """`log` and `live` are all that there is of it; a `Mirror` keeps them as they are in other
-    processes. The rest is what this process does with it."""
+    """It is three things: its `log`, what streams in it (`live`), and a `Mirror`, which keeps both
+    as they are in other processes. The rest is what this process does with it."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from magy_server.lsp.announced import Announced
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
-    from magy_server.api.connected import Connected, Spawn
+    from magy_server.api.connected import Beside, Connected
     from magy_server.api.doctor import Examine
     from magy_server.api.engine import Engine
     from magy_server.api.wire.calling import Handler
@@ -117,7 +117,7 @@ class Front:
         return Answering(methods, answering.commands)
 
     def _connected(
-        self, server: Server, engine: Engine, trust: Trust, about: Announced, spawn: Spawn
+        self, server: Server, engine: Engine, trust: Trust, about: Announced, spawn: Beside
     ) -> Connected:
         from lsprotocol.types import MessageType
 

@@ -45,7 +45,7 @@ SHOWN = 32
 _PREFIX = "/transcript/"
 _LONGEST_NAME = 200
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Request = Callable[[str, Any, float], Coroutine[Any, Any, Any]]
 
 
@@ -68,7 +68,7 @@ def session_of(uri: str) -> str | None:
 class Transcripts:
     """`request` sends one to the editor; `folder` is where files are written."""
 
-    def __init__(self, engine: Engine, request: Request, spawn: Spawn, folder: Path) -> None:
+    def __init__(self, engine: Engine, request: Request, spawn: Beside, folder: Path) -> None:
         self._engine = engine
         self._request = request
         self._spawn = spawn
@@ -215,7 +215,7 @@ class _Shown:
     """A text that the editor shows: it is told when there is more, until it does not ask for the
     text any more."""
 
-    def __init__(self, uri: str, session: Session, request: Request, spawn: Spawn) -> None:
+    def __init__(self, uri: str, session: Session, request: Request, spawn: Beside) -> None:
         self.closed = False
         self._uri = uri
         self._session = session

@@ -1,4 +1,4 @@
-"""The methods of the `magy/*` wire, in one table; `wire.py` has their shapes."""
+"""The methods of the `magy/*` wire, in one table; the modules beside this one have their shapes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The fold: entries -> State. Nothing here does I/O.
 
 It is total: an event that makes no sense where it stands (a second answer, a late cancel) changes
-nothing. Each part of the state has its own fold; which event goes to which parts is said here.
+nothing. Each part of the state has its own fold; which event goes to which parts is said here, and
+what becomes of the plain fields.
 """
 
 from __future__ import annotations

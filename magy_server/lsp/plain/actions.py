@@ -31,13 +31,13 @@ ROOTS = 32
 
 Json = dict[str, Any]
 Specs = Mapping[str, ActionSpec]
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class Known:
     """The actions of each root, from memory. `look` finds them; it reads files, in a thread."""
 
-    def __init__(self, look: Callable[[str | None], Specs], spawn: Spawn) -> None:
+    def __init__(self, look: Callable[[str | None], Specs], spawn: Beside) -> None:
         self._look = look
         self._spawn = spawn
         self._found: dict[str | None, Specs] = {}

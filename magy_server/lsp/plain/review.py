@@ -22,7 +22,7 @@ PATIENCE = 2.0
 nothing, an edit neither, before they have the answer to their own request."""
 
 Command = Callable[[list[Any]], Awaitable[Any]]
-Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
+Beside = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PlainReview:
         view: View,
         verbs: ReviewVerbs,
         window: Window,
-        spawn: Spawn,
+        spawn: Beside,
         *,
         shows_lenses: bool,
         tags: bool,
