@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from magy_server.tools.search.content import opened, pieces
@@ -33,7 +34,7 @@ _FOREIGN = re.compile(rb"(?:^[^\n]*[\x80-\xff][^\n]*(?:\n|\Z))+", re.MULTILINE)
 
 def argv() -> list[str]:
     """Isolated from the user's Python settings, and from what lies in the directory searched."""
-    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    top = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-I", "-S", "-c", _START.format(top=top)]
 
 
