@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -151,7 +152,10 @@ async def test_git_behind_its_gate_holds_no_key(
 
     async def started(evidence: Evidence) -> None:
         assert evidence.group
-        seen.update(psutil.Process(evidence.group).environ())
+        process = psutil.Process(evidence.group)
+        while not (found := process.environ()):  # for a moment the kernel shows none
+            await asyncio.sleep(0.001)
+        seen.update(found)
 
     git = Git(str(tmp_path), environment(os.environ, str(tmp_path), "s:1"), "s:1")
     await git.ready()
