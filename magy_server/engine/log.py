@@ -44,6 +44,10 @@ class Letter(Protocol):
     @property
     def batches(self) -> Sequence[Batch]: ...
 
+    def holds(self, state: State) -> bool:
+        """Whether it is as right with this state of the session, which has moved on meanwhile."""
+        ...
+
     async def stale(self) -> bool:
         """Whether those streams do not stand any more where this was to go."""
         ...
@@ -53,9 +57,12 @@ class Letter(Protocol):
         ...
 
 
-Companion = Callable[[State, Write], Awaitable[Sequence[Letter]]]
-"""async (the state, what is to be appended to it) -> what goes along in the same transaction. What
-it raises keeps the append from happening."""
+Letters = Callable[[], Awaitable[Sequence[Letter]]]
+"""Works out what goes along, which may take a while. What it raises keeps the append from
+happening."""
+Companion = Callable[[State, Write], Letters | None]
+"""(the state, what is to be appended to it) -> what goes along in the same transaction; None:
+nothing."""
 
 
 class Holder(Protocol):
@@ -115,27 +122,51 @@ class Log:
     async def append(self, decide: Decide) -> Sequence[Entry]:
         """Appends what `decide` says. When the log has moved on meanwhile, asks it again: a fact
         is simply said once more, a decision is made anew. Raises StoreError, NotFound."""
-        async with self._lock:
-            while True:
-                write = decide(self.state)
+        while True:
+            async with self._lock:
+                state, write = self.state, decide(self.state)
                 if write is None:
                     return []
-                letters = await self._letters(write)
-                try:
-                    return await self._append(write, letters)
-                except Conflict:
-                    before = self.state.seq
-                    await self._catch_up()
-                    if self.state.seq == before and not await _stale(letters):
-                        raise  # the lease or another stream moved
+                working = self._along(state, write)
+                if not working and (done := await self._tried(write, ())) is not None:
+                    return done
+            if (
+                working
+                and (done := await self._together(state, write, working, decide)) is not None
+            ):
+                return done
 
-    async def _letters(self, write: Write) -> Sequence[Letter]:
-        """A companion may wait for the lock of a session above this one: never the other way
-        round."""
-        found: list[Letter] = []
-        for companion in self._companions:
-            found += await companion(self.state, write)
-        return found
+    async def _together(
+        self, state: State, write: Write, working: Sequence[Letters], decide: Decide
+    ) -> Sequence[Entry] | None:
+        """None: something has moved on, and it is to be begun anew."""
+        letters = await _worked_out(working)
+        async with self._lock:
+            if self.state is not state:
+                again = decide(self.state)
+                if again is None:
+                    return []
+                held = all(letter.holds(self.state) for letter in letters)
+                if again.events != write.events or not held:
+                    return None
+                write = again
+            return await self._tried(write, letters)
+
+    async def _tried(self, write: Write, letters: Sequence[Letter]) -> Sequence[Entry] | None:
+        """None as above. Under the lock."""
+        try:
+            return await self._append(write, letters)
+        except Conflict:
+            before = self.state.seq
+            await self._catch_up()
+            if self.state.seq == before and not await _stale(letters):
+                raise  # the lease or another stream moved
+            return None
+
+    def _along(self, state: State, write: Write) -> list[Letters]:
+        """They are worked out without the lock: others append meanwhile."""
+        found = (companion(state, write) for companion in self._companions)
+        return [one for one in found if one is not None]
 
     async def _append(self, write: Write, letters: Sequence[Letter]) -> Sequence[Entry]:
         now = self.state
@@ -146,13 +177,13 @@ class Log:
         appended: Sequence[Entry] = ()
         try:
             appended = await self._store.append([own, *others], self.lease)
+            entries = [entry for entry in appended if entry.stream == self.stream]
+            self._fold(entries)
+            self._holder.appended(entries)
         finally:
             for letter in letters:
                 streams = {batch.stream for batch in letter.batches}
                 letter.posted([entry for entry in appended if entry.stream in streams])
-        entries = [entry for entry in appended if entry.stream == self.stream]
-        self._fold(entries)
-        self._holder.appended(entries)
         return entries
 
     def beside(self, events: Sequence[Event]) -> Batch:
@@ -191,6 +222,13 @@ class Log:
             return None
         newer = self.state.seq - seq
         return [self.recent[index] for index in range(-newer, 0)] if newer > 0 else []
+
+
+async def _worked_out(working: Sequence[Letters]) -> Sequence[Letter]:
+    found: list[Letter] = []
+    for one in working:
+        found += await one()
+    return found
 
 
 async def _stale(letters: Sequence[Letter]) -> bool:

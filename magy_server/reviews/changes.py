@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import Entry, FileChange, Finished, Hash, Restored
@@ -16,7 +17,7 @@ from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.rebase import merge3, rebase
 from magy_server.edits.text import split
 from magy_server.engine.law import review_mode
-from magy_server.engine.log import Letter, Write
+from magy_server.engine.log import Letter, Letters, Write
 from magy_server.reviews import log
 from magy_server.reviews.decisions import undone
 from magy_server.reviews.desk import Desk
@@ -40,14 +41,20 @@ COMMAND = 200
 """Characters of a command that are kept with what changed while it ran."""
 
 
-async def under_review(desk: Desk, state: State, write: Write) -> Sequence[Letter]:
+def under_review(desk: Desk, state: State, write: Write) -> Letters | None:
     """A companion of an append: what a call has changed, or proposes, comes under review with its
-    end. Raises ProposedElsewhere."""
-    found: list[Batch] = []
-    now = write.during or state
-    for event in write.events:  # a copy of a conversation ends no call
-        if isinstance(event, Finished) and now.turn and now.turn.is_open(event.call):
-            found += await batches(desk, now, event, write.blobs)
+    end. To work it out may raise ProposedElsewhere."""
+    turn = (write.during or state).turn
+    ends = [event for event in write.events if isinstance(event, Finished) and event.changes]
+    # a copy of a conversation ends no call
+    ended = [event for event in ends if turn and turn.is_open(event.call)]
+    return partial(_reviews, desk, write.during or state, ended, write.blobs) if ended else None
+
+
+async def _reviews(
+    desk: Desk, state: State, ended: Sequence[Finished], blobs: Mapping[Hash, bytes]
+) -> Sequence[Letter]:
+    found = [batch for event in ended for batch in await batches(desk, state, event, blobs)]
     return (_Letter(desk, found),) if found else ()
 
 
@@ -55,6 +62,10 @@ class _Letter:
     def __init__(self, desk: Desk, batches: Sequence[Batch]) -> None:
         self.batches = batches
         self._desk = desk
+
+    def holds(self, state: State) -> bool:
+        """It is about the files, and about a call that has ended so."""
+        return True
 
     async def stale(self) -> bool:
         """Somebody has decided about one of the files."""

@@ -21,7 +21,7 @@ from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Origin
-from magy_server.engine.log import Letter, Write
+from magy_server.engine.log import Letters, Write
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews import changes, hunks, log
@@ -69,9 +69,9 @@ class Reviews:
         """Around a change of these files and the append of its `batches`."""
         return self._desk.changing(paths)
 
-    async def along(self, state: State, write: Write) -> Sequence[Letter]:
+    def along(self, state: State, write: Write) -> Letters | None:
         """A companion of an append: what a call has changed comes under review with its end."""
-        return await changes.under_review(self._desk, state, write)
+        return changes.under_review(self._desk, state, write)
 
     async def carried(
         self,

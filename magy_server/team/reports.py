@@ -4,28 +4,34 @@ child's turn: none is lost, and none comes twice."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from magy_server.core.agents.family import stream_of
 from magy_server.core.agents.reports import result
 from magy_server.core.errors import NotFound
-from magy_server.core.events import Ended, Entry
+from magy_server.core.events import Ended, Entry, Mailed
 from magy_server.core.ports import Batch
 from magy_server.core.state.state import State
-from magy_server.engine.log import Letter, Write, ahead
+from magy_server.engine.log import Letter, Letters, Write, ahead
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 
 
-async def report(sessions: Sessions, state: State, write: Write) -> Sequence[Letter]:
+def report(sessions: Sessions, state: State, write: Write) -> Letters | None:
     """A companion of an append: the end of a child's turn is told to its parent, whatever ended it.
-    Empty: no turn ends, or who appends this has no parent, or has none any more."""
+    None: no turn ends, or who appends this has no parent."""
     events = write.events
     number, ended = next(((n, e) for n, e in enumerate(events) if isinstance(e, Ended)), (0, None))
     if ended is None:
-        return ()
+        return None
     mail = result(ahead(state, events[:number]), ended, sessions.clock.now())
-    parent = await _parent(sessions, mail.to) if mail else None
-    return (_Letter(sessions, parent, parent.log.beside([mail])),) if mail and parent else ()
+    return partial(_told, sessions, state, mail) if mail else None
+
+
+async def _told(sessions: Sessions, state: State, mail: Mailed) -> Sequence[Letter]:
+    """Empty: the parent was deleted."""
+    parent = await _parent(sessions, mail.to)
+    return (_Letter(sessions, state, parent, parent.log.beside([mail])),) if parent else ()
 
 
 async def _parent(sessions: Sessions, id: str) -> Session | None:
@@ -44,10 +50,15 @@ async def _parent(sessions: Sessions, id: str) -> Session | None:
 
 
 class _Letter:
-    def __init__(self, sessions: Sessions, parent: Session, batch: Batch) -> None:
+    def __init__(self, sessions: Sessions, state: State, parent: Session, batch: Batch) -> None:
         self.batches = (batch,)
+        self._state = state
         self._sessions = sessions
         self._parent = parent
+
+    def holds(self, state: State) -> bool:
+        """It tells what the turn came to."""
+        return state is self._state
 
     async def stale(self) -> bool:
         (batch,) = self.batches

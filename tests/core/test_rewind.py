@@ -306,6 +306,15 @@ def test_decisions_about_changes_outlive_compactions() -> None:
     assert "The user rejected your change." in compact.digest(log.state, 2)
 
 
+def test_what_was_taken_back_is_not_kept_in_memory_for_ever() -> None:
+    log = turn(Log(), "p0")
+    for n in range(1, 6):
+        turn(log, f"p{n}").add(back(f"r{n}", f"p{n}"))
+        turn(log, f"q{n}")
+    held = {id(item) for past in log.state.history.pasts for item in past.conversation.items._items}
+    assert held <= {id(item) for item in log.state.conversation.items}
+
+
 def test_where_it_makes_no_sense_nothing_happens() -> None:
     log = turn(Log(), "p1")
     before = log.state

@@ -24,28 +24,46 @@ BUDGET = 64 * 1024
 @asynccontextmanager
 async def opened(engine: Engine, path: Path) -> AsyncIterator[None]:
     """The door is open inside the block, for this user alone."""
+    serving: set[asyncio.Task[None]] = set()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session_id = (await reader.readline()).decode(errors="replace").strip()
-        try:
-            await printed(engine, session_id, writer)
-        except MagyError as error:
-            writer.write(f"{error.message}\n".encode())
-        except ConnectionError:  # who read has gone away
-            return
-        finally:
-            writer.close()
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(serve(engine, reader, writer))
+        serving.add(task)
+        task.add_done_callback(serving.discard)
 
-    server = await asyncio.start_unix_server(serve, path)
+    server = await asyncio.start_unix_server(connected, path)
     path.chmod(0o600)
     try:
         yield
     finally:
         server.close()
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+
+
+async def serve(engine: Engine, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        session_id = (await reader.readline()).decode(errors="replace").strip()
+        printing = asyncio.ensure_future(printed(engine, session_id, writer))
+        leaving = asyncio.ensure_future(reader.read())  # ends when the reader has gone away
+        try:
+            await asyncio.wait({printing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            printing.cancel()
+        if not printing.cancelled() and printing.done():
+            printing.result()
+    except MagyError as error:
+        writer.write(f"{error.message}\n".encode())
+    except ConnectionError:
+        return
+    finally:
+        writer.close()
 
 
 async def printed(engine: Engine, session_id: str, writer: asyncio.StreamWriter) -> None:
-    """Until the reader goes away, or the session is deleted. Raises NotFound."""
+    """Until the session is deleted. Raises NotFound."""
     await engine.info(session_id)
     session = engine.loaded.watch(stream_of(session_id))
     moved = asyncio.Event()
@@ -73,6 +91,8 @@ def text(update: Update, said: str) -> tuple[str, str]:
         case "agent_message_chunk":
             new = update["content"]["text"]
             return new, said + new
+        case "agent_message" if not update["content"]:
+            return "\n[again]\n", ""  # the reply is tried again
         case "agent_message":
             whole = "".join(part.get("text", "") for part in update["content"])
             return f"{whole.removeprefix(said)}\n", ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.app import compose
+from magy_server.core.agents.family import stream_of
 from magy_server.core.events import Text
 from tests.doors import socket_door
 from tests.patience import PATIENCE
@@ -50,6 +51,10 @@ async def test_what_a_session_says_can_be_read_at_a_socket(
         assert await reading == b"Good day to you.\nGood night.\n"
         assert await read(path, "s", b"night.\n") == b"Good day to you.\nGood night.\n"
         assert b"'nobody'" in await read(path, "nobody", b"\n")
+        session = engine.loaded.watch(stream_of("s"))
+        async with asyncio.timeout(PATIENCE):  # who has gone away leaves nothing behind
+            while session.watched:
+                await asyncio.sleep(0.01)
 
 
 def test_it_is_small_and_knows_only_what_doors_share() -> None:

@@ -144,7 +144,7 @@ async def home(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAGY_STATE_DIR", str(state))
         patch.setenv("MAGY_CONFIG_DIR", str(state))
-        for module in ("groups", "environment", "repository"):
+        for module in ("shell.process_groups", "shell.environment", "git.repository"):
             patch.setattr(f"magy_server.tools.{module}.VARIABLE", OWN)
         async with compose([str(root)], options, None, listeners) as (engine, _):
             yield Home(engine, root)

@@ -7,21 +7,23 @@ import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from magy_server.core.errors import InvalidRequest, NotFound, ToolError
-from magy_server.core.events import Evidence, Finished, Started
+from magy_server.core.events import Evidence, Finished, Noted, Started
 from magy_server.core.reviews.journal import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.steps import End
 from magy_server.engine.guards import Guards
-from magy_server.engine.log import Letter, Write
+from magy_server.engine.log import Letter, Letters, Write
 from magy_server.engine.perform import Performer
 from magy_server.reviews.file import Lines, Which, Wish
 from tests.engine.reviewing import Place, process
 from tests.engine.running import until
+from tests.patience import PATIENCE
 
 BASE = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 NEW = "one\nTWO\nthree\nfour\nfive\nsix\nSEVEN\n"
@@ -706,9 +708,13 @@ async def test_a_decision_between_a_change_and_its_entry_is_kept(
         await agent.write("a.py", NEW)
         racing = True
 
-        async def overtaken(state: State, write: Write) -> Sequence[Letter]:
+        def overtaken(state: State, write: Write) -> Letters | None:
+            found = one.reviews.along(state, write)
+            return partial(overtake, found) if found else None
+
+        async def overtake(working: Letters) -> Sequence[Letter]:
             nonlocal racing
-            made = await one.reviews.along(state, write)
+            made = await working()
             if racing:
                 racing = False
                 await two.decide("accept", "a.py", 0)
@@ -724,6 +730,31 @@ async def test_a_decision_between_a_change_and_its_entry_is_kept(
         file = await two.reviews.get(two.path("a.py"))
         assert [done.verb for done in file.journal] == ["accept"]
         assert len(await agent.told()) == 1
+
+
+async def test_others_append_while_a_review_is_worked_out(place: Place) -> None:
+    agent = await place.agent()
+    _, finished, blobs = await agent.called("a.py", NEW)
+    working, going = asyncio.Event(), asyncio.Event()
+
+    def slow(state: State, write: Write) -> Letters | None:
+        found = place.reviews.along(state, write)
+        return partial(wait, found) if found else None
+
+    async def wait(letters: Letters) -> Sequence[Letter]:
+        working.set()
+        await going.wait()
+        return await letters()
+
+    place.sessions.companions[:] = [slow]
+    ending = asyncio.create_task(agent.session.append(lambda now: Write([finished], blobs)))
+    await working.wait()
+    async with asyncio.timeout(PATIENCE):
+        await agent.session.append(lambda now: Write([Noted(id="n", text="Meanwhile.")]))
+    assert not ending.done()
+    going.set()
+    assert [entry.event for entry in await ending] == [finished]
+    assert await place.hunks("a.py") == [("two\n", "TWO\n"), ("seven\n", "SEVEN\n")]
 
 
 async def test_a_call_that_is_stopped_after_it_wrote_is_under_review(place: Place) -> None:

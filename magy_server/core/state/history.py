@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from magy_server.core.events import Compacted, FileChange, Restored, Restoring
-from magy_server.core.state.conversation import Conversation
+from magy_server.core.state.conversation import Conversation, Item
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.vector import Vector
 
@@ -27,6 +28,12 @@ class Past:
     def length(self) -> int:
         """So many items the conversation had."""
         return len(self.conversation.items)
+
+    def on(self, items: Vector[Item]) -> Past:
+        """The same, which are the first of these, in their storage."""
+        return replace(
+            self, conversation=replace(self.conversation, items=items.first(self.length))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,15 @@ class History:
             return replace(past, conversation=then.shortened(event, before, now))
 
         return replace(self, pasts=Vector(map(shorter, self.pasts)), kept=())
+
+    def cut(self, past: Past) -> tuple[History, Conversation]:
+        """Back to where this turn began; what was said since is not kept in memory."""
+        earlier = takewhile(lambda one: one.turn != past.turn, self.pasts)
+        items = Vector(past.conversation.items)
+        return (
+            replace(self, pasts=Vector(one.on(items) for one in earlier)),
+            replace(past.conversation, items=items),
+        )
 
     def changed(self, changes: Iterable[FileChange]) -> History:
         files = self.files

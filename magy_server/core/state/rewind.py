@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import takewhile
 
 from magy_server.core.agents import family
 from magy_server.core.events import FileChange, Hash, Mailed, Noted, Restored, Restoring
 from magy_server.core.state.history import Kept, Past
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
-from magy_server.core.state.vector import Vector
 
 # --- what is possible ---------------------------------------------------------------------------
 
@@ -94,13 +92,13 @@ def _came_back(state: State, event: Restored) -> bool:
 def _cut(state: State, past: Past | None) -> State:
     if past is None or past.lost:
         return state
-    earlier = takewhile(lambda one: one.turn != past.turn, state.history.pasts)
+    history, conversation = state.history.cut(past)
     waiting = (*_again(state, past), *state.queue.waiting)
     return replace(
         state,
-        conversation=past.conversation,
+        conversation=conversation,
         queue=replace(state.queue, waiting=waiting),
-        history=replace(state.history, pasts=Vector(earlier)),
+        history=history,
     )
 
 
