@@ -130,10 +130,10 @@ class Log:
                 working = self._along(state, write)
                 if not working and (done := await self._tried(write, ())) is not None:
                     return done
-            if (
-                working
-                and (done := await self._together(state, write, working, decide)) is not None
-            ):
+            if not working:
+                continue
+            done = await self._together(state, write, working, decide)
+            if done is not None:
                 return done
 
     async def _together(
