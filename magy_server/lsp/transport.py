@@ -388,8 +388,13 @@ class Connection:
                 log.warning("%s was ignored: %s", method, message)
 
     async def _late(self, method: str, params: dict[str, Any]) -> Any:
-        """A method that was not known when it was asked for: it may be after the start."""
-        await self.ready(method)
+        """A method that was not known when it was asked for: it may be after the start, or after
+        one that failed (the doctor)."""
+        try:
+            await self.ready(method)
+        except MagyError:
+            if method not in self.methods:
+                raise
         handler = self.methods.get(method)
         if handler is None:
             raise MethodNotFound(f"There is no method {method}.")

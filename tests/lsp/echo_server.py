@@ -67,6 +67,7 @@ class Toy:
 
     async def start(self, server: Server) -> Answering:
         self.server = server
+        server.connection.methods["magy/anyway"] = self.on_echo
         if os.environ.get("TOY_START") == "fail":
             raise MagyError("magy.toml, line 3: there is no model of that name", reason="config")
         await asyncio.sleep(float(os.environ.get("TOY_DELAY", "0")))

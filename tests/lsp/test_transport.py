@@ -99,6 +99,12 @@ async def test_a_start_that_fails_is_what_every_request_says() -> None:
             await client.request("workspace/executeCommand", {"command": "toy.echo"})
 
 
+async def test_what_helps_when_the_start_fails_can_be_asked_before_it() -> None:
+    async with Client.spawn(ECHO, cwd=TOP, env={"TOY_START": "fail"}) as client:
+        await client.request("initialize", {"capabilities": {}})
+        assert await client.request("magy/anyway", {"n": 1}) == {"n": 1}
+
+
 async def test_an_unsupervised_error_ends_the_server_in_order(echo: Client) -> None:
     echo.start("magy/spawned_bug")
     assert await echo.exit_code() == 1
