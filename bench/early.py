@@ -17,7 +17,7 @@ LATE = (
     "-c",
     "import sys\n"
     "from magy_server.__main__ import main\n"
-    "from magy_server.engine.early import Early\n"
+    "from magy_server.engine.prefetch import Early\n"
     "Early.take = lambda *_: None\n"
     "sys.exit(main(['lsp']))",
 )

@@ -24,7 +24,7 @@ from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
 from magy_server.core.ports import Batch
 from magy_server.core.specs import Agents
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
@@ -52,7 +52,7 @@ async def agents(count: int, directory: str) -> dict[str, float]:
             await sessions.session(stream)
 
     sessions = LoadedSessions(store, bus, world.clock, bus.id)
-    async with Runner(world, sessions, Guards()):
+    async with Runner(world, sessions, Features()):
         await sessions.session("session/root")
         told = await measured(load)
     await bus.close()

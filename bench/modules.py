@@ -90,13 +90,13 @@ async def _turn(home: Path, prompt: str) -> Entered:
     from magy_server.core.events import Text
 
     entered, root = Entered(), str(home / "project")
-    async with compose([root], {}) as (engine, _):
-        session = await engine.open("s", root, root, "build", "")
+    async with compose([root], {}) as (service, _):
+        session = await service.open("s", root, root, "build", "")
         moved = asyncio.Event()
         session.watch(moved.set)
         threading.setprofile(entered)
         sys.setprofile(entered)
-        await engine.prompt("s", "p", [Text(text=prompt)], "steer")
+        await service.prompt("s", "p", [Text(text=prompt)], "steer")
         while session.state.turns < 1 or session.state.turn:
             moved.clear()
             await moved.wait()

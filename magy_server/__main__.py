@@ -106,7 +106,7 @@ def _composition() -> Composition:
 
 
 def _lsp() -> int:
-    from magy_server.lsp.front import Compose, Front
+    from magy_server.lsp.front_door import Compose, EditorFrontDoor
     from magy_server.lsp.server import run
 
     def composition() -> Compose:
@@ -124,7 +124,7 @@ def _lsp() -> int:
 
         return examination
 
-    return run(Front(composition, scratch, examine))
+    return run(EditorFrontDoor(composition, scratch, examine))
 
 
 if __name__ == "__main__":

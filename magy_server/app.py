@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from magy_server import discretion, privacy
-from magy_server.api.engine import Engine
+from magy_server import privacy, redacted_log
+from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.config import layers, spawn_limits
 from magy_server.config.resources import resource
@@ -28,8 +28,8 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
-from magy_server.engine.absent import NoEditor
-from magy_server.engine.guards import Guards
+from magy_server.engine.do_nothing import NoEditor
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
 from magy_server.engine.sessions import LoadedSessions
@@ -43,10 +43,10 @@ from magy_server.providers import Providers, key_variables
 from magy_server.reviews.checkpoints import Checkpoints
 from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
+from magy_server.team.access import TeamAccess
 from magy_server.team.budget import Purse
 from magy_server.team.children import Children
 from magy_server.team.mailing import Mailing
-from magy_server.team.relatives import Relatives
 from magy_server.team.reports import report
 from magy_server.team.slots import Lanes
 from magy_server.team.supervision import Supervisor
@@ -74,7 +74,7 @@ async def compose(
     options: Mapping[str, Any],
     editor: Editor | None = None,
     listeners: Sequence[Listener] = (),
-) -> AsyncIterator[tuple[Engine, Projects]]:
+) -> AsyncIterator[tuple[Service, Projects]]:
     """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
     state = layers.state_dir()
     async with AsyncExitStack() as closing:
@@ -86,7 +86,7 @@ async def compose(
         own = projects.settings(None)
         keys = _key_names(projects, roots)
         secrets = Secrets(os.environ.get(name, "") for name in keys)
-        discretion.log_without(secrets)
+        redacted_log.log_without(secrets)
         privacy.withdraw_names(keys)
         processes = Processes(keys, more=own.tools.environment)
         bus = LocalBus(str(state / "bus"))
@@ -104,14 +104,14 @@ async def compose(
         heard: list[Listener] = [*listeners, *audit, *mirrors, herald]
         for listener in heard:
             sessions.news.appended.add(listener)
-        engine = await closing.enter_async_context(_running(world, sessions, lanes))
+        service = await closing.enter_async_context(_running(world, sessions, lanes))
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
-        yield engine, projects
+        yield service, projects
 
 
 @asynccontextmanager
-async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> AsyncIterator[Engine]:
+async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> AsyncIterator[Service]:
     """The features, the loop that asks them, and the verbs on top."""
     children = Children(world, sessions, lanes)
     mailing = Mailing(world, sessions, children)
@@ -123,16 +123,16 @@ async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> Asyn
     sessions.companions += [partial(report, sessions), reviews.along]
     for listener in (titles, purse, supervisor):
         sessions.news.appended.add(listener)
-    family = partial(Relatives, world, sessions, children, mailing)
-    guards = Guards(reviews, checkpoints, purse, supervisor, family)
+    team = partial(TeamAccess, world, sessions, children, mailing)
+    features = Features(reviews, checkpoints, purse, supervisor, team)
     async with AsyncExitStack() as closing:
-        await closing.enter_async_context(Runner(world, sessions, guards))
+        await closing.enter_async_context(Runner(world, sessions, features))
         closing.push_async_callback(children.settle)
         closing.push_async_callback(mailing.close)
         await closing.enter_async_context(supervisor)
         closing.callback(reviews.close)
         closing.push_async_callback(titles.close)
-        yield Engine(
+        yield Service(
             world,
             sessions,
             lanes,

@@ -19,8 +19,8 @@ from magy_server.core.errors import ProviderError
 from magy_server.core.ports import ModelFacts, Price, Provider
 from magy_server.core.text.secrets import Secrets
 from magy_server.llm import catalogue
-from magy_server.llm.discreet import Discreet
-from magy_server.llm.served import is_near
+from magy_server.llm.local_servers import is_near
+from magy_server.llm.redacting import Redacting
 
 PROBE = 3.0
 """Seconds that a model server on this machine has for the list of its models."""
@@ -170,7 +170,7 @@ class Providers:
         """By its name, which must be one of `all`. Raises ProviderError: its key is not set."""
         if name not in self._made:
             made = self._make(self._all[name])
-            self._made[name] = Discreet(made, self._secrets) if self._secrets else made
+            self._made[name] = Redacting(made, self._secrets) if self._secrets else made
         return self._made[name]
 
     def key(self, one: ProviderSettings) -> str:

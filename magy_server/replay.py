@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from magy_server.config import layers
 from magy_server.core import prompt
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import MagyError, NotFound
 from magy_server.core.events import Briefed, Compacted, Event, Finished, Hash, Image, Prompted
 from magy_server.core.state.state import State

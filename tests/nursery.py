@@ -30,9 +30,9 @@ from typing import NoReturn
 TOP = Path(__file__).parent.parent
 MODULES = (
     "lsprotocol.types", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
-    "magy_server.lsp.server", "magy_server.lsp.front", "magy_server.lsp.announce",
-    "magy_server.api.sessions.verbs", "magy_server.lsp.connect", "magy_server.lsp.workspace",
-    "magy_server.llm.scripted",
+    "magy_server.lsp.server", "magy_server.lsp.front_door", "magy_server.lsp.broadcasts",
+    "magy_server.api.sessions.session_verbs", "magy_server.lsp.connect",
+    "magy_server.lsp.workspace", "magy_server.llm.scripted",
 )  # fmt: skip
 ALSO = "NURSERY_ALSO"
 """The variable of a server's environment that names further modules, for who starts many servers

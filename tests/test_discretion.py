@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from magy_server.core.text.secrets import Secrets
-from magy_server.discretion import log_without
+from magy_server.redacted_log import log_without
 
 KEY = "sk-live-0123456789abcdef"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from magy_server.api.doctor import Examine
-from magy_server.api.engine import Engine
 from magy_server.api.places import workspace_of
+from magy_server.api.service import Service
 from magy_server.config.trust import Trust
 
 Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -88,7 +88,7 @@ class Connected:
     `warn` shows the person a sentence; `draws`: it shows questions or reviews itself, so it is told
     of rewrites that it did not begin."""
 
-    engine: Engine
+    service: Service
     trust: Trust
     client: str
     roots: Sequence[str]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from magy_server.api.children.child_verbs import ChildVerbs
 from magy_server.api.children.news import ChildNews
-from magy_server.api.children.verbs import ChildVerbs
 from magy_server.api.connected import Connected
 from magy_server.api.doctor import DoctorVerbs
-from magy_server.api.edits.verbs import EditVerbs
+from magy_server.api.edits.edit_verbs import EditVerbs
 from magy_server.api.prompts.completion import PromptVerbs
 from magy_server.api.prompts.context import ContextVerbs
-from magy_server.api.prompts.reach import Reach
+from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.checkpoints import CheckpointVerbs
-from magy_server.api.reviews.verbs import ReviewVerbs, View
-from magy_server.api.rewrites.verbs import RewriteVerbs
-from magy_server.api.sessions.asking import QuestionVerbs
-from magy_server.api.sessions.verbs import SessionVerbs
+from magy_server.api.reviews.review_verbs import ReviewVerbs, View
+from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
+from magy_server.api.sessions.interactions import QuestionVerbs
+from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.methods import Verbs
 from magy_server.api.workspaces import WorkspaceVerbs
 

@@ -10,7 +10,7 @@ from typing import Any
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire import shapes
 from magy_server.core import updates
-from magy_server.core.agents import family
+from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
@@ -27,7 +27,7 @@ def session_info(info: StreamInfo) -> wire.SessionInfo:
     session_id = info.id
     return wire.SessionInfo(
         session_id=session_id,
-        parent_session_id=family.parent(session_id),
+        parent_session_id=tree.parent(session_id),
         cwd=about.get("cwd", ""),
         root=info.root,
         title=about.get("title") or None,

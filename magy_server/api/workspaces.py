@@ -14,7 +14,7 @@ from magy_server.api.wire.shapes import Empty
 class WorkspaceVerbs:
     def __init__(self, at: Connected) -> None:
         self._at = at
-        self._engine = at.engine
+        self._engine = at.service
         self._trust = at.trust
 
     async def agents(self, params: wire.AgentsParams) -> wire.AgentsResult:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.cli import below, ending, place
 from magy_server.cli import run as running
 from magy_server.cli.door import Composition
@@ -20,11 +20,11 @@ from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Span, harmless, one_line
 from magy_server.cli.sessions import acting, reading
-from magy_server.core import amounts
-from magy_server.core.agents import family
-from magy_server.core.agents.children import ChildInfo, Result, Spawn, Waited
-from magy_server.core.agents.family import SESSIONS, stream_of
+from magy_server.core import wire_values
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import ChildInfo, Result, Spawn, Waited
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
+from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.summary import row, task_id
@@ -78,7 +78,7 @@ async def listed(options: Options, app: Composition) -> int:
     if asked.get("ids"):
         await output.write("".join(f"{child.session}\n" for child in found))
     elif asked.get("json"):
-        await output.write(record({"children": [amounts.child(child) for child in found]}))
+        await output.write(record({"children": [wire_values.child(child) for child in found]}))
     else:
         await screen.write(_lines(screen, trees))
     return ending.DONE
@@ -91,7 +91,7 @@ async def _roots(store: Store, root: str | None) -> list[StreamInfo]:
     while True:
         page = await store.streams(SESSIONS, root=root, cursor=cursor, limit=PAGE)
         ids = (info.id for info in page.items)
-        found |= {family.root(id): None for id in ids if family.parent(id) is not None}
+        found |= {tree.root(id): None for id in ids if tree.parent(id) is not None}
         cursor = page.cursor
         if cursor is None:
             break
@@ -103,7 +103,7 @@ async def _tree(store: Store, id: str, *, closed: bool) -> list[ChildInfo]:
     """Returns the agents of a tree, each after its parent."""
     rows = [one for info in await trees.below(store, id) if (one := row(info))]
     infos = (
-        one.info([o for o in rows if family.is_below(o.session, one.session)], queued=False)
+        one.info([o for o in rows if tree.is_below(o.session, one.session)], queued=False)
         for one in rows
     )
     return [info for info in infos if closed or info.status != "closed"]
@@ -115,7 +115,7 @@ def _lines(screen: Screen, trees: Sequence[tuple[StreamInfo, Sequence[ChildInfo]
         if children:
             spans += [(one_line(info.id), "bold"), (f"  {title_of(info)}\n", "")]
         for child in children:
-            *line, end = below.line(child, screen.marks, family.depth(info.id))
+            *line, end = below.line(child, screen.marks, tree.depth(info.id))
             spans += [*line, (end[0].rstrip("\n"), end[1]), (f"  {child.session}\n", "dim")]
     return spans or [("There are no child agents. `magy agents spawn` starts one.\n", "dim")]
 
@@ -136,10 +136,10 @@ async def spawn(options: Options, app: Composition) -> int:
         by=BY,
     )
 
-    async def begin(engine: Engine, parent: StreamInfo) -> Begun:
-        child, known = await engine.children.spawn(parent.id, wanted)
+    async def begin(service: Service, parent: StreamInfo) -> Begun:
+        child, known = await service.children.spawn(parent.id, wanted)
         if known and child.turns < 2 and not options.detach:  # its task may have been left open
-            await engine.resume(child.session)
+            await service.resume(child.session)
         return child.session, task_id(child.session), 0
 
     return await _watched(options, app, begin)
@@ -150,9 +150,9 @@ async def send(options: Options, app: Composition) -> int:
     said = _payload(options)
     what = prompt_of(options.message or "") if said is None else said
 
-    async def begin(engine: Engine, to: StreamInfo) -> Begun:
+    async def begin(service: Service, to: StreamInfo) -> Begun:
         id = to.id
-        outcome = await engine.mailing.send(id, what, key=key, delivery=options.delivery)
+        outcome = await service.mailing.send(id, what, key=key, delivery=options.delivery)
         running.complain(f"{id}: {outcome}.")
         return id, key if said is None and outcome != "known" else "", to.head
 
@@ -180,7 +180,7 @@ def _payload(options: Options) -> Payload | None:
 async def _watched(
     options: Options,
     app: Composition,
-    begin: Callable[[Engine, StreamInfo], Awaitable[Begun]],
+    begin: Callable[[Service, StreamInfo], Awaitable[Begun]],
 ) -> int:
     """Begins something and shows the turn that comes of it, as `magy run` does; with `--detach` it
     only prints the id."""
@@ -188,14 +188,14 @@ async def _watched(
     shown = running.Shown.on(options)
     named: list[str] = []
     try:
-        async with acting(app, options.session) as (engine, info):
-            id, prompt, start = await begin(engine, info)
+        async with acting(app, options.session) as (service, info):
+            id, prompt, start = await begin(service, info)
             named.append(id)
             if options.detach or not prompt:
                 await shown.output.write(f"{id}\n")
                 return ending.DONE
-            turn = running.Turn(engine, interrupts, shown, id)
-            async with running.Bypass(engine, id, options.bypass):
+            turn = running.Turn(service, interrupts, shown, id)
+            async with running.Bypass(service, id, options.bypass):
                 return await turn.watch(start, prompt)
     except asyncio.CancelledError:
         return running.left(interrupts, named)
@@ -207,14 +207,14 @@ async def wait(options: Options, app: Composition) -> int:
     async with reading(app) as store:
         ids = [(await place.resolve(store, given)).id for given in options.session]
     waiter = _waiter(ids)
-    async with acting(app, waiter) as (engine, _):
-        await engine.resume(waiter)
-        waited = await engine.mailing.wait(
+    async with acting(app, waiter) as (service, _):
+        await service.resume(waiter)
+        waited = await service.mailing.wait(
             waiter,
             [] if ids == [waiter] else ids,
             until="any" if options.any else "all",
             after=options.after,
-            deadline=engine.world.clock.now() + options.timeout,
+            deadline=service.world.clock.now() + options.timeout,
         )
     if options.json:
         await output.write(record(_as_json(waited)))
@@ -226,9 +226,9 @@ async def wait(options: Options, app: Composition) -> int:
 def _waiter(ids: Sequence[str]) -> str:
     """Returns who waits. For one session: that session waits for its children; for several, all of
     one parent: that parent waits. Raises InvalidRequest."""
-    if len(ids) == 1 and family.parent(ids[0]) is None:
+    if len(ids) == 1 and tree.parent(ids[0]) is None:
         return ids[0]
-    parents = {family.parent(id) for id in ids}
+    parents = {tree.parent(id) for id in ids}
     if len(parents) > 1 or None in parents:
         raise InvalidRequest("Name one session, or children of a single session.")
     return str(parents.pop())
@@ -243,8 +243,13 @@ def _as_json(waited: Waited) -> dict[str, Any]:
 
 
 def _result(one: Result) -> dict[str, Any]:
-    report = amounts.report(one.report) if one.report else None
-    return {"child": amounts.child(one.child), "text": one.text, "report": report, "seq": one.seq}
+    report = wire_values.report(one.report) if one.report else None
+    return {
+        "child": wire_values.child(one.child),
+        "text": one.text,
+        "report": report,
+        "seq": one.seq,
+    }
 
 
 def _results(screen: Screen, waited: Waited) -> list[Span]:
@@ -260,13 +265,13 @@ def _results(screen: Screen, waited: Waited) -> list[Span]:
 
 async def close(options: Options, app: Composition) -> int:
     mode: Literal["finish", "cancel"] = "cancel" if options.cancel else "finish"
-    async with acting(app, options.session) as (engine, info):
-        before, closed = await engine.children.close(
+    async with acting(app, options.session) as (service, info):
+        before, closed = await service.children.close(
             info.id, mode, options.reason, recursive=not options.only, by=BY
         )
         if mode == "cancel":
             for id in closed:
-                session = await engine.loaded.session(stream_of(id))
+                session = await service.loaded.session(stream_of(id))
                 await running.settled(session, lambda now: now.turn is None)
     if options.json:
         line = record({"previousState": before, "closed": list(closed)})

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.api.sessions.follow import PAGE, page
 from magy_server.cli.ending import cost_of
 from magy_server.cli.screen.calls import Call
 from magy_server.cli.screen.text import Marks, Span, one_line, tokens
-from magy_server.core.agents import family
-from magy_server.core.agents.children import LIVE, ChildInfo
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Status
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.ports import StreamInfo
 from magy_server.engine import trees
 
@@ -37,18 +37,18 @@ class Below:
     """Keeps track of the children. It calls `wake` when there may be news, and looks nothing up
     before something has changed, wherever the tree runs."""
 
-    def __init__(self, engine: Engine, session: str, wake: Callable[[], None]) -> None:
+    def __init__(self, service: Service, session: str, wake: Callable[[], None]) -> None:
         self.children: Sequence[ChildInfo] = ()
         """The children that were at work at some time."""
-        self._engine = engine
+        self._engine = service
         self._session = session
         self._wake = wake
-        self._since = engine.world.clock.now()
+        self._since = service.world.clock.now()
         self._changed = True
         self._seen: dict[str, Status] = {}
         self._questions: dict[str, Asked] = {}
-        topic = trees.tree_topic(family.root(session))
-        self.close = engine.world.bus.subscribe(topic, self._hear)
+        topic = trees.tree_topic(tree.root(session))
+        self.close = service.world.bus.subscribe(topic, self._hear)
 
     @property
     def working(self) -> Sequence[ChildInfo]:
@@ -57,7 +57,7 @@ class Below:
     @property
     def awaited(self) -> bool:
         """Returns whether a child is at work whose result makes the session go on."""
-        return any(family.is_call(child.session.rpartition("/")[2]) for child in self.working)
+        return any(tree.is_call(child.session.rpartition("/")[2]) for child in self.working)
 
     async def news(self) -> Sequence[ChildInfo]:
         """Returns the children whose state is another than at the last call."""
@@ -113,7 +113,7 @@ class Below:
         return Asked(session, about, call)
 
     def _hear(self, message: Mapping[str, Any]) -> None:
-        if family.is_below(str(message.get("session")), self._session):
+        if tree.is_below(str(message.get("session")), self._session):
             self._changed = True
             self._wake()
 
@@ -121,7 +121,7 @@ class Below:
 def who(id: str, named: Mapping[str, StreamInfo]) -> str:
     """Returns the names of a child and its parent: "explore (look around), child of build (fix
     it)"."""
-    above = (id, *family.ancestors(id)[:1])
+    above = (id, *tree.ancestors(id)[:1])
     names = [_name(named[one]) for one in above if one in named]
     return ", child of ".join(names)
 

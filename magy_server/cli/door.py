@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.config.trust import Trust
 from magy_server.core.ports import Store
 
@@ -19,7 +19,7 @@ first prompt stands for it."""
 class Compose(Protocol):
     def __call__(
         self, roots: Sequence[str], options: Mapping[str, Any]
-    ) -> AbstractAsyncContextManager[tuple[Engine, Trust]]:
+    ) -> AbstractAsyncContextManager[tuple[Service, Trust]]:
         """Returns the engine for these roots, running. Raises MagyError."""
         ...
 

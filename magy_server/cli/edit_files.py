@@ -13,9 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import MagyError, ToolError
-from magy_server.core.ports import NOTHING
-from magy_server.core.values import Version
-from magy_server.edits.formats.names import quoted
+from magy_server.core.values import NO_FILE, Version
+from magy_server.edits.formats.diff_names import quoted
 from magy_server.edits.model import FileEdit, Hunk, Placed, Resolved
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import apply, changes, unified
@@ -339,13 +338,13 @@ def _take_back(done: Sequence[tuple[str, Undo]]) -> list[str]:
 def _steps(file: File) -> Iterator[Undo]:
     """Does one thing after the other, and gives for each what takes it back."""
     place, data = file.place, file.content
-    there = NOTHING if file.moved_to else file.was
+    there = NO_FILE if file.moved_to else file.was
     if origin := file.moved_from:
         _rename(origin.place, place)
         there = origin.was
         yield lambda: _rename_back(place, origin.place)
     if file.after is None:
-        versions.put(place.root, place.path, there, NOTHING, b"", prune=True)
+        versions.put(place.root, place.path, there, NO_FILE, b"", prune=True)
         yield lambda: _restore(file)
         return
     kind = there.kind if there.hash else "file"
@@ -358,7 +357,7 @@ def _steps(file: File) -> Iterator[Undo]:
 
 
 def _restore(file: File) -> None:
-    versions.put(file.place.root, file.place.path, NOTHING, file.was, file.data)
+    versions.put(file.place.root, file.place.path, NO_FILE, file.was, file.data)
     os.chmod(file.place.path, file.mode)
 
 
@@ -378,4 +377,4 @@ def _rename(old: Place, new: Place) -> None:
 
 def _rename_back(new: Place, old: Place) -> None:
     _rename(new, old)
-    versions.put(new.root, new.path, NOTHING, NOTHING, b"", prune=True)
+    versions.put(new.root, new.path, NO_FILE, NO_FILE, b"", prune=True)

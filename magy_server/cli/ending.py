@@ -8,8 +8,7 @@ from typing import Any
 
 from magy_server.cli.screen.prose import filled
 from magy_server.cli.screen.text import Marks, Span, counted, tokens, width_of
-from magy_server.core.agents import family
-from magy_server.core.amounts import usage
+from magy_server.core.agents import tree
 from magy_server.core.events import (
     Compacted,
     Consulted,
@@ -24,7 +23,8 @@ from magy_server.core.events import (
 )
 from magy_server.core.state.spending import Spent
 from magy_server.core.text.markdown import STOPS
-from magy_server.reviews.file import Summary
+from magy_server.core.wire_values import usage
+from magy_server.reviews.views import Summary
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141
 """Exit codes; `parser.EXIT_CODES` and `EDIT_CODES` say them to people."""
@@ -178,7 +178,7 @@ def waiting(
 
 def _below(file: Summary, session_id: str) -> str:
     """Returns the first of the sessions below this one that changed the file, "" if none did."""
-    return next((id for id in file.sessions if family.is_below(id, session_id)), "")
+    return next((id for id in file.sessions if tree.is_below(id, session_id)), "")
 
 
 def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dict[str, Any]:

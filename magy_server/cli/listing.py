@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from magy_server.cli.screen.text import Marks, Span, counted, one_line, shortened
-from magy_server.core.agents.family import SESSIONS
+from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.ports import Store, StreamInfo
 
 LIMIT = 30

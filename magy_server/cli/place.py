@@ -7,7 +7,7 @@ import secrets
 import time
 from pathlib import Path
 
-from magy_server.core.agents.family import SESSIONS, stream_of
+from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.ports import Store, StreamInfo
 

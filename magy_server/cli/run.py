@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.cli import ending, place
 from magy_server.cli.door import ONCE, Composition
 from magy_server.cli.prompt import prompt_of
@@ -24,8 +24,8 @@ from magy_server.cli.screen.view import View
 from magy_server.cli.typed_prompt import typed
 from magy_server.cli.watch import Watch
 from magy_server.config.trust import Trust
-from magy_server.core.agents.children import Spawn
-from magy_server.core.agents.family import SESSIONS, stream_of
+from magy_server.core.agents.child import Spawn
+from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import InvalidRequest, MagyError
 from magy_server.core.events import Content, Text
 from magy_server.core.ports import StreamInfo
@@ -33,7 +33,7 @@ from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
 from magy_server.core.text.markdown import STOPS
 from magy_server.engine.session import Session
-from magy_server.reviews.file import Summary
+from magy_server.reviews.views import Summary
 from magy_server.tools.prompts.openings import spawned
 from magy_server.tools.shell.process_groups import end_group, mark
 
@@ -181,19 +181,19 @@ async def _run(
     root, cwd = place.project(options.root, options.cwd)
     info = await _source(options, app, root)
     root = info.root or root if info else root
-    async with app.compose([root], ONCE) as (engine, trust):
+    async with app.compose([root], ONCE) as (service, trust):
         _say_ignored(trust, root)
-        session_id = await _session(options, engine, trust, info, root, cwd)
+        session_id = await _session(options, service, trust, info, root, cwd)
         named.append(session_id)
         task = spawned(content[0].text) if isinstance(content[0], Text) else None
-        child = await _spawn(engine, session_id, *task, content[1:]) if task else None
-        turn = Turn(engine, interrupts, shown, child or session_id)
-        async with Bypass(engine, child or session_id, options.bypass):
+        child = await _spawn(service, session_id, *task, content[1:]) if task else None
+        turn = Turn(service, interrupts, shown, child or session_id)
+        async with Bypass(service, child or session_id, options.bypass):
             return await (turn.watch(0, task_id(child)) if child else turn.prompt(content))
 
 
 async def _spawn(
-    engine: Engine, parent: str, agent: str, task: str, attached: Sequence[Content]
+    service: Service, parent: str, agent: str, task: str, attached: Sequence[Content]
 ) -> str:
     """Spawns a child of the session, and returns its id. Raises MagyError."""
     asked = Spawn(
@@ -202,7 +202,7 @@ async def _spawn(
         prompt=(Text(text=task), *attached),
         by="magy run",
     )
-    return (await engine.children.spawn(parent, asked))[0].session
+    return (await service.children.spawn(parent, asked))[0].session
 
 
 def left(interrupts: Interrupts, named: list[str]) -> int:
@@ -247,43 +247,43 @@ async def _source(options: argparse.Namespace, app: Composition, root: str) -> S
 
 async def _session(
     options: argparse.Namespace,
-    engine: Engine,
+    service: Service,
     trust: Trust,
     info: StreamInfo | None,
     root: str,
     cwd: str,
 ) -> str:
     """Opens the session, or prepares the one to go on with, and returns its id."""
-    store = engine.world.store
+    store = service.world.store
     if info is None:
         id = await place.fresh_id(store)
         agent = options.agent or trust.settings(root).default_agent
-        await _check_model(engine, {"agent": agent, "model": options.model or ""}, root)
-        await engine.open(id, root, cwd, agent, options.model or "")
+        await _check_model(service, {"agent": agent, "model": options.model or ""}, root)
+        await service.open(id, root, cwd, agent, options.model or "")
         return id
     id = info.id
     if options.fork:
         source, id = id, await place.fresh_id(store)
-        await engine.fork(source, id, None)
+        await service.fork(source, id, None)
     if options.agent:
-        await engine.configure(id, "agent", options.agent)
+        await service.configure(id, "agent", options.agent)
     if options.model:
-        await engine.configure(id, "model", options.model)
+        await service.configure(id, "model", options.model)
     return id
 
 
-async def _check_model(engine: Engine, wanted: dict[str, str], root: str) -> None:
+async def _check_model(service: Service, wanted: dict[str, str], root: str) -> None:
     """Checks the model before there is a session. Raises ProviderError that says what to set."""
-    model = (await engine.options(wanted, root))["model"]
-    models = engine.world.models(root)
+    model = (await service.options(wanted, root))["model"]
+    models = service.world.models(root)
     models.named(model or await models.default())
 
 
 class Bypass:
     """Answers questions with yes, as long as this lasts."""
 
-    def __init__(self, engine: Engine, session_id: str, wanted: bool) -> None:
-        self._engine = engine
+    def __init__(self, service: Service, session_id: str, wanted: bool) -> None:
+        self._engine = service
         self._id = session_id
         self._wanted = wanted
 
@@ -305,9 +305,9 @@ class Turn:
     """One turn on this terminal."""
 
     def __init__(
-        self, engine: Engine, interrupts: Interrupts, shown: Shown, session_id: str
+        self, service: Service, interrupts: Interrupts, shown: Shown, session_id: str
     ) -> None:
-        self._engine = engine
+        self._engine = service
         self._interrupts = interrupts
         self._shown = shown
         self._id = session_id

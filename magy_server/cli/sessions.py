@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.api.sessions.follow import page, stamped
 from magy_server.cli import ending, listing, place
 from magy_server.cli import run as running
@@ -22,7 +22,7 @@ from magy_server.cli.screen.terminal import Output, OutputError, Screen, standar
 from magy_server.cli.screen.text import harmless
 from magy_server.cli.screen.view import View
 from magy_server.core import codec, updates
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted, Entry, Hash
 from magy_server.core.ports import Store, StreamInfo
@@ -66,12 +66,12 @@ async def reading(app: Composition) -> AsyncIterator[Store]:
 
 
 @asynccontextmanager
-async def acting(app: Composition, given: str) -> AsyncIterator[tuple[Engine, StreamInfo]]:
+async def acting(app: Composition, given: str) -> AsyncIterator[tuple[Service, StreamInfo]]:
     """Returns the engine for the project of the session that is meant."""
     async with reading(app) as store:
         info = await place.resolve(store, given)
-    async with app.compose([info.root] if info.root else [], ONCE) as (engine, _):
-        yield engine, info
+    async with app.compose([info.root] if info.root else [], ONCE) as (service, _):
+        yield service, info
 
 
 async def _entries(store: Store, stream: Stream, after: int = 0) -> AsyncIterator[list[Entry]]:
@@ -140,7 +140,7 @@ async def resume(options: Options, app: Composition) -> int:
     shown = running.Shown.on(options)
     named: list[str] = []
     try:
-        async with acting(app, options.session) as (engine, info):
+        async with acting(app, options.session) as (service, info):
             named.append(info.id)
             if info.summary.get("state") == "idle":
                 running.complain(
@@ -148,9 +148,9 @@ async def resume(options: Options, app: Composition) -> int:
                     f'`magy run --resume {named[0]} "..."` gives it another prompt.'
                 )
                 return ending.DONE
-            starts = await engine.world.store.turn_starts(info.stream, 1)
-            turn = running.Turn(engine, interrupts, shown, named[0])
-            async with running.Bypass(engine, named[0], options.bypass):
+            starts = await service.world.store.turn_starts(info.stream, 1)
+            turn = running.Turn(service, interrupts, shown, named[0])
+            async with running.Bypass(service, named[0], options.bypass):
                 return await turn.resume(starts[0] - 1 if starts else 0)
     except asyncio.CancelledError:
         return running.left(interrupts, named)
@@ -158,25 +158,25 @@ async def resume(options: Options, app: Composition) -> int:
 
 async def fork(options: Options, app: Composition) -> int:
     output = standard_output()
-    async with acting(app, options.session) as (engine, info):
-        new = await place.fresh_id(engine.world.store)
-        await engine.fork(info.id, new, options.at)
+    async with acting(app, options.session) as (service, info):
+        new = await place.fresh_id(service.world.store)
+        await service.fork(info.id, new, options.at)
     await output.write(f"{new}\n")
     return ending.DONE
 
 
 async def compact(options: Options, app: Composition) -> int:
     screen = Screen(standard_output())
-    async with acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (service, info):
         async with _progress(screen, f"summing up {info.id}"):
-            await engine.compact(info.id, options.focus)
-            session = await engine.loaded.session(info.stream)
+            await service.compact(info.id, options.focus)
+            session = await service.loaded.session(info.stream)
             try:
                 await running.settled(session, lambda now: now.compact is None)
             except asyncio.CancelledError:
-                await engine.cancel(info.id, None)
+                await service.cancel(info.id, None)
                 raise
-        entries = await engine.world.store.read(info.stream, after=info.head)
+        entries = await service.world.store.read(info.stream, after=info.head)
     if not any(isinstance(entry.event, Compacted) for entry in entries):
         await screen.write([("not compacted: it was cancelled\n", "yellow")])
         return ending.CANCELLED
@@ -188,10 +188,10 @@ async def compact(options: Options, app: Composition) -> int:
 async def summary(options: Options, app: Composition) -> int:
     screen = Screen(standard_output())
     async with (
-        acting(app, options.session) as (engine, info),
+        acting(app, options.session) as (service, info),
         _progress(screen, f"summing up {info.id}"),
     ):
-        text = await engine.summary(info.id)
+        text = await service.summary(info.id)
     await screen.write([(f"{harmless(text).strip()}\n", "")])
     return ending.DONE
 
@@ -223,19 +223,19 @@ async def title(options: Options, app: Composition) -> int:
     text = " ".join(options.title.encode("utf-8", "replace").decode().split())
     if not text:
         raise InvalidRequest("The title is empty.")
-    async with acting(app, options.session) as (engine, info):
-        await engine.configure(info.id, "title", text)
+    async with acting(app, options.session) as (service, info):
+        await service.configure(info.id, "title", text)
     return ending.DONE
 
 
 async def undo(options: Options, app: Composition) -> int:
-    async with acting(app, options.session) as (engine, info):
-        return await undoing.undo(engine, info, options)
+    async with acting(app, options.session) as (service, info):
+        return await undoing.undo(service, info, options)
 
 
 async def redo(options: Options, app: Composition) -> int:
-    async with acting(app, options.session) as (engine, info):
-        return await undoing.redo(engine, info, options)
+    async with acting(app, options.session) as (service, info):
+        return await undoing.redo(service, info, options)
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -302,13 +302,13 @@ async def _markdown(store: Store, info: StreamInfo) -> AsyncIterator[str]:
 
 
 async def delete(options: Options, app: Composition) -> int:
-    async with acting(app, options.session) as (engine, info):
+    async with acting(app, options.session) as (service, info):
         id = info.id
         name = f"{id} ({listing.title_of(info)})"
         if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} permanently?"):
             running.complain("nothing was deleted.")
             return ending.ERROR
-        await engine.delete(id)
+        await service.delete(id)
     running.complain(f"deleted {name}.")
     return ending.DONE
 

@@ -50,7 +50,7 @@ def typed(options: argparse.Namespace, app: Composition) -> str:
 
 async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
     root, _ = place.project(options.root, options.cwd)
-    async with app.compose([root], ONCE) as (engine, _), asyncio.TaskGroup() as group:
+    async with app.compose([root], ONCE) as (service, _), asyncio.TaskGroup() as group:
         reading: list[asyncio.Task[None]] = []
 
         def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -60,7 +60,7 @@ async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
         names = await FileIndex(USUAL.grep_program, spawn).names(root, PATIENCE)
         for task in reading:
             task.cancel()
-        return Offers(engine.world.agents(root), described_skills(resource("skills")), names)
+        return Offers(service.world.agents(root), described_skills(resource("skills")), names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.cli import ending
 from magy_server.cli.screen.calls import diff
 from magy_server.cli.screen.printers import record
@@ -22,7 +22,7 @@ from magy_server.core.ports import StreamInfo
 from magy_server.engine.session import Session
 from magy_server.reviews.checkpoints import Checkpoint, Checkpoints, Preview, Restore
 from magy_server.reviews.file_changes import FileChanged
-from magy_server.reviews.undoing import first_words
+from magy_server.reviews.undo_plan import first_words
 
 Options = argparse.Namespace
 UNPROMPTED = "(no prompt: the agent continued by itself)"
@@ -33,11 +33,11 @@ WOULD = {"create": "would be created", "change": "would change", "remove": "woul
          "nothing": "is as it was"}  # fmt: skip
 
 
-async def undo(engine: Engine, info: StreamInfo, options: Options) -> int:
+async def undo(service: Service, info: StreamInfo, options: Options) -> int:
     """Runs the command, and returns the exit code: 1 when it had to leave files alone. Raises
     MagyError."""
-    checkpoints = engine.checkpoints
-    session = await engine.loaded.session(info.stream)
+    checkpoints = service.checkpoints
+    session = await service.loaded.session(info.stream)
     said = Said(options, session)
     if options.list:
         await said.turns(await checkpoints.list(session, limit=500))
@@ -45,10 +45,10 @@ async def undo(engine: Engine, info: StreamInfo, options: Options) -> int:
     return await _restore(checkpoints, session, said, options, options.turn or "", "")
 
 
-async def redo(engine: Engine, info: StreamInfo, options: Options) -> int:
+async def redo(service: Service, info: StreamInfo, options: Options) -> int:
     """Takes back the newest undo that is not itself undone, and returns the exit code."""
-    checkpoints = engine.checkpoints
-    session = await engine.loaded.session(info.stream)
+    checkpoints = service.checkpoints
+    session = await service.loaded.session(info.stream)
     said = Said(options, session)
     newest = await checkpoints.newest(session)
     if newest is None:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.api.sessions.follow import Follower
 from magy_server.cli.below import Below
 from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Printer
 from magy_server.cli.screen.text import Span, one_line
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
@@ -38,7 +38,7 @@ class Watch:
 
     def __init__(
         self,
-        engine: Engine,
+        service: Service,
         session: Session,
         cursor: int,
         printer: Printer,
@@ -47,10 +47,10 @@ class Watch:
     ) -> None:
         self.unasked: list[str] = []
         """The rules whose questions Magy refused because it could ask nobody."""
-        self._engine = engine
+        self._engine = service
         self._session = session
         self._id = session.id
-        self._follower = Follower(engine, session, cursor)
+        self._follower = Follower(service, session, cursor)
         self._printer = printer
         self._keyboard = keyboard
         self._awaited = awaited
@@ -63,7 +63,7 @@ class Watch:
         self._refusing = ""
         """The question for whose refusal a reason is being typed."""
         self._wake = asyncio.Event()
-        self._below = Below(engine, self._id, self._wake.set)
+        self._below = Below(service, self._id, self._wake.set)
         self._cancelling: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:

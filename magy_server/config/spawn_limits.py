@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from magy_server.config.settings import SpawnSettings
-from magy_server.core.agents.children import SpawnLimits, clamped
+from magy_server.core.agents.child import SpawnLimits, clamped
 
 WAITS = (1.0, 86_400.0)
 """Seconds."""

@@ -16,9 +16,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from magy_server.core.agents.family import Stream
 from magy_server.core.agents.mail import Closed, Mailed
-from magy_server.core.reviews.journal import Noted, Restored, Restoring, Reviewed
+from magy_server.core.agents.tree import Stream
+from magy_server.core.reviews.review_events import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import (
     Action,
     Call,

@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
-from magy_server.core.agents.family import Stream, id_of
+from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
 from magy_server.core.knowledge import Question
-from magy_server.core.values import Version
+from magy_server.core.values import NO_FILE, Version
 from magy_server.edits.model import TextChange
 
 A = TypeVar("A")
@@ -297,8 +297,6 @@ class Provider(Protocol):
     async def close(self) -> None: ...
 
 
-NOTHING = Version()
-
 # --- editor -------------------------------------------------------------------------------------
 
 
@@ -382,7 +380,7 @@ class Found:
     disk. `text` is raw; None: there is none (nothing there, a link, binary data)."""
 
     path: str
-    version: Version = NOTHING
+    version: Version = NO_FILE
     data: bytes = b""
     text: str | None = None
     buffer: Buffer | None = None

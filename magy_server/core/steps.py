@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from magy_server.core.events import Limits, Mailed, Prompted, Replied, Stop, Text
 from magy_server.core.prompting.compaction import due
-from magy_server.core.prompting.loops import repeats
+from magy_server.core.prompting.repeats import repeats
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
@@ -213,7 +213,7 @@ def _limit(state: State, turn: Turn) -> End | None:
     if limits.cost and cost >= limits.cost:
         why = f"the limit of ${limits.cost:g} for one turn (${cost:.4f} spent)"
         return End("max_cost", hand_back(state, turn, why))
-    if limits.repeats and (count := repeats(turn.history)) >= limits.repeats:
+    if limits.repeats and (count := repeats(turn.signatures)) >= limits.repeats:
         why = f"a loop: the same calls with the same outcome, {count} times"
         return End("loop", hand_back(state, turn, why))
     return None

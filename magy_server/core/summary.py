@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import ChildInfo, status
-from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import ChildInfo, status
 from magy_server.core.agents.mail import Status
-from magy_server.core.amounts import cost, usage
+from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.events import Asked, Prompted, Replied, Text, Usage
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state.queue import Arrival
-from magy_server.core.state.spending import NOTHING, Spent
+from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener
-from magy_server.core.text.harmless import visible
+from magy_server.core.text.sanitizing import visible
 from magy_server.core.updates import interaction
+from magy_server.core.wire_values import cost, usage
 
 TITLE = 80
 
@@ -53,7 +53,7 @@ def summarise(state: State) -> dict[str, Any]:
             "tokens": state.conversation.context,
             "window": state.conversation.briefing.window if state.conversation.briefing else 0,
         },
-        "child": glance(state),
+        "child": about_child(state),
         "background": dict(state.background),
         "runs": {run: (took.usage.total, took.cost) for run, took in state.spending.runs.items()},
     }
@@ -104,7 +104,7 @@ def task_id(session_id: str) -> str:
     return f"{session_id}:task"
 
 
-def glance(state: State) -> dict[str, Any] | None:
+def about_child(state: State) -> dict[str, Any] | None:
     """Plain JSON, for the summary; None: it is no child."""
     opened = state.opened
     if opened is None or opened.parent is None:
@@ -154,7 +154,7 @@ def _said(state: State) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the store has of a child. `about` is what `glance` made."""
+    """What the store has of a child. `about` is what `about_child` made."""
 
     session: str
     about: Mapping[str, Any]
@@ -192,12 +192,12 @@ class Row:
         about, spent = self.about, self.spent
         return ChildInfo(
             session=self.session,
-            parent=family.parent(self.session) or "",
+            parent=tree.parent(self.session) or "",
             name=about["name"],
             agent=about["agent"],
             model=about["model"],
             status=self.status(queued=queued),
-            depth=family.depth(self.session),
+            depth=tree.depth(self.session),
             turns=about["turns"],
             waiting=about["waiting"],
             questions=self.questions + sum(row.questions for row in below),
@@ -220,7 +220,7 @@ def row(info: StreamInfo) -> Row | None:
 
 
 def total(each: Iterable[Spent]) -> Spent:
-    found = NOTHING
+    found = NO_SPENDING
     for one in each:
         found = Spent(
             found.requests + one.requests,

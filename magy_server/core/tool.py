@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
-from magy_server.core.agents.children import ChildInfo, Spawn, Waited
+from magy_server.core.agents.child import ChildInfo, Spawn, Waited
 from magy_server.core.agents.mail import Status
 from magy_server.core.errors import ToolError
 from magy_server.core.events import (
@@ -78,7 +78,7 @@ class Selection:
 Delivery = Literal["queue", "steer", "interrupt"]
 
 
-class Family(Protocol):
+class Team(Protocol):
     """The agents that this session's own may deal with: those below it, and its parent. `job` is a
     session id, or the last part of one if no other below ends in it. Whatever cannot be done raises
     ToolError."""
@@ -154,7 +154,7 @@ class ToolContext(Protocol):
         ...
 
     @property
-    def family(self) -> Family: ...
+    def team(self) -> Team: ...
 
     async def seen(self, path: str) -> bytes | None:
         """The file (canonical absolute path) as the model knows it, from reading or writing it."""
@@ -217,7 +217,7 @@ class FactContext(Protocol):
         ...
 
     @property
-    def family(self) -> Family: ...
+    def team(self) -> Team: ...
 
     async def seen(self, path: str) -> bytes | None: ...
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from magy_server.core.amounts import STOP, report, stamp, usage
 from magy_server.core.events import (
     Admitted,
     Answered,
@@ -48,7 +47,8 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.text.harmless import LINE, glance, visible
+from magy_server.core.text.sanitizing import LINE, shortened, visible
+from magy_server.core.wire_values import STOP, report, stamp, usage
 
 Update = dict[str, Any]
 
@@ -192,9 +192,9 @@ def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
         "kind": "permission",
         "toolCallId": asked.call,
         "title": asked.title,
-        "rule": glance(asked.rule, LINE),
+        "rule": shortened(asked.rule, LINE),
         "remember": [_option_for(grant) for grant in asked.remember],
-        "covers": [f"{grant.key} `{glance(grant.pattern, LINE)}`" for grant in asked.remember],
+        "covers": [f"{grant.key} `{shortened(grant.pattern, LINE)}`" for grant in asked.remember],
         "content": ahead(asked.preview, asked.code, texts),
     }
 
@@ -230,7 +230,7 @@ def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
 
 def _opened(event: Opened, stamp: str) -> Update:
     """Of a child it says whose, and which call spawned it (null: a person did)."""
-    title = glance(event.title, LINE) or None
+    title = shortened(event.title, LINE) or None
     update: Update = {"sessionUpdate": "session_info_update", "title": title, "updatedAt": stamp}
     if event.parent is None:
         return update
@@ -240,7 +240,7 @@ def _opened(event: Opened, stamp: str) -> Update:
 
 def _configured(event: Configured, stamp: str) -> Iterable[Update]:
     if event.option == "title":
-        yield {"sessionUpdate": "session_info_update", "title": glance(event.value, LINE),
+        yield {"sessionUpdate": "session_info_update", "title": shortened(event.value, LINE),
                "updatedAt": stamp}  # fmt: skip
     else:
         yield _option(event.option, event.value)
@@ -294,7 +294,7 @@ def _compacted(event: Compacted) -> Iterable[Update]:
 
 def _consulted(event: Consulted, stamp: str) -> Iterable[Update]:
     if event.agent == "title":
-        yield {"sessionUpdate": "session_info_update", "title": glance(event.text, LINE),
+        yield {"sessionUpdate": "session_info_update", "title": shortened(event.text, LINE),
                "updatedAt": stamp}  # fmt: skip
     yield _usage(event, event.agent)
 

@@ -215,6 +215,10 @@ class Version(Value):
         return hash((self.hash, self.kind))
 
 
+NO_FILE = Version()
+"""Nothing is at the path."""
+
+
 class FileChange(Value):
     """A file that a tool changed. Hash None: the file did not exist. The blobs hold the bytes.
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from magy_server import __version__
-from magy_server.core.text.harmless import one_line
+from magy_server.core.text.sanitizing import one_line
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor.finding import Around, Finding

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TextIO
 
 from magy_server import __version__
-from magy_server.core.text.harmless import one_line
+from magy_server.core.text.sanitizing import one_line
 from magy_server.doctor.finding import Finding, Status
 
 _WIDEST = 100

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from magy_server.edits.finding.align import LINES, Aligned, alignments, similar_line, with_empty
 from magy_server.edits.finding.choose import anchor_lines
-from magy_server.edits.finding.keys import indentation
+from magy_server.edits.finding.normal_forms import indentation
 from magy_server.edits.finding.source import SITES, Source
-from magy_server.edits.placing.clean import Wanted, cleaned, is_elision
+from magy_server.edits.placing.decorations import Wanted, cleaned, is_elision
 from magy_server.edits.placing.splice import Match
-from magy_server.edits.placing.words import likeness
+from magy_server.edits.placing.within_line import likeness
 
 SHOWN = 30
 """Lines of the closest region that are shown."""

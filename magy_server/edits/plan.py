@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from magy_server.edits import explain
 from magy_server.edits.model import Failure, Hunk, Placed, Resolved
-from magy_server.edits.placing.clean import numbered_anew
+from magy_server.edits.placing.decorations import numbered_anew
 from magy_server.edits.placing.omission import omission
 from magy_server.edits.rebasing.diff import changes, unified
 from magy_server.edits.rebasing.overlap import Claims, Range

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from magy_server.edits import explain
 from magy_server.edits.finding.choose import Site, in_order
-from magy_server.edits.finding.keys import FORMS
+from magy_server.edits.finding.normal_forms import FORMS
 from magy_server.edits.finding.source import Source, most_places
 from magy_server.edits.model import Code, Failure, Hunk, Placed, Resolved, TextChange
-from magy_server.edits.placing.clean import as_lines, cleaned
+from magy_server.edits.placing.decorations import as_lines, cleaned
 from magy_server.edits.placing.place import Found, find, settle
 from magy_server.edits.placing.splice import Unsafe
-from magy_server.edits.rebasing.earlier import Earlier
+from magy_server.edits.rebasing.earlier_hunks import Earlier
 from magy_server.edits.rebasing.overlap import Claims, Range, brought_back, whole_lines
 
 LOOKED = 2_000_000

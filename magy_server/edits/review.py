@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from magy_server.edits.placing.words import likeness
+from magy_server.edits.placing.within_line import likeness
 from magy_server.edits.rebasing.diff import Block, blocks
 
 ALIKE = 0.5

@@ -12,7 +12,7 @@ from magy_server.core.ports import ModelFacts
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.tool import Tool
-from magy_server.engine.law import as_text, caps, inherited, levels, sources, told
+from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, Settings, World, put
 
 _PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)

@@ -21,7 +21,7 @@ from magy_server.core.state.spending import NO_USAGE
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
 from magy_server.engine.briefing import briefing as briefing_of
-from magy_server.engine.guards import Purse
+from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write
 from magy_server.engine.model import ask, request_of
 from magy_server.engine.session import Session
@@ -46,7 +46,7 @@ async def compacted(session: Session, world: World, purse: Purse) -> Write:
     try:
         agent = world.agent("compaction", root)
         briefing, blobs = await briefing_of(world, state)
-        session.live.notice("Compacting the conversation ...\n")
+        session.streaming.notice("Compacting the conversation ...\n")
         found = await _Summary(session, world, purse, agent.prompt).write()
     except StoreError:
         raise

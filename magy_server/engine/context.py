@@ -23,10 +23,10 @@ from magy_server.core.events import (
 from magy_server.core.ports import Editor, Files
 from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
-from magy_server.core.tool import Family, Proposal, Selection
-from magy_server.engine.guards import Guards
-from magy_server.engine.law import Law
+from magy_server.core.tool import Proposal, Selection, Team
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
+from magy_server.engine.rules import Law
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 
@@ -34,7 +34,7 @@ from magy_server.engine.world import World, put
 class LookContext:
     """Enough to look at the world before a call is judged."""
 
-    def __init__(self, session: Session, world: World, guards: Guards, review: str) -> None:
+    def __init__(self, session: Session, world: World, features: Features, review: str) -> None:
         opened = session.state.opened
         self.session = session.id
         self.root = (opened.root or opened.cwd) if opened else ""
@@ -42,7 +42,7 @@ class LookContext:
         self.review = review
         self._live = session
         self._world = world
-        self._guards = guards
+        self._features = features
 
     @property
     def cwd(self) -> str:
@@ -52,8 +52,8 @@ class LookContext:
         return own if os.path.isdir(own) and os.path.realpath(own) == own else self.root
 
     @property
-    def family(self) -> Family:
-        return self._guards.family(self._live)
+    def team(self) -> Team:
+        return self._features.team(self._live)
 
     async def seen(self, path: str) -> bytes | None:
         hash = self._live.state.conversation.seen.get(path)
@@ -77,7 +77,7 @@ class LookContext:
         return next(iter(self._others(found)), "") if found else ""
 
     async def _proposed(self, path: str) -> Proposal | None:
-        return await self._guards.changes.proposal(path)
+        return await self._features.changes.proposal(path)
 
     def _others(self, found: Proposal) -> list[str]:
         return [session for session in found.sessions if session != self.session]
@@ -90,11 +90,11 @@ class RunContext(LookContext):
         self,
         session: Session,
         world: World,
-        guards: Guards,
+        features: Features,
         judged: Judged,
         law: Law,
     ) -> None:
-        super().__init__(session, world, guards, law.review)
+        super().__init__(session, world, features, law.review)
         if judged.decision.proposed:  # nobody was asked whether it may be done
             self.review = "propose"
         self.call = judged.call
@@ -147,7 +147,7 @@ class RunContext(LookContext):
 
     async def changing(self, paths: Collection[str]) -> None:
         if more := set(paths) - self._changing:
-            await self._held.enter_async_context(self._guards.changes.changing(more))
+            await self._held.enter_async_context(self._features.changes.changing(more))
             self._changing |= more
 
     async def close(self) -> None:

@@ -19,23 +19,23 @@ from magy_server.core.events import (
     Hash,
     Judged,
 )
-from magy_server.core.text.harmless import LINE, TITLE, glance, visible
+from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Tool
 from magy_server.engine.context import LookContext
-from magy_server.engine.guards import Guards
-from magy_server.engine.law import law, review_mode
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
+from magy_server.engine.rules import law, review_mode
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 
 
-async def judge(session: Session, world: World, guards: Guards, call: Call) -> Write:
+async def judge(session: Session, world: World, features: Features, call: Call) -> Write:
     """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
     tool = world.tools.get(call.name)
     if tool is None or not offered(session, call.name):
         return _impossible(call, _unknown(session, call.name))
     try:
-        facts, blobs = await facts_of(session, world, guards, tool, call)
+        facts, blobs = await facts_of(session, world, features, tool, call)
     except ToolError as error:
         return _impossible(call, error.message)
     if facts.problem:
@@ -56,7 +56,7 @@ def _proposable(decision: Decision) -> Decision:
 
 
 async def facts_of(
-    session: Session, world: World, guards: Guards, tool: Tool, call: Call
+    session: Session, world: World, features: Features, tool: Tool, call: Call
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     if call.invalid is not None:
         raise ToolError(
@@ -64,10 +64,10 @@ async def facts_of(
             f"Parameters are: {', '.join(tool.parameters.get('properties', {}))}."
         )
     arguments = tool.arguments(call.arguments)
-    context = LookContext(session, world, guards, await review_mode(world, session.state))
+    context = LookContext(session, world, features, await review_mode(world, session.state))
     facts, blobs = await tool.facts(context, **arguments)
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
-    update: dict[str, Any] = {"kind": tool.kind, "title": glance(whole, most)}
+    update: dict[str, Any] = {"kind": tool.kind, "title": shortened(whole, most)}
     if facts.preview is None and len(visible(whole)) > most:
         data = whole.encode("utf-8", "replace")
         update |= {"preview": hashlib.sha256(data).hexdigest(), "code": True}

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event, Hash
 from magy_server.core.ports import Batch, Lease, Store

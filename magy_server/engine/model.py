@@ -33,9 +33,9 @@ from magy_server.core.prompting.compaction import possible
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
 from magy_server.core.text.surrogates import Joining, all_whole
-from magy_server.engine.early import Early
-from magy_server.engine.guards import Purse
+from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write
+from magy_server.engine.prefetch import Early
 from magy_server.engine.session import Session
 from magy_server.engine.world import Settings, World
 
@@ -129,7 +129,7 @@ async def _retried(
             if early:
                 which = f"try {attempt + 2} of {retries + 1}"
                 why = "" if error.message == told else f"{error.message} "
-                session.live.notice(f"{why}Trying again in {wait:.0f} s ({which}).\n")
+                session.streaming.notice(f"{why}Trying again in {wait:.0f} s ({which}).\n")
                 told = error.message
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")
@@ -243,7 +243,7 @@ class Progress:
         """The reply begins, or will not come."""
         if not self._over:
             self._over = True
-            self._session.live.progress(self._request.id, "")
+            self._session.streaming.progress(self._request.id, "")
 
     async def tick(self) -> None:
         await asyncio.sleep(FIRST)
@@ -255,7 +255,7 @@ class Progress:
         if not self._over:
             passed = monotonic() - self._began
             text = said(passed, self._reading, sizes.about(self._request), self._facts)
-            self._session.live.progress(self._request.id, text)
+            self._session.streaming.progress(self._request.id, text)
 
 
 @asynccontextmanager

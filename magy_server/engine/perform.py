@@ -30,14 +30,14 @@ from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
 from magy_server.engine.compaction import compacted, given_up
 from magy_server.engine.context import RunContext
-from magy_server.engine.early import Early
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.judge import judge
-from magy_server.engine.law import law
-from magy_server.engine.live import Partial
 from magy_server.engine.log import Write
 from magy_server.engine.model import call_model
+from magy_server.engine.prefetch import Early
+from magy_server.engine.rules import law
 from magy_server.engine.session import Session
+from magy_server.engine.streaming import Partial
 from magy_server.engine.trees import is_child
 from magy_server.engine.world import World
 
@@ -46,11 +46,11 @@ LATE = "The editor made the edit nevertheless, after that"
 
 
 class Performer:
-    def __init__(self, session: Session, world: World, guards: Guards) -> None:
+    def __init__(self, session: Session, world: World, features: Features) -> None:
         self._session = session
         self._world = world
-        self._guards = guards
-        self.early = Early(session, world, guards)
+        self._features = features
+        self.early = Early(session, world, features)
         self._asked = ""
         """The request that is under way."""
 
@@ -70,7 +70,7 @@ class Performer:
     async def admit(self, step: Admit) -> None:
         state = self._session.state
         briefing, blobs = await briefing_of(self._world, state)
-        note = await self._guards.changes.notes(state) if step.opens else None
+        note = await self._features.changes.notes(state) if step.opens else None
         first = min(state.queue.seqs[id] for id in step.prompts)
         admitted = Admitted(turn=step.turn, prompts=step.prompts, first=first, opens=step.opens)
 
@@ -91,11 +91,11 @@ class Performer:
     async def call_model(self) -> None:
         self.early.begin()
         self._asked = str(self._session.state.seq)
-        await call_model(self._session, self._world, self._guards.purse, self.early)
+        await call_model(self._session, self._world, self._features.purse, self.early)
         self._asked = ""
 
     async def compact(self) -> None:
-        write = await compacted(self._session, self._world, self._guards.purse)
+        write = await compacted(self._session, self._world, self._features.purse)
         await self._session.append(lambda now: write if now.compact or due(now) else None)
 
     async def keep_whole(self, problem: str) -> None:
@@ -129,7 +129,7 @@ class Performer:
         if call is None or call.judged:
             return
         write = await self._judged_ahead(call.call)
-        write = write or await judge(self._session, self._world, self._guards, call.call)
+        write = write or await judge(self._session, self._world, self._features, call.call)
         await self._session.append(lambda now: write if _is_open(now, call_id) else None)
 
     async def _judged_ahead(self, call: Call) -> Write | None:
@@ -199,7 +199,7 @@ class Performer:
     async def _prepare(self, call: CallState) -> tuple[Tool, RunContext]:
         assert call.judged is not None
         now = await law(self._session, self._world)
-        context = RunContext(self._session, self._world, self._guards, call.judged, now)
+        context = RunContext(self._session, self._world, self._features, call.judged, now)
         return self._world.tools[call.call.name], context
 
     async def _finish(self, outcome: Outcome, context: RunContext, began: float) -> None:
@@ -235,7 +235,7 @@ class Performer:
         """Closes each open call as what it is, and the turn, in one append: a log is always a
         valid conversation."""
         self.early.discard()
-        partials = dict(self._session.live.partials)
+        partials = dict(self._session.streaming.partials)
         before, late = self._session.state, await self._close_changed(partials)
         await self._settle()
         asked, self._asked = self._asked, ""
@@ -299,7 +299,7 @@ class Performer:
 
     async def _settle(self) -> None:
         if opened := self._session.state.opened:
-            await self._guards.changes.settle(opened.root or opened.cwd)
+            await self._features.changes.settle(opened.root or opened.cwd)
 
 
 def _said_so_far(

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
 from magy_server.core.state.state import State
@@ -23,7 +23,7 @@ from magy_server.core.steps import Admit, Rest, next_step, opener
 from magy_server.engine import trees
 from magy_server.engine.calls import closed
 from magy_server.engine.compaction import given_up
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session
@@ -48,10 +48,10 @@ ELSEWHERE = (
 class Runner:
     """Use as an async context manager; leaving it stops what runs and leaves turns open."""
 
-    def __init__(self, world: World, sessions: LoadedSessions, guards: Guards) -> None:
+    def __init__(self, world: World, sessions: LoadedSessions, features: Features) -> None:
         self._world = world
         self._sessions = sessions
-        self._guards = guards
+        self._features = features
         self._running: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._closing = False
@@ -108,7 +108,7 @@ class Runner:
         task.add_done_callback(lambda _: self._ended(session))
 
     def _performer(self, session: Session) -> Performer:
-        return Performer(session, self._world, self._guards)
+        return Performer(session, self._world, self._features)
 
     def _ended(self, session: Session) -> None:
         self._running.pop(session.stream, None)
@@ -145,7 +145,7 @@ class Runner:
             self._tasks.begin(self._sessions.resume_tree(session.stream))
         await session.refresh()
         if session.state.history.restoring:  # its process died half-way
-            await self._guards.restores.finish(session)
+            await self._features.restores.finish(session)
         await take_over(session, self._world)
         perform = self._performer(session)
         await run(session, perform, self._world.slots.slot(session.stream))
@@ -170,7 +170,7 @@ class Runner:
         times = times + 1 if prompt == before else 1
         self._blocked[session] = prompt, times
         if times == 2:
-            session.live.notice(ELSEWHERE)
+            session.streaming.notice(ELSEWHERE)
 
     async def _release(self, session: Session) -> None:
         lease, session.log.lease = session.log.lease, None
@@ -185,7 +185,7 @@ class Runner:
             return None
         if isinstance(cause, MagyError):
             return await self._end(session, cause.message)
-        supervisor = self._guards.supervisor
+        supervisor = self._features.supervisor
         if supervisor.restarts(session, cause):
             self._again.add(session.stream)
             return None
@@ -283,8 +283,8 @@ class Runner:
 async def take_over(session: Session, world: World) -> None:
     """Ends what the dead holder of the lease left running, then marks its calls as orphans. For who
     holds the lease now. Raises StoreError."""
-    events = await _lost_background(session, world) if session.fresh else []
-    session.fresh = False
+    events = await _lost_background(session, world) if session.first_run else []
+    session.first_run = False
     if turn := session.state.turn:
         name = session.id
         for call in turn.open_calls:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.core.agents.family import Stream, id_of
+from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.events import Entry, Mailed
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
-from magy_server.engine.live import Live, Partial
 from magy_server.engine.log import Companion, Decide, Log
+from magy_server.engine.streaming import Partial, Streaming
 from magy_server.engine.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
@@ -44,8 +44,8 @@ class News:
 
 
 class Session:
-    """It is three things: its `log`, what streams in it (`live`), and a `Mirror`, which keeps both
-    as they are in other processes. The rest is what this process does with it."""
+    """It is three things: its `log`, what streams in it (`streaming`), and a `Replica`, which
+    keeps both as they are in other processes. The rest is what this process does with it."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Session:
     ) -> None:
         self.stream = stream
         self.log = Log(stream, store, companions, self)
-        self.live = Live(self._changed)
-        self.fresh = True
+        self.streaming = Streaming(self._changed)
+        self.first_run = True
         """Nothing of it has been run by this process."""
         self.gone = False
         """It was deleted, or let go from memory."""
@@ -74,7 +74,7 @@ class Session:
         self._news = news
         self._watchers: Listeners[[]] = Listeners()
         self._tasks = Tasks(self._failed)
-        self._mirror = Mirror(self, bus, me)
+        self._replica = Replica(self, bus, me)
 
     @property
     def id(self) -> str:
@@ -105,7 +105,7 @@ class Session:
         elif self.doubted:
             self.doubted = False
             await self.log.reload()
-            for request in self.live.unsettled():
+            for request in self.streaming.unsettled():
                 self.restart(request)
         else:
             await self.log.refresh()
@@ -114,7 +114,7 @@ class Session:
 
     def folded(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            self.live.settle(entry.event)
+            self.streaming.settle(entry.event)
         signals = [e.event for e in entries if isinstance(e.event, Mailed) and e.event.is_signal]
         if signals:
             self._news.signalled(self, signals)
@@ -123,7 +123,7 @@ class Session:
     def appended(self, entries: Sequence[Entry]) -> None:
         if entries:
             self._news.appended(self.state, entries)
-        self._mirror.grown()
+        self._replica.grown()
 
     def vanished(self) -> None:
         self.gone = True
@@ -133,17 +133,17 @@ class Session:
     # --- what streams, here and elsewhere -------------------------------------------------------
 
     def stream_delta(self, kind: str, id: str, text: str, name: str = "") -> None:
-        offset = self.live.add(kind, id, text, name)
-        self._mirror.streamed(kind, id, name, offset, text)
+        offset = self.streaming.add(kind, id, text, name)
+        self._replica.streamed(kind, id, name, offset, text)
 
     def restart(self, request: str) -> None:
         """The reply is tried again: what was streamed of it does not count."""
-        self.live.restart(request)
-        self._mirror.restarted(request)
+        self.streaming.restart(request)
+        self._replica.restarted(request)
 
     def want_partials(self) -> None:
         """Asks the process that runs this session for what has streamed so far."""
-        self._mirror.want()
+        self._replica.want()
 
     # --- who watches ----------------------------------------------------------------------------
 
@@ -175,13 +175,13 @@ class Session:
     async def close(self) -> None:
         """Stops what goes on here; the log stays as it is."""
         await self._tasks.cancel()
-        self._mirror.close()
+        self._replica.close()
         self.gone = True
         self.wake()
         await self._tasks.cancel()  # what came meanwhile
 
 
-class Mirror:
+class Replica:
     """Tells the other processes what becomes of a session here, and hears what they tell."""
 
     def __init__(self, session: Session, bus: Bus, me: str) -> None:
@@ -219,9 +219,9 @@ class Mirror:
                 session.later(session.refresh())
         elif "want" in message:
             if session.log.lease:
-                self._tell(session.live.partials.values())
+                self._tell(session.streaming.partials.values())
         elif "restart" in message:
-            session.live.restart(message["restart"])
+            session.streaming.restart(message["restart"])
         elif "kind" in message:
             self._place(message)
 
@@ -231,7 +231,7 @@ class Mirror:
 
     def _place(self, message: Mapping[str, Any]) -> None:
         kind, id, name = message["kind"], message["id"], message["name"]
-        if self._session.live.place(kind, id, name, message["at"], message["text"]):
+        if self._session.streaming.place(kind, id, name, message["at"], message["text"]):
             self._wants = False
         else:
             self.want()

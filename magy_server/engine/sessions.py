@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Protocol
 
-from magy_server.core.agents import family
-from magy_server.core.agents.family import SESSIONS, Stream, id_of, stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.errors import NotFound, StoreError
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state.state import State
@@ -129,7 +129,7 @@ class LoadedSessions:
 
     def __iter__(self) -> Iterator[Kept]:
         """Those that are there now."""
-        return iter([kept for tree in self._by_root.values() for kept in tree.values()])
+        return iter([kept for one in self._by_root.values() for kept in one.values()])
 
     def get(self, stream: Stream) -> Kept | None:
         return self._by_root.get(root_of(stream), {}).get(stream)
@@ -151,10 +151,10 @@ class LoadedSessions:
     def watch(self, stream: Stream) -> Session:
         if any(_within(stream, top) for top in self._barred):
             raise deleted(stream)
-        tree = self._by_root.setdefault(root_of(stream), {})
-        if stream not in tree:
-            tree[stream] = Kept(self._blank(stream), self._changes)
-        session = tree[stream].session
+        there = self._by_root.setdefault(root_of(stream), {})
+        if stream not in there:
+            there[stream] = Kept(self._blank(stream), self._changes)
+        session = there[stream].session
         session.used = self.clock.now()
         return session
 
@@ -162,12 +162,12 @@ class LoadedSessions:
         return Session(stream, self.store, self._bus, self._me, self.news, self.companions)
 
     async def above(self, id: str) -> Sequence[State]:
-        names = [id, *family.ancestors(id)]
+        names = [id, *tree.ancestors(id)]
         return [(await self.session(stream_of(name))).state for name in names]
 
     def tree(self, stream: Stream) -> Sequence[Session]:
-        tree = self._by_root.get(root_of(stream), {})
-        return [kept.session for kept in tree.values() if kept.session.log.loaded]
+        there = self._by_root.get(root_of(stream), {})
+        return [kept.session for kept in there.values() if kept.session.log.loaded]
 
     def loaded(self) -> Sequence[Session]:
         return [kept.session for kept in self if kept.session.log.loaded]
@@ -176,9 +176,9 @@ class LoadedSessions:
 
     async def forget(self, stream: Stream) -> None:
         root = root_of(stream)
-        tree = self._by_root.get(root, {})
-        kept = tree.pop(stream, None)
-        if not tree:
+        there = self._by_root.get(root, {})
+        kept = there.pop(stream, None)
+        if not there:
             self._by_root.pop(root, None)
         if kept:
             await kept.session.close()
@@ -237,7 +237,7 @@ class LoadedSessions:
     def at_work(self, roots: Iterable[Stream]) -> Sequence[Kept]:
         """All of these trees, and of the others those that are not quiet."""
         trees = [self._by_root[root] for root in roots if root in self._by_root]
-        found = {id(kept): kept for tree in trees for kept in tree.values()}
+        found = {id(kept): kept for there in trees for kept in there.values()}
         found.update((id(kept), kept) for kept in self if not kept.quiet)
         return list(found.values())
 

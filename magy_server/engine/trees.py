@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from magy_server.core.agents import family
-from magy_server.core.agents.family import Stream, id_of, stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.tree import Stream, id_of, stream_of
 from magy_server.core.events import Briefed, Entry, Exited, Judged, Noted, Planned, Started
 from magy_server.core.ports import Bus, Lease, Store, StreamInfo
 from magy_server.core.state.state import State
@@ -21,11 +21,11 @@ from magy_server.core.state.state import State
 
 def root_of(stream: Stream) -> Stream:
     """The stream of the root of the tree that a session's stream is in."""
-    return stream_of(family.root(id_of(stream)))
+    return stream_of(tree.root(id_of(stream)))
 
 
 def parent_of(stream: Stream) -> Stream | None:
-    above = family.parent(id_of(stream))
+    above = tree.parent(id_of(stream))
     return stream_of(above) if above else None
 
 
@@ -56,28 +56,28 @@ class Trees:
         same session, or (when `holds` says no) another process has the tree. Raises StoreError."""
         root = root_of(stream)
         async with self._lock(root):
-            tree = self._held.get(root)
-            if tree is None:
+            taken = self._held.get(root)
+            if taken is None:
                 lease = await self._store.lease(root)
                 if lease is None:
                     return None
-                tree = self._held[root] = _Tree(lease)
-            if stream in tree.users:
+                taken = self._held[root] = _Tree(lease)
+            if stream in taken.users:
                 return None
-            tree.users.add(stream)
-            return tree.lease
+            taken.users.add(stream)
+            return taken.lease
 
     async def give_back(self, stream: Stream) -> None:
         """The session needs it no more."""
         root = root_of(stream)
-        if tree := self._held.get(root):
-            tree.users.discard(stream)
+        if taken := self._held.get(root):
+            taken.users.discard(stream)
         async with self._lock(root):
-            tree = self._held.get(root)
-            if tree is None or tree.users:
+            taken = self._held.get(root)
+            if taken is None or taken.users:
                 return
             del self._held[root]
-            await self._store.release(tree.lease)
+            await self._store.release(taken.lease)
         self._released(root)
 
     def holds(self, stream: Stream) -> bool:
@@ -91,8 +91,8 @@ class Trees:
     def entered(self, stream: Stream) -> bool:
         """Whether, since the lease was taken, this was asked before: who takes a tree looks once
         for all that there is to do in it."""
-        tree = self._held[root_of(stream)]
-        before, tree.entered = tree.entered, True
+        taken = self._held[root_of(stream)]
+        before, taken.entered = taken.entered, True
         return before
 
     def _lock(self, root: str) -> asyncio.Lock:
@@ -102,7 +102,7 @@ class Trees:
 async def below(store: Store, session: str) -> list[StreamInfo]:
     """All sessions below this one: parents before their children."""
     found = await store.below(stream_of(session))
-    return sorted(found, key=lambda info: info.stream.split(family.SEPARATOR))
+    return sorted(found, key=lambda info: info.stream.split(tree.SEPARATOR))
 
 
 async def whole(store: Store, session: str) -> list[StreamInfo]:
@@ -113,7 +113,7 @@ async def whole(store: Store, session: str) -> list[StreamInfo]:
 
 async def path(store: Store, session: str) -> list[StreamInfo]:
     """From the root of its tree to itself, as far as they are there."""
-    names = [*reversed(family.ancestors(session)), session]
+    names = [*reversed(tree.ancestors(session)), session]
     infos = [await store.info(stream_of(name)) for name in names]
     return [info for info in infos if info is not None]
 
@@ -125,7 +125,8 @@ def tree_topic(root: str) -> str:
 
 DELETED = "session/deleted"
 """Where it is said that a session is no more: {"session": its id, "questions": the ids of those
-that were open, "child": what `glance` made, null of a root, "created" and "updated"}."""
+that were open, "child": what `summary.about_child` made, null of a root,
+"created" and "updated"}."""
 
 
 def say_deleted(bus: Bus, info: StreamInfo) -> None:
@@ -152,8 +153,8 @@ class Herald:
     def moved(self, stream: Stream) -> None:
         """A session has changed in what no log says, too: its place in a line."""
         session = id_of(stream)
-        if family.parent(session) is not None:
-            self._bus.publish(tree_topic(family.root(session)), {"session": session})
+        if tree.parent(session) is not None:
+            self._bus.publish(tree_topic(tree.root(session)), {"session": session})
 
 
 _QUIET = (Judged, Started, Noted, Planned, Briefed, Exited)

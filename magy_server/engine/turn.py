@@ -25,7 +25,7 @@ from magy_server.core.steps import (
     next_step,
     works,
 )
-from magy_server.engine.guards import Slot
+from magy_server.engine.feature_ports import Slot
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session
 

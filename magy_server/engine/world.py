@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from magy_server.core.actions import ActionSpec
-from magy_server.core.agents.children import SpawnLimits
-from magy_server.core.agents.family import Stream, id_of
+from magy_server.core.agents.child import SpawnLimits
+from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict
 from magy_server.core.events import (
     Content,
@@ -30,8 +30,8 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.engine.absent import NoEditor, NoFiles, as_written, no_group
-from magy_server.engine.guards import Ancestors, FreeSlots, NoAncestors, Slots
+from magy_server.engine.do_nothing import NoEditor, NoFiles, as_written, no_group
+from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 
 USUAL_REPLY = 32_000

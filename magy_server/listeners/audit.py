@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from magy_server.core.agents import family
-from magy_server.core.agents.family import id_of
+from magy_server.core.agents import tree
 from magy_server.core.agents.mail import SignalPayload, TextPayload
+from magy_server.core.agents.tree import id_of
 from magy_server.core.events import (
     Answered,
     Asked,
@@ -169,7 +169,7 @@ class Audit:
         if report := mail.report:
             about |= {
                 "task": self._redact(mail.name),
-                "call_id": key if family.is_call(key := mail.sender.rpartition("/")[2]) else None,
+                "call_id": key if tree.is_call(key := mail.sender.rpartition("/")[2]) else None,
                 "run_id": mail.run,
                 "child_turn_id": report.turn,
                 "status": report.status,

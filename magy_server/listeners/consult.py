@@ -7,13 +7,13 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
-from magy_server.engine.guards import Purse
+from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write
 from magy_server.engine.model import ask
 from magy_server.engine.session import Session

@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import quote
 
 from magy_server.core import codec
-from magy_server.core.agents.family import SESSIONS, Stream, id_of, stream_of
+from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Entry, Hash
 from magy_server.core.ports import Bus, Store

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from magy_server.core.ports import ModelRequest
-from magy_server.llm import sight
+from magy_server.llm import pictures
 from magy_server.llm.anthropic_wire import Answer, body
 from magy_server.llm.sdk import SdkProvider
 
@@ -41,7 +41,7 @@ class AnthropicProvider(SdkProvider):
     def _learn(
         self, request: ModelRequest, sent: Mapping[str, Any], error: Any, status: int
     ) -> bool:
-        if not sight.is_blind(sent, error):
+        if not pictures.is_blind(sent, error):
             return False
         self._learned[request.model] = "blind"
         return True

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from magy_server.core.events import Call, Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
-from magy_server.llm import sight, wire
+from magy_server.llm import pictures, wire
 from magy_server.llm.wire import Stop, StreamError, own_id
 
 Block = dict[str, Any]
@@ -50,9 +50,9 @@ def body(request: ModelRequest, *, blind: bool = False) -> dict[str, Any]:
         for t in request.tools
     ]
     if blind:
-        shown = sight.unseen(request.messages)
+        shown = pictures.unseen(request.messages)
     else:
-        shown = sight.newest(request.messages, MOST_PICTURES, PICTURES_LEAVE)
+        shown = pictures.newest(request.messages, MOST_PICTURES, PICTURES_LEAVE)
     messages = _messages(shown)
     _mark(system, tools, messages)
     limit = request.max_tokens or USUAL_LIMIT
@@ -158,7 +158,7 @@ def _result(output: ToolOutput, ids: Mapping[str, str]) -> Block:
     text = "(failed without output)" if output.error else ""
     text = output.text if output.text.strip() else text
     if output.pictures and output.error:  # it may hold only text
-        block["content"] = f"{text}\n{sight.BESIDE_ERROR}"
+        block["content"] = f"{text}\n{pictures.BESIDE_ERROR}"
     elif output.pictures:
         said = [_text(text)] if text else []
         block["content"] = [*said, *map(_image, output.pictures)]

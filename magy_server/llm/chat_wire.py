@@ -12,7 +12,7 @@ import orjson
 
 from magy_server.core.events import Call, Text, Thinking
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
-from magy_server.llm import sight, wire
+from magy_server.llm import pictures, wire
 from magy_server.llm.chat_answer import EXTRA, THINKING
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
 
@@ -56,7 +56,7 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
     # Some chat templates know only one system message, and only in the first place.
     system = "\n\n".join(text for text in request.system if text.strip())
     first = [{"role": "system", "content": system}] if system else []
-    shown = sight.unseen(request.messages) if quirks.blind else request.messages
+    shown = pictures.unseen(request.messages) if quirks.blind else request.messages
     result["messages"] = [*first, *_messages(shown, quirks)]
     return pruned(result, quirks)
 

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from magy_server.core.ports import ModelRequest
-from magy_server.llm import sight
+from magy_server.llm import pictures
 from magy_server.llm.faults import Words, is_too_long, words
-from magy_server.llm.served import is_near
+from magy_server.llm.local_servers import is_near
 from magy_server.llm.wire import WIRE_ID, own_id
 
 LOW, MEDIUM = 4_000, 16_000
@@ -135,7 +135,7 @@ def learned(
     """What a refusal (`error`: its body) of the request `sent` teaches; None when another form of
     the same request would not help. Only of a 400 or 422 is it sure that it is a refusal."""
     if status not in (400, 422):
-        blind = not quirks.blind and sight.is_blind(sent, error)
+        blind = not quirks.blind and pictures.is_blind(sent, error)
         return replace(quirks, blind=True) if blind else None
     said = words(error)
     if _UNTHOUGHT.search(said.text) and "messages" in sent and not quirks.wants_thinking:
@@ -145,13 +145,13 @@ def learned(
         return replace(quirks, refused=quirks.refused | refused)
     if _PICTURES.search(said.text) and not quirks.pictures_apart and _shown_by_tools(sent):
         return replace(quirks, pictures_apart=True)
-    if not quirks.blind and sight.is_blind(sent, error):
+    if not quirks.blind and pictures.is_blind(sent, error):
         return replace(quirks, blind=True)
     return None
 
 
 def _shown_by_tools(sent: Mapping[str, Any]) -> bool:
-    return any(sight.shows(item.get("output")) for item in sent.get("input") or ())
+    return any(pictures.shows(item.get("output")) for item in sent.get("input") or ())
 
 
 def _limits(sent: Mapping[str, Any], said: Words) -> frozenset[str]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from magy_server.core.events import Call, Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
-from magy_server.llm import sight, wire
+from magy_server.llm import pictures, wire
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
 from magy_server.llm.wire import Stop, StreamError, count
 
@@ -55,7 +55,7 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
-    shown = sight.unseen(request.messages) if quirks.blind else request.messages
+    shown = pictures.unseen(request.messages) if quirks.blind else request.messages
     result["input"] = _input(shown, quirks)
     return pruned(result, quirks)
 

@@ -23,8 +23,8 @@ from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest, Reading
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import loads
-from magy_server.llm import faults, served, sight, sse
-from magy_server.llm.served import is_near
+from magy_server.llm import faults, local_servers, pictures, sse
+from magy_server.llm.local_servers import is_near
 from magy_server.llm.wire import Answer, StreamError
 
 _LATE = 5.0
@@ -197,11 +197,11 @@ class SdkProvider(ABC):
             client = await self._client()
         except ProviderError:
             return 0
-        places = served.LISTS + (served.NEAR if is_near(self._base_url) else ())
+        places = local_servers.LISTS + (local_servers.NEAR if is_near(self._base_url) else ())
         top = urlsplit(self._base_url)
         for place in places:
             answer = await self._got(client, f"{top.scheme}://{top.netloc}{place}")
-            if found := served.window(answer, model):
+            if found := local_servers.window(answer, model):
                 return found
         return 0
 
@@ -320,7 +320,7 @@ class SdkProvider(ABC):
                 raise faults.redirect_failure(target, status, url, location) from error
             body = self._secrets.within(error.body)
             failure = faults.status_failure(target, status, headers, body, self._unset)
-            if status in sight.STATUSES:
+            if status in pictures.STATUSES:
                 raise _Refused(failure, error.body, status) from error
             raise failure from error
         except sdk.APITimeoutError as error:

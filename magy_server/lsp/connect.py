@@ -12,11 +12,11 @@ from magy_server.api.places import SCHEME
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.wire.calling import handlers
 from magy_server.core.errors import EditorError
-from magy_server.lsp.abilities import Abilities
-from magy_server.lsp.announced import Announced
+from magy_server.lsp.client_capabilities import ClientCapabilities
+from magy_server.lsp.client_options import ClientOptions
 from magy_server.lsp.plain.client import Plain
-from magy_server.lsp.plain.pointing import Pointing
 from magy_server.lsp.plain.review import PlainReview, Window
+from magy_server.lsp.plain.targets import Pointing
 from magy_server.lsp.server import Answering, Server
 from magy_server.lsp.workspace import LiveEditor
 
@@ -24,13 +24,13 @@ from magy_server.lsp.workspace import LiveEditor
 def connect(
     server: Server,
     at: Connected,
-    about: Announced,
+    about: ClientOptions,
     editor: LiveEditor,
     running: Callable[[], Sequence[str]],
     closing: ExitStack,
 ) -> Answering:
     """`running`: the sessions that have a turn now, the latest last. `closing` ends it."""
-    can = Abilities(server.client)
+    can = ClientCapabilities(server.client)
     magy = Magy(at)
     view = magy.view
     review = PlainReview(
@@ -54,7 +54,7 @@ def connect(
     return Answering({**methods, **plain.methods()}, plain.commands())
 
 
-def _revealing(server: Server, can: Abilities) -> Callable[[str, Mapping[str, Any]], Any]:
+def _revealing(server: Server, can: ClientCapabilities) -> Callable[[str, Mapping[str, Any]], Any]:
     async def reveal(uri: str, range: Mapping[str, Any]) -> None:
         if can.show_document:
             await server.show_document(uri, range, True)

@@ -22,7 +22,7 @@ from magy_server.api.positions import column, split_lines
 from magy_server.api.wire.names import PLACED
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Seen
-from magy_server.tools.files.live import same
+from magy_server.tools.files.live_file import same
 
 """Code units of the longest character."""
 

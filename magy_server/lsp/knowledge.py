@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import PurePath
 from typing import Any, TypeVar, cast, get_args
 
-from magy_server.api import answers
+from magy_server.api import editor_answers
 from magy_server.api.positions import units
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.reviews import Position
@@ -59,17 +59,17 @@ class Knower:
         match question:
             case Diagnostics(path=path):
                 asked = wire.DiagnosticsParams(uri=path and self._uri(path))
-                return "diagnostics", asked, SECONDS, answers.problems(asked.uri)
+                return "diagnostics", asked, SECONDS, editor_answers.problems(asked.uri)
             case Definition():
-                return "definition", self._place(question), SECONDS, answers.spots
+                return "definition", self._place(question), SECONDS, editor_answers.spots
             case References():
-                return "references", self._place(question), SECONDS, answers.spots
+                return "references", self._place(question), SECONDS, editor_answers.spots
             case Symbols(path=path, query=query):
                 outline = wire.SymbolsParams(uri=path and self._uri(path), query=query)
-                return "symbols", outline, SECONDS, answers.symbols
+                return "symbols", outline, SECONDS, editor_answers.symbols
             case Evaluation(code=code, seconds=seconds):
                 run = wire.EvalParams(code=code, timeout_ms=round(seconds * 1000))
-                return "eval", run, seconds + GRACE, answers.evaluated
+                return "eval", run, seconds + GRACE, editor_answers.evaluated
         raise TypeError(f"{question!r} is no question")
 
     def _uri(self, path: str) -> str:

@@ -18,7 +18,7 @@ from magy_server.edits.rebasing.diff import apply
 from magy_server.lsp.documents import LiveDocument, LiveWorkspace
 from magy_server.lsp.knowledge import Knower
 from magy_server.lsp.transport import ClientError, Connection, NotAnswered
-from magy_server.lsp.verify import Verdict
+from magy_server.lsp.verify_edit import Verdict
 
 A = TypeVar("A")
 SAVE = 60.0

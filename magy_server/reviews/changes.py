@@ -10,19 +10,18 @@ from functools import partial
 from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import Entry, FileChange, Finished, Hash, Restored
 from magy_server.core.ports import Batch, Found
-from magy_server.core.reviews.journal import Reviewed
+from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.values import Kind, Origin, Version
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.rebase import merge3, rebase
 from magy_server.edits.text import split
-from magy_server.engine.law import review_mode
 from magy_server.engine.log import Letter, Letters, Write
-from magy_server.reviews import log
+from magy_server.engine.rules import review_mode
+from magy_server.reviews import streams
 from magy_server.reviews.decisions import undone
-from magy_server.reviews.desk import Desk
-from magy_server.reviews.held import (
-    Held,
+from magy_server.reviews.file_review import (
+    FileReview,
     Side,
     begun,
     changed,
@@ -33,35 +32,36 @@ from magy_server.reviews.held import (
     typed,
 )
 from magy_server.reviews.hunks import Now, infos, sessions
-from magy_server.reviews.log import Standing
+from magy_server.reviews.review_store import ReviewStore
+from magy_server.reviews.streams import Standing
 
-_Step = tuple[Held, Held, Origin]
+_Step = tuple[FileReview, FileReview, Origin]
 """What a review was, what an agent made of it, and which."""
 COMMAND = 200
 """Characters of a command that are kept with what changed while it ran."""
 
 
-def under_review(desk: Desk, state: State, write: Write) -> Letters | None:
+def under_review(store: ReviewStore, state: State, write: Write) -> Letters | None:
     """A companion of an append: what a call has changed, or proposes, comes under review with its
     end. To work it out may raise ProposedElsewhere."""
     turn = (write.during or state).turn
     ends = [event for event in write.events if isinstance(event, Finished) and event.changes]
     # a copy of a conversation ends no call
     ended = [event for event in ends if turn and turn.is_open(event.call)]
-    return partial(_reviews, desk, write.during or state, ended, write.blobs) if ended else None
+    return partial(_reviews, store, write.during or state, ended, write.blobs) if ended else None
 
 
 async def _reviews(
-    desk: Desk, state: State, ended: Sequence[Finished], blobs: Mapping[Hash, bytes]
+    store: ReviewStore, state: State, ended: Sequence[Finished], blobs: Mapping[Hash, bytes]
 ) -> Sequence[Letter]:
-    found = [batch for event in ended for batch in await batches(desk, state, event, blobs)]
-    return (_Letter(desk, found),) if found else ()
+    found = [batch for event in ended for batch in await batches(store, state, event, blobs)]
+    return (_Letter(store, found),) if found else ()
 
 
 class _Letter:
-    def __init__(self, desk: Desk, batches: Sequence[Batch]) -> None:
+    def __init__(self, store: ReviewStore, batches: Sequence[Batch]) -> None:
         self.batches = batches
-        self._desk = desk
+        self._store = store
 
     def holds(self, state: State) -> bool:
         """It is about the files, and about a call that has ended so."""
@@ -69,29 +69,29 @@ class _Letter:
 
     async def stale(self) -> bool:
         """Somebody has decided about one of the files."""
-        heads = self._desk.world.store.head
+        heads = self._store.world.store.head
         return any([await heads(batch.stream) != batch.after for batch in self.batches])
 
     def posted(self, appended: Sequence[Entry]) -> None:
         if appended:
-            self._desk.said(self.batches)
+            self._store.said(self.batches)
 
 
 async def batches(
-    desk: Desk, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
+    store: ReviewStore, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
 ) -> list[Batch]:
     """Raises ProposedElsewhere."""
     opened = state.opened
-    auto = await review_mode(desk.world, state) == "auto"
+    auto = await review_mode(store.world, state) == "auto"
     changes = [one for one in finished.changes if one.via == "proposed" or not auto]
     if opened is None or not changes:
         return []
     root = opened.root or opened.cwd
-    made = _Changes(desk, root, blobs)
+    made = _Changes(store, root, blobs)
     moves = {change.moved_from for change in changes if _moves(change)}
     gone = {c.path: c for c in changes if c.path in moves and c.after is None}
     for change in changes:
-        commit = await desk.files.head(root, change.path)
+        commit = await store.files.head(root, change.path)
         origin = _origin(state, finished, change, commit or "")
         if _moves(change):
             await made.move(change, gone.get(change.moved_from), origin)
@@ -101,7 +101,7 @@ async def batches(
 
 
 async def carried(
-    desk: Desk,
+    store: ReviewStore,
     root: str,
     session: str,
     event: Restored,
@@ -111,7 +111,7 @@ async def carried(
     """What a person had undone of turns is not to be decided any more, and what was done again is;
     what is left to decide goes with the files that had been moved. `session`: id of the one that
     goes back; `turns`: all that its turns changed."""
-    made = _Changes(desk, root, blobs)
+    made = _Changes(store, root, blobs)
     gone = {change.path: change for change in event.changes if change.after is None}
     for change in event.changes:
         if _moves(change) and change.moved_from in gone:
@@ -132,7 +132,9 @@ def _moves(change: FileChange) -> bool:
     return bool(change.moved_from) and change.before is None and change.via != "proposed"
 
 
-def _gone_back(held: Held, event: Reviewed, after: Side, steps: Sequence[_Step]) -> Held:
+def _gone_back(
+    held: FileReview, event: Reviewed, after: Side, steps: Sequence[_Step]
+) -> FileReview:
     """Without the steps, the newest last. What they do not explain, the person did."""
     for was, became, _ in reversed(steps):
         held = _accepted_back(held, was.text.text, became.text.text)
@@ -142,7 +144,7 @@ def _gone_back(held: Held, event: Reviewed, after: Side, steps: Sequence[_Step])
     return typed(held, after)
 
 
-def _accepted_back(held: Held, was: str | None, became: str | None) -> Held:
+def _accepted_back(held: FileReview, was: str | None, became: str | None) -> FileReview:
     """What the person had accepted of a step is in the base. They take it back from there, too:
     else it would be a hunk that takes it out of the text, and that nobody made."""
     base, text = held.base.text, held.text.text
@@ -166,7 +168,7 @@ def _origin(state: State, finished: Finished, change: FileChange, commit: str) -
     )
 
 
-def _brought(held: Held, now: Side) -> Held:
+def _brought(held: FileReview, now: Side) -> FileReview:
     return placed(held, now).held if held.proposed else typed(held, now)
 
 
@@ -183,14 +185,14 @@ def _with_unsaved(was: str, now: str, live: str) -> tuple[str, str]:
 class _Changes:
     """The reviews of the files that one call changed."""
 
-    def __init__(self, desk: Desk, root: str, blobs: Mapping[Hash, bytes]) -> None:
-        self._desk = desk
+    def __init__(self, store: ReviewStore, root: str, blobs: Mapping[Hash, bytes]) -> None:
+        self._store = store
         self._root = root
         self._blobs = blobs
         self._at: dict[str, Standing] = {}
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, FileReview] = {}
         self._by: dict[str, Origin | None] = {}
-        self._live: dict[str, Held] = {}
+        self._live: dict[str, FileReview] = {}
         """What a review is in the editor, where that has more than the disk."""
 
     async def add(self, change: FileChange, origin: Origin) -> None:
@@ -208,14 +210,14 @@ class _Changes:
         """A command's change is of the disk. What an agent changed in the buffer, and nobody has
         saved, is not there, and yet the person did not remove it."""
         try:
-            live = (await self._desk.files.look(self._root, path)).text
+            live = (await self._store.files.look(self._root, path)).text
         except ToolError:  # it is no file any more
             return
         was, now = before.text, after.text
         if was is None or now is None or live is None or live == now:
             return
         there, shown = await asyncio.to_thread(_with_unsaved, was, now, live)
-        stood = await log.held(self._desk.world.store, self._at[key], self._desk.files.text)
+        stood = await streams.held(self._store.world.store, self._at[key], self._store.files.text)
         held = await asyncio.to_thread(_brought, stood, reworded(before, split(there), before))
         after = reworded(after, split(shown), after)
         self._live[key] = await asyncio.to_thread(changed, held, after, origin)
@@ -239,8 +241,8 @@ class _Changes:
 
     async def carry(self, change: FileChange, gone: FileChange) -> None:
         """As `move`, of a person: what is otherwise than before is theirs."""
-        old = log.stream_of(change.moved_from, False)
-        at = await log.standing(self._desk.world.store, old)
+        old = streams.stream_of(change.moved_from, False)
+        at = await streams.standing(self._store.world.store, old)
         if not at.pending:
             return
         before = await self._side(gone.before, gone.was, gone.mode)
@@ -260,7 +262,7 @@ class _Changes:
         own: Mapping[Hash | None, FileChange],
     ) -> None:
         """`own`: what the turns did to the file, by what it then was."""
-        at = await log.standing(self._desk.world.store, log.stream_of(change.path, False))
+        at = await streams.standing(self._store.world.store, streams.stream_of(change.path, False))
         if at.event is None:
             return
         steps = await self._steps(at, session, event.turn, own)
@@ -280,7 +282,7 @@ class _Changes:
         self, at: Standing, session: str, turn: str, made: Mapping[Hash | None, FileChange]
     ) -> list[_Step]:
         """What the session, and those below it, made of the review since `turn` began."""
-        store, text = self._desk.world.store, self._desk.files.text
+        store, text = self._store.world.store, self._store.files.text
         found: list[_Step] = []
         last: Reviewed | None = None
         for entry in await store.read(at.stream):
@@ -293,22 +295,22 @@ class _Changes:
                 before = await self._side(change.before, change.was, change.mode)
                 earlier = begun(event.root, event.path, before)
                 if last is not None and _open(last):
-                    stood = await log.held(store, Standing(at.stream, 0, last), text)
+                    stood = await streams.held(store, Standing(at.stream, 0, last), text)
                     earlier = await asyncio.to_thread(_brought, stood, before)
-                later = await log.held(store, Standing(at.stream, 0, event), text)
+                later = await streams.held(store, Standing(at.stream, 0, event), text)
                 found.append((earlier, later, by))
             last = event
         return found
 
     async def _enter(self, path: str, proposed: bool, before: Side) -> str:
         """The key under which the review of a file is here, brought to what the file then was."""
-        key = log.stream_of(path, proposed)
+        key = streams.stream_of(path, proposed)
         if key in self._held:
             return key
-        at = self._at[key] = await log.standing(self._desk.world.store, key)
+        at = self._at[key] = await streams.standing(self._store.world.store, key)
         held = begun(self._root, path, before, proposed)
         if at.event is not None and at.pending:
-            found = await log.held(self._desk.world.store, at, self._desk.files.text)
+            found = await streams.held(self._store.world.store, at, self._store.files.text)
             held = await asyncio.to_thread(_brought, found, before)
         self._held[key] = held
         return key
@@ -318,9 +320,9 @@ class _Changes:
             return Side()
         data = self._blobs.get(hash)
         if data is None:
-            data = await self._desk.world.store.blob(hash)
+            data = await self._store.world.store.blob(hash)
         version = Version(hash=hash, kind=kind, mode=mode)
-        return await asyncio.to_thread(side, version, data, self._desk.files.text)
+        return await asyncio.to_thread(side, version, data, self._store.files.text)
 
     def batches(self) -> list[Batch]:
         found: list[Batch] = []
@@ -328,17 +330,17 @@ class _Changes:
             if self._at[key].event is None and not held.pending:
                 continue  # what was done was undone at once
             by = self._by.get(key)
-            made = [stored(held, self._desk.files.encode, by=by)]
+            made = [stored(held, self._store.files.encode, by=by)]
             if key in self._live:
                 held = self._live[key]
-                made.append(stored(held, self._desk.files.encode))
+                made.append(stored(held, self._store.files.encode))
             blobs = {hash: data for one in made for hash, data in one.blobs.items()}
             events = [one.event for one in made]
-            found.append(log.batch(self._at[key], events, blobs, held.pending))
+            found.append(streams.batch(self._at[key], events, blobs, held.pending))
         return found
 
 
-def _check_own(held: Held, session: str) -> None:
+def _check_own(held: FileReview, session: str) -> None:
     others = [one for one in sessions(infos(held)) if one != session] if held.pending else []
     if others:
         raise ProposedElsewhere(

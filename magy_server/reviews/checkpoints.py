@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import Content, Event, FileChange, Restored, Restoring
 from magy_server.core.ports import Batch, same
-from magy_server.core.reviews.history import History, TurnBegun, Undone, history
+from magy_server.core.reviews.file_history import History, TurnBegun, Undone, history
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write
@@ -22,9 +22,9 @@ from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews.file_changes import FileChanged, FileCount, counted, shown
-from magy_server.reviews.restoring import Performed, Plan, Restorer
+from magy_server.reviews.restore_files import Performed, Plan, Restorer
 from magy_server.reviews.reviews import Reviews
-from magy_server.reviews.undoing import Aim, aim, first_words, note, said
+from magy_server.reviews.undo_plan import Aim, aim, first_words, note, said
 
 Events = Sequence[Event]
 LEFT = "It was left alone: somebody else had changed it later."

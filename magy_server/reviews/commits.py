@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from magy_server.core.errors import ToolError
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.text import plain, split
-from magy_server.reviews.desk import Desk
-from magy_server.reviews.file import HunkInfo
-from magy_server.reviews.held import Side
+from magy_server.reviews.file_review import Side
 from magy_server.reviews.hunks import Now
+from magy_server.reviews.review_store import ReviewStore
+from magy_server.reviews.views import HunkInfo
 
 Test = Callable[[HunkInfo], bool]
 
@@ -21,8 +21,8 @@ class Commits:
     """Looks once for each commit and what is pending of a review: a program that writes the file
     may be in the middle of it."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: ReviewStore) -> None:
+        self._store = store
         self._looked: dict[str, tuple[str, int, frozenset[str]]] = {}
 
     async def accepted(self, now: Now) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ class Commits:
         held = now.held
         if held.proposed or not now.hunks or now.unreadable:
             return ()
-        head = await self._desk.files.head(held.root, held.path)
+        head = await self._store.files.head(held.root, held.path)
         if head is None:
             return ()
         seen = head, now.seq, frozenset(hunk.id for hunk in now.hunks)
@@ -53,10 +53,10 @@ class Commits:
         """Those that a commit has; all (`unknown`) or none when that cannot be said."""
         held = now.held
         try:
-            found = await self._desk.files.committed(held.root, held.path, commit)
+            found = await self._store.files.committed(held.root, held.path, commit)
         except ToolError:
             return list(hunks) if unknown else []
-        return await asyncio.to_thread(_has, hunks, self._desk.side(found), now.live)
+        return await asyncio.to_thread(_has, hunks, self._store.side(found), now.live)
 
 
 def _commits(hunk: HunkInfo) -> set[str]:

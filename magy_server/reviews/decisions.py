@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.reviews.journal import Comment
+from magy_server.core.reviews.review_events import Comment
 from magy_server.core.values import Origin, Version
 from magy_server.edits.hunks import accept, cut, reject
 from magy_server.edits.proposal import accepted, within
@@ -17,9 +17,9 @@ from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
-from magy_server.reviews.file import HunkInfo, HunkState, Which, Wish
-from magy_server.reviews.held import Held, Side, reworded
+from magy_server.reviews.file_review import FileReview, Side, reworded
 from magy_server.reviews.hunks import Now
+from magy_server.reviews.views import HunkInfo, HunkState, Which, Wish
 
 DONE: dict[str, HunkState] = {
     "accept": "accepted", "reject": "rejected", "amend": "amended", "comment": "commented",
@@ -52,7 +52,7 @@ class Chosen:
 class Made:
     """`file`: what the file shall be; None: it stays. `moves`: to where it was before."""
 
-    held: Held
+    held: FileReview
     file: Side | None
     results: tuple[tuple[str, HunkState], ...]
     hunks: tuple[HunkInfo, ...]
@@ -135,7 +135,7 @@ def _check_own(now: Now, wish: Wish, chosen: Chosen) -> None:
 # --- what is applied ------------------------------------------------------------------------------
 
 
-def _accepted(held: Held, chosen: Chosen) -> Held:
+def _accepted(held: FileReview, chosen: Chosen) -> FileReview:
     review, base, text = held.review, held.base, held.text
     if review is not None and chosen.review is not None:
         review = accept(chosen.review, chosen.parts)
@@ -148,7 +148,7 @@ def _accepted(held: Held, chosen: Chosen) -> Held:
     return _ended(replace(held, base=base, review=review, moved_from=moved))
 
 
-def _ended(held: Held) -> Held:
+def _ended(held: FileReview) -> FileReview:
     """A file that is all accepted is its own base: so is one that is gone."""
     if held.review is not None and not held.review.parts and held.base.exists != held.text.exists:
         if held.text.exists and not held.text.lines:
@@ -157,7 +157,7 @@ def _ended(held: Held) -> Held:
     return held
 
 
-def _rejected(held: Held, chosen: Chosen) -> Held:
+def _rejected(held: FileReview, chosen: Chosen) -> FileReview:
     review, base, text = held.review, held.base, held.text
     if review is not None and chosen.review is not None:
         review = reject(chosen.review, chosen.parts, spare=True)
@@ -185,7 +185,7 @@ def _with_kind(version: Version, other: Version) -> Version:
     return Version(hash=version.hash, kind=other.kind)
 
 
-def _amended(held: Held, chosen: Chosen, text: str) -> Held:
+def _amended(held: FileReview, chosen: Chosen, text: str) -> FileReview:
     """With `text` in the place of the hunk, which is decided with that."""
     assert chosen.review is not None
     review = chosen.review
@@ -241,7 +241,7 @@ def _of_proposal(now: Now, wish: Wish, chosen: Chosen) -> Made:
     return Made(_accepted(held, taken), _applied(now, taken), results, tuple(free))
 
 
-def _dropped(held: Held, chosen: Chosen) -> Held:
+def _dropped(held: FileReview, chosen: Chosen) -> FileReview:
     """The proposal without these hunks."""
     review, text = held.review, held.text
     if review is not None:
@@ -287,7 +287,7 @@ def _applied(now: Now, chosen: Chosen) -> Side:
 # --- taking back ----------------------------------------------------------------------------------
 
 
-def undone(now: Now, before: Held, after: Held) -> Made | str:
+def undone(now: Now, before: FileReview, after: FileReview) -> Made | str:
     """What a decision led from and to, taken back in the review as it is now; or a sentence: what
     it was about has been changed since."""
     held = now.held
@@ -335,7 +335,7 @@ def _back(now: Side, after: Side, before: Side) -> Side | None:
 
 
 def _review_back(
-    now: Now, before: Held, base: Side, text: Side, origins: Sequence[Origin]
+    now: Now, before: FileReview, base: Side, text: Side, origins: Sequence[Origin]
 ) -> Review | None:
     if base.lines is None or text.lines is None:
         return None
@@ -350,7 +350,7 @@ def _review_back(
 
 
 def _parts_back(
-    held: Held, before: Held, after: Held, text: Side, origins: Sequence[Origin]
+    held: FileReview, before: FileReview, after: FileReview, text: Side, origins: Sequence[Origin]
 ) -> Review | None:
     """The review of `text` by its parts: those that the decision ended are there again, and those
     that it made are not. What the person typed since is in the base then, unless it is in a part.
@@ -392,7 +392,7 @@ def _where(part: Part) -> tuple[int, int, tuple[str, ...]]:
     return part.start, part.end, part.old
 
 
-def _renumbered(held: Held, origins: Sequence[Origin]) -> Review | None:
+def _renumbered(held: FileReview, origins: Sequence[Origin]) -> Review | None:
     if held.review is None:
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from magy_server.core.events import FileChange
-from magy_server.core.reviews.takeback import Contents, There, net, version
+from magy_server.core.reviews.undo_merge import Contents, There, net, version
 from magy_server.edits.rebasing.diff import counts, unified
 
 Action = Literal["create", "change", "remove", "nothing"]

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from magy_server.core.ports import Found
-from magy_server.core.reviews.journal import Comment, Reviewed
+from magy_server.core.reviews.review_events import Comment, Reviewed
 from magy_server.core.values import Origin, Version
 from magy_server.edits.hunks import ReviewHunk, hunks
 from magy_server.edits.proposal import Place, within
 from magy_server.edits.text import split, usual_end
-from magy_server.reviews.file import Done, HunkInfo, HunkKind, ReviewFile, Status, Summary
-from magy_server.reviews.held import Decode, Held, Placed, Side, placed, side, typed
+from magy_server.reviews.file_review import Decode, FileReview, Placed, Side, placed, side, typed
+from magy_server.reviews.views import Done, HunkInfo, HunkKind, ReviewFile, Status, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Now:
     event: Reviewed
     found: Found
     live: Side
-    held: Held
+    held: FileReview
     hunks: tuple[HunkInfo, ...] = ()
     parts: dict[str, Sequence[int]] = field(default_factory=dict)
     """The numbers of the parts of each hunk of lines."""
@@ -40,7 +40,7 @@ class Now:
         return f"{self.seq}.{(self.live.version.hash or 'none')[:12]}.{self.live.version.kind[0]}"
 
 
-def now(seq: int, stored: Held, event: Reviewed, found: Found, decode: Decode) -> Now:
+def now(seq: int, stored: FileReview, event: Reviewed, found: Found, decode: Decode) -> Now:
     live = side(found.version, found.data, decode)
     if event.proposed:
         spots = placed(stored, live)
@@ -49,7 +49,7 @@ def now(seq: int, stored: Held, event: Reviewed, found: Found, decode: Decode) -
     return _shown(Now(seq, event, found, live, typed(stored, live)), stored, None)
 
 
-def blind(seq: int, stored: Held, event: Reviewed, why: str) -> Now:
+def blind(seq: int, stored: FileReview, event: Reviewed, why: str) -> Now:
     """How a file that cannot be read stands: as a whole, and as it was seen last."""
     text = replace(stored.text, lines=None)
     held = replace(stored, text=text, review=None)
@@ -59,7 +59,7 @@ def blind(seq: int, stored: Held, event: Reviewed, why: str) -> Now:
     return replace(shown, hunks=hunks, unreadable=why)
 
 
-def _shown(bare: Now, stored: Held, spots: Placed | None) -> Now:
+def _shown(bare: Now, stored: FileReview, spots: Placed | None) -> Now:
     followed = _followed(bare, stored)
     held = replace(bare.held, comments=followed)
     whole = _whole(held, spots, followed)
@@ -73,7 +73,7 @@ def _shown(bare: Now, stored: Held, spots: Placed | None) -> Now:
     return Now(bare.seq, bare.event, bare.found, bare.live, held, tuple(found), parts, bare.places)
 
 
-def infos(held: Held) -> tuple[HunkInfo, ...]:
+def infos(held: FileReview) -> tuple[HunkInfo, ...]:
     """The hunks of a review as it stands, whatever the live file is by now."""
     version = Version(hash=held.text.version.hash, kind=held.text.version.kind)
     event = Reviewed(root=held.root, path=held.path, base=version, agent=version)
@@ -82,7 +82,11 @@ def infos(held: Held) -> tuple[HunkInfo, ...]:
 
 
 def _info(
-    held: Held, hunk: ReviewHunk, spots: Placed | None, comments: Sequence[Comment], live: Side
+    held: FileReview,
+    hunk: ReviewHunk,
+    spots: Placed | None,
+    comments: Sequence[Comment],
+    live: Side,
 ) -> HunkInfo:
     start, end, old, conflict = hunk.start, hunk.end, hunk.old, False
     if spots is not None:
@@ -110,7 +114,7 @@ def _info(
     )
 
 
-def _whole(held: Held, spots: Placed | None, comments: Sequence[Comment]) -> list[HunkInfo]:
+def _whole(held: FileReview, spots: Placed | None, comments: Sequence[Comment]) -> list[HunkInfo]:
     """The hunks of the file as a whole."""
     if not held.differs:
         return []
@@ -140,7 +144,7 @@ def _whole(held: Held, spots: Placed | None, comments: Sequence[Comment]) -> lis
     ]  # fmt: skip
 
 
-def _whole_id(held: Held, kind: str, old: str, new: str) -> str:
+def _whole_id(held: FileReview, kind: str, old: str, new: str) -> str:
     sides = (held.base.version.hash, held.text.version.hash) if kind == "binary" else ()
     return hashlib.sha1(repr((held.path, kind, old, new, sides)).encode()).hexdigest()[:12]
 
@@ -157,7 +161,7 @@ def words(one: Side) -> str:
     return what if one.lines else f"{what}, empty"
 
 
-def _followed(bare: Now, stored: Held) -> tuple[Comment, ...]:
+def _followed(bare: Now, stored: FileReview) -> tuple[Comment, ...]:
     """The comments with the ids that their hunks have by now: the person's typing in a hunk makes
     another of it, which replaced the same lines."""
     comments = bare.event.comments
@@ -178,7 +182,7 @@ def _followed(bare: Now, stored: Held) -> tuple[Comment, ...]:
 # --- for a front door -----------------------------------------------------------------------------
 
 
-def status(held: Held) -> Status:
+def status(held: FileReview) -> Status:
     if not held.base.exists and held.text.exists:
         return "created"
     if held.base.exists and not held.text.exists:

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magy_server.core.events import Noted
-from magy_server.core.reviews.journal import Decision
+from magy_server.core.reviews.review_events import Decision
 from magy_server.edits.proposal import reach
 from magy_server.edits.rebasing.diff import blocks, unified
-from magy_server.reviews.file import HunkInfo
-from magy_server.reviews.held import Held
+from magy_server.reviews.file_review import FileReview
+from magy_server.reviews.views import HunkInfo
 
 MOST = 2_000
 """Characters of a diff."""
 
 
 def noted(
-    held: Held,
+    held: FileReview,
     decision: Decision,
     hunks: Sequence[HunkInfo],
     left: Sequence[HunkInfo],
@@ -39,7 +39,9 @@ def noted(
     return found
 
 
-def _text(held: Held, decision: Decision, hunks: Sequence[HunkInfo], cut: bool, taken: str) -> str:
+def _text(
+    held: FileReview, decision: Decision, hunks: Sequence[HunkInfo], cut: bool, taken: str
+) -> str:
     name, reason = held.name, f" Reason: {decision.reason}" if decision.reason else ""
     what = f"some lines of {_count(len(hunks))}" if cut else _count(len(hunks))
     match decision.verb:
@@ -79,7 +81,7 @@ def _text(held: Held, decision: Decision, hunks: Sequence[HunkInfo], cut: bool, 
             )
 
 
-def _now(held: Held, hunks: Sequence[HunkInfo]) -> str:
+def _now(held: FileReview, hunks: Sequence[HunkInfo]) -> str:
     if any(hunk.kind == "rename" for hunk in hunks):
         return f"The file is {held.moved_from} again."
     if not held.text.exists:
@@ -93,7 +95,7 @@ def _count(number: int) -> str:
     return "1 hunk" if number == 1 else f"{number} hunks"
 
 
-def _diffs(held: Held, hunks: Sequence[HunkInfo]) -> str:
+def _diffs(held: FileReview, hunks: Sequence[HunkInfo]) -> str:
     """What the model had done."""
     parts = []
     for hunk in hunks:
@@ -104,7 +106,7 @@ def _diffs(held: Held, hunks: Sequence[HunkInfo]) -> str:
     return _bounded("".join(parts))
 
 
-def _amended(held: Held, hunks: Sequence[HunkInfo], text: str) -> str:
+def _amended(held: FileReview, hunks: Sequence[HunkInfo], text: str) -> str:
     return _bounded("".join(_diff(hunk, hunk.new, text) for hunk in hunks))
 
 

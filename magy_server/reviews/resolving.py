@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import (
     Conflict,
     EditorError,
@@ -23,18 +23,18 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.ports import Found
-from magy_server.core.reviews.journal import Decision, Reviewed
+from magy_server.core.reviews.review_events import Decision, Reviewed
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
-from magy_server.reviews import log, moving_back
+from magy_server.reviews import move_back, streams
 from magy_server.reviews.decisions import Chosen, Made, choose, decide, undone
-from magy_server.reviews.desk import Desk, acquired
-from magy_server.reviews.file import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
-from magy_server.reviews.held import Held, Side, Stored, placed, stored, typed
+from magy_server.reviews.file_review import FileReview, Side, Stored, placed, stored, typed
 from magy_server.reviews.hunks import Now, infos, review_file
-from magy_server.reviews.log import APPLIED, PROPOSED, Standing
-from magy_server.reviews.moving_back import Back
+from magy_server.reviews.move_back import Back
 from magy_server.reviews.notes import noted
+from magy_server.reviews.review_store import ReviewStore, acquired
+from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
+from magy_server.reviews.views import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
 
 ATTEMPTS = 20
 """How often a decision is worked out again because file or log moved on meanwhile."""
@@ -57,13 +57,13 @@ class _Work:
 
 
 class Deciding:
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: ReviewStore) -> None:
+        self._store = store
 
     async def resolve(self, path: str, wish: Wish, proposed: bool) -> Outcome:
-        stream = (await self._desk.known(path, proposed)).stream
+        stream = (await self._store.known(path, proposed)).stream
         wish = replace(wish, key=wish.key or uuid4().hex)
-        async with self._desk.lock(stream):
+        async with self._store.lock(stream):
             await self._mend(stream)
             if known := await self._known(stream, wish.key):
                 return known
@@ -71,7 +71,7 @@ class Deciding:
 
     async def undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
         key = key or uuid4().hex
-        async with self._desk.lock(stream):
+        async with self._store.lock(stream):
             await self._mend(stream)
             if known := await self._known(stream, key):
                 return known
@@ -79,21 +79,21 @@ class Deciding:
 
     async def find(self, id: str, path: str) -> Stream:
         """The stream of a decision. Raises NotFound."""
-        store = self._desk.world.store
+        store = self._store.world.store
         if path:
             for proposed in (False, True):
-                stream = log.stream_of(path, proposed)
-                if log.find(await store.read(stream), id):
+                stream = streams.stream_of(path, proposed)
+                if streams.find(await store.read(stream), id):
                     return stream
         for kind in (APPLIED, PROPOSED) if not path else ():
             for info in (await store.streams(kind, limit=200)).items:
-                if log.find(await store.read(info.stream), id):
+                if streams.find(await store.read(info.stream), id):
                     return info.stream
         raise NotFound(f"There is no decision {id!r}. `magy/review/get` names those of a file.")
 
     async def mend(self, at: Standing) -> bool:
         """True when a decision that was interrupted is now written down."""
-        lock = self._desk.lock(at.stream)
+        lock = self._store.lock(at.stream)
         if not _begun(at) or lock.locked():
             return False
         async with lock:
@@ -102,7 +102,7 @@ class Deciding:
     async def committed(self, stream: Stream, ids: tuple[str, ...]) -> None:
         """These hunks are in the commit that is checked out. A change of the file that is being
         carried out may wait for a person, so it is not waited for: the next look finds it."""
-        lock = self._desk.lock(stream)
+        lock = self._store.lock(stream)
         if not await acquired(lock):
             return
         try:
@@ -111,8 +111,8 @@ class Deciding:
             lock.release()
 
     async def _committed(self, stream: Stream, ids: tuple[str, ...]) -> None:
-        at = await log.standing(self._desk.world.store, stream)
-        now = await self._desk.now(at)
+        at = await streams.standing(self._store.world.store, stream)
+        now = await self._store.now(at)
         chosen = choose(now, Which(ids=ids))
         if chosen.missing or _begun(at):
             return
@@ -133,19 +133,19 @@ class Deciding:
         raise last
 
     async def _known(self, stream: Stream, key: str) -> Outcome | None:
-        entries = await self._desk.world.store.read(stream)
-        found = log.find(entries, key)
+        entries = await self._store.world.store.read(stream)
+        found = streams.find(entries, key)
         if found is None or found.after is None:
             return None
-        now = await self._desk.now(await log.standing(self._desk.world.store, stream))
+        now = await self._store.now(await streams.standing(self._store.world.store, stream))
         verb = found.decision.verb
         state = _STATES.get(verb, "pending")
         results = tuple((id, state) for id in found.decision.hunks)
-        return Outcome(review_file(now, log.journal(entries)), key, results, known=True)
+        return Outcome(review_file(now, streams.journal(entries)), key, results, known=True)
 
     async def _resolve(self, stream: Stream, wish: Wish) -> Outcome:
-        at = await log.standing(self._desk.world.store, stream)
-        now = await self._desk.now(at)
+        at = await streams.standing(self._store.world.store, stream)
+        now = await self._store.now(at)
         if wish.which.lines and wish.revision:
             _check(await self._file(now, at), wish.revision)
         chosen = choose(now, wish.which)
@@ -175,20 +175,20 @@ class Deciding:
         return Outcome(await self._file(now, at), "", tuple(results), text)
 
     async def _undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
-        store = self._desk.world.store
+        store = self._store.world.store
         entries = await store.read(stream)
-        found = log.find(entries, id)
+        found = streams.find(entries, id)
         if found is None or found.after is None:
             raise NotFound(f"There is no decision {id!r}.")
-        at = await log.standing(store, stream)
-        now = await self._desk.now(at)
-        if any(done.id == id and done.taken_back for done in log.journal(entries)):
+        at = await streams.standing(store, stream)
+        now = await self._store.now(at)
+        if any(done.id == id and done.taken_back for done in streams.journal(entries)):
             text = "That decision was already taken back."
-            return Outcome(review_file(now, log.journal(entries)), "", (), text)
+            return Outcome(review_file(now, streams.journal(entries)), "", (), text)
         before, after = await self._held(found.before), await self._held(found.after)
         made = await asyncio.to_thread(undone, now, before, after)
         if isinstance(made, str):
-            return Outcome(review_file(now, log.journal(entries)), "", (), made)
+            return Outcome(review_file(now, streams.journal(entries)), "", (), made)
         about = {hunk.id: hunk for hunk in (*infos(before), *infos(after))}
         hunks = tuple(about[hunk] for hunk in found.decision.hunks if hunk in about)
         decision = Decision(id=key, verb="undo", hunks=found.decision.hunks, by=by, undoes=id)
@@ -196,17 +196,19 @@ class Deciding:
             _Work(now, at, made, decision, hunks, taken=found.decision.verb)
         )
 
-    async def _held(self, event: Reviewed) -> Held:
-        return await log.held(
-            self._desk.world.store, Standing(Stream(""), 0, event), self._desk.files.text
+    async def _held(self, event: Reviewed) -> FileReview:
+        return await streams.held(
+            self._store.world.store,
+            Standing(Stream(""), 0, event),
+            self._store.files.text,
         )
 
     # --- carrying it out ------------------------------------------------------------------------
 
     async def _carry_out(self, work: _Work) -> Outcome:
         """Raises EditRefused or Conflict: something moved on, work it out again."""
-        now, made, files = work.now, work.made, self._desk.files
-        file = self._desk.made(made.file) if made.file is not None else None
+        now, made, files = work.now, work.made, self._store.files
+        file = self._store.made(made.file) if made.file is not None else None
         if file is None or file.version == now.live.version:
             return await self._write_both(work)
         held = made.held if now.held.proposed else replace(made.held, text=file)
@@ -214,7 +216,7 @@ class Deciding:
         intent = stored(
             now.held, files.encode, decision=work.decision.model_copy(update={"intent": True})
         )
-        at = await self._desk.append(work.at, [intent], pending=True)
+        at = await self._store.append(work.at, [intent], pending=True)
         label = f"Magy: {work.decision.verb} in {now.held.name}"
         try:
             put = await files.put(now.held.root, now.found, file.version, file.data, label)
@@ -234,7 +236,7 @@ class Deciding:
 
     async def _write_both(self, work: _Work) -> Outcome:
         """The file stays as it is."""
-        now, encode = work.now, self._desk.files.encode
+        now, encode = work.now, self._store.files.encode
         held = work.made.held
         if now.held.proposed:
             held = placed(held, now.live).held
@@ -242,24 +244,24 @@ class Deciding:
             now.held, encode, decision=work.decision.model_copy(update={"intent": True})
         )
         outcome = stored(held, encode, decision=work.decision)
-        after = await self._desk.shown(work.at.seq + 2, held, outcome.event, now.found)
+        after = await self._store.shown(work.at.seq + 2, held, outcome.event, now.found)
         notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
-        at = await self._desk.append(work.at, [intent, outcome], after.held.pending, notes)
+        at = await self._store.append(work.at, [intent, outcome], after.held.pending, notes)
         return await self._outcome(work, after, at)
 
     async def _finish(self, work: _Work, found: Found) -> Outcome:
         """The file is as decided, or as the editor then made it."""
-        first, encode = work, self._desk.files.encode
+        first, encode = work, self._store.files.encode
         for _ in range(ATTEMPTS):
-            live = self._desk.side(found)
+            live = self._store.side(found)
             held = work.made.held
             held = placed(held, live).held if held.proposed else typed(held, live)
             outcome = stored(held, encode, decision=work.decision)
-            there = await self._desk.files.look(held.root, held.path)
-            after = await self._desk.shown(work.at.seq + 1, held, outcome.event, there)
+            there = await self._store.files.look(held.root, held.path)
+            after = await self._store.shown(work.at.seq + 1, held, outcome.event, there)
             notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
             try:
-                at = await self._desk.append(
+                at = await self._store.append(
                     work.at, [*work.again, outcome], after.held.pending, notes
                 )
             except Conflict:
@@ -275,8 +277,8 @@ class Deciding:
     async def _moved_on(self, work: _Work) -> tuple[_Work, Found]:
         """Somebody else wrote into the journal after the file was put: from there the file shows
         what was decided. The intent is written anew beside it, as an undo leads back to it."""
-        at = await log.standing(self._desk.world.store, work.at.stream)
-        now = await self._desk.now(at)
+        at = await streams.standing(self._store.world.store, work.at.stream)
+        now = await self._store.now(at)
         held = now.held
         if work.decision.verb == "amend" and not held.proposed:
             held = _taken(now, work)
@@ -284,21 +286,21 @@ class Deciding:
         back = await asyncio.to_thread(undone, shown, work.now.held, work.made.held)
         before = now.held if isinstance(back, str) else back.held
         intent = work.decision.model_copy(update={"intent": True})
-        again = (stored(before, self._desk.files.encode, decision=intent),)
+        again = (stored(before, self._store.files.encode, decision=intent),)
         return replace(work, at=at, made=replace(work.made, held=held), again=again), now.found
 
     async def _withdraw(self, at: Standing, now: Now) -> None:
         """Nothing was done."""
         with suppress(Conflict):  # then what came after it says how things are
-            await self._desk.append(at, [stored(now.held, self._desk.files.encode)], True)
+            await self._store.append(at, [stored(now.held, self._store.files.encode)], True)
 
     async def _move_back(self, work: _Work) -> Outcome:
         """A file that an agent moved goes back to where it was, with what is still pending."""
         now = work.now
-        back = await moving_back.planned(self._desk, now, work.made)
+        back = await move_back.planned(self._store, now, work.made)
         intent = work.decision.model_copy(update={"intent": True})
-        event = stored(now.held, self._desk.files.encode, decision=intent)
-        work = replace(work, at=await self._desk.append(work.at, [event], True))
+        event = stored(now.held, self._store.files.encode, decision=intent)
+        work = replace(work, at=await self._store.append(work.at, [event], True))
         try:
             return await self._moved_back(work, back)
         except (ToolError, EditorError):
@@ -308,28 +310,28 @@ class Deciding:
     async def _moved_back(self, work: _Work, back: Back) -> Outcome:
         held, root = back.held, work.now.held.root
         label = f"Magy: {work.decision.verb} in {work.now.held.name}"
-        found, gone = await moving_back.carry_out(self._desk, root, back, label)
-        target = await self._desk.standing(held.path, False)
+        found, gone = await move_back.carry_out(self._store, root, back, label)
+        target = await self._store.standing(held.path, False)
         if held.pending and not target.pending:
-            pending = typed(held, self._desk.side(found))
-            await self._desk.append(target, [stored(pending, self._desk.files.encode)], True)
+            pending = typed(held, self._store.side(found))
+            await self._store.append(target, [stored(pending, self._store.files.encode)], True)
         left = replace(back.made.held, base=Side(), text=Side(), review=Review(()), moved_from="")
         return await self._finish(replace(work, made=replace(back.made, held=left)), gone)
 
     # --- what was interrupted -------------------------------------------------------------------
 
     async def _mend(self, stream: Stream) -> bool:
-        at = await log.standing(self._desk.world.store, stream)
+        at = await streams.standing(self._store.world.store, stream)
         if not _begun(at):
             return False
         assert at.event is not None and at.event.decision is not None
-        now = await self._desk.now(at)
+        now = await self._store.now(at)
         decision = at.event.decision.model_copy(update={"intent": False})
         before = await self._held(at.event)
         hunks = tuple(hunk for hunk in infos(before) if hunk.id in decision.hunks)
         work = _Work(now, at, Made(now.held, None, (), hunks), decision, hunks)
         was = before.base if before.proposed else before.text
-        if back := await moving_back.begun(self._desk, at, before, decision, now):
+        if back := await move_back.begun(self._store, at, before, decision, now):
             with suppress(Conflict, ToolError, EditorError):
                 await self._moved_back(work, back)
                 return True
@@ -350,17 +352,17 @@ class Deciding:
             return False
         return True
 
-    async def _undone_again(self, work: _Work, before: Held) -> _Work | None:
+    async def _undone_again(self, work: _Work, before: FileReview) -> _Work | None:
         """What the undo comes to, if the file shows that it was done."""
-        entries = await self._desk.world.store.read(work.at.stream)
-        found = log.find(entries, work.decision.undoes)
+        entries = await self._store.world.store.read(work.at.stream)
+        found = streams.find(entries, work.decision.undoes)
         if found is None or found.after is None:
             return None
         source = replace(work.now, held=before, live=before.text)
         made = undone(source, await self._held(found.before), await self._held(found.after))
         if isinstance(made, str) or made.file is None:
             return None
-        held = replace(made.held, text=self._desk.made(made.held.text))
+        held = replace(made.held, text=self._store.made(made.held.text))
         wanted = {hunk.id for hunk in infos(held)}
         shown = {hunk.id for hunk in infos(typed(held, work.now.live))}
         if not wanted & shown and wanted:
@@ -383,8 +385,8 @@ class Deciding:
         return Outcome(file, work.decision.id, results, message)
 
     async def _file(self, now: Now, at: Standing) -> ReviewFile:
-        entries = await self._desk.world.store.read(at.stream)
-        return await asyncio.to_thread(review_file, now, log.journal(entries))
+        entries = await self._store.world.store.read(at.stream)
+        return await asyncio.to_thread(review_file, now, streams.journal(entries))
 
 
 def _check(file: ReviewFile, revision: str) -> None:
@@ -409,7 +411,7 @@ def _left(now: Now, decision: Decision) -> bool:
     return any(hunk.id in decision.hunks for hunk in now.hunks)
 
 
-def _taken(now: Now, work: _Work) -> Held:
+def _taken(now: Now, work: _Work) -> FileReview:
     """What a person amended is accepted as it then reads."""
     texts = {plain(work.decision.text).rstrip("\n")}
     olds = {hunk.old for hunk in work.hunks}

@@ -13,22 +13,27 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Literal
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import FileChange, Hash, Noted, Restored
 from magy_server.core.ports import Batch
-from magy_server.core.reviews.journal import Reviewed
+from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Origin
 from magy_server.engine.log import Letters, Write
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
-from magy_server.reviews import changes, hunks, log
-from magy_server.reviews.applying import Applying
+from magy_server.reviews import changes, hunks, streams
 from magy_server.reviews.commits import Commits
-from magy_server.reviews.desk import Changed, Desk
-from magy_server.reviews.file import (
+from magy_server.reviews.direct_edits import Applying
+from magy_server.reviews.file_review import held_of, stored
+from magy_server.reviews.hunks import Now
+from magy_server.reviews.notes import Pending, reminder
+from magy_server.reviews.resolving import Deciding
+from magy_server.reviews.review_store import Changed, ReviewStore
+from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
+from magy_server.reviews.views import (
     Done,
     HunkInfo,
     Lines,
@@ -38,11 +43,6 @@ from magy_server.reviews.file import (
     Which,
     Wish,
 )
-from magy_server.reviews.held import held_of, stored
-from magy_server.reviews.hunks import Now
-from magy_server.reviews.log import APPLIED, PROPOSED, Standing
-from magy_server.reviews.notes import Pending, reminder
-from magy_server.reviews.resolving import Deciding
 
 LOG = logging.getLogger(__name__)
 
@@ -55,23 +55,23 @@ class Reviews:
     """Paths are canonical and absolute. All methods may raise StoreError."""
 
     def __init__(self, world: World, sessions: Sessions) -> None:
-        self._desk = Desk(world, sessions)
-        self.applying = Applying(self._desk)
-        self._deciding = Deciding(self._desk)
-        self._commits = Commits(self._desk)
+        self._store = ReviewStore(world, sessions)
+        self.applying = Applying(self._store)
+        self._deciding = Deciding(self._store)
+        self._commits = Commits(self._store)
 
     def close(self) -> None:
-        self._desk.close()
+        self._store.close()
 
     # --- what agents do -------------------------------------------------------------------------
 
     def changing(self, paths: Collection[str]) -> AbstractAsyncContextManager[None]:
         """Around a change of these files and the append of its `batches`."""
-        return self._desk.changing(paths)
+        return self._store.changing(paths)
 
     def along(self, state: State, write: Write) -> Letters | None:
         """A companion of an append: what a call has changed comes under review with its end."""
-        return changes.under_review(self._desk, state, write)
+        return changes.under_review(self._store, state, write)
 
     async def carried(
         self,
@@ -82,23 +82,23 @@ class Reviews:
         turns: Sequence[FileChange],
     ) -> list[Batch]:
         """What to append together with a restore; made anew on Conflict. Then call `said`."""
-        return await changes.carried(self._desk, root, session, event, blobs, turns)
+        return await changes.carried(self._store, root, session, event, blobs, turns)
 
     def said(self, batches: Sequence[Batch]) -> None:
         """These were appended: who watches is told."""
-        self._desk.said(batches)
+        self._store.said(batches)
 
     async def proposal(self, path: str) -> Proposal | None:
         """Made for what the file is now; None: nothing is proposed."""
         try:
-            at = await self._desk.known(path, proposed=True)
+            at = await self._store.known(path, proposed=True)
         except NotFound:
             return None
         now = await self._look(at)
         if now is None or not now.hunks:
             return None
         text = now.held.text
-        data = self._desk.made(text).data if text.exists else None
+        data = self._store.made(text).data if text.exists else None
         return Proposal(data, hunks.sessions(now.hunks))
 
     async def notes(self, state: State) -> Noted | None:
@@ -142,13 +142,13 @@ class Reviews:
 
     async def _wrote(self, stream: Stream, session: str) -> Sequence[str] | None:
         """The lines of the file as that session's agent left it."""
-        for entry in reversed(await self._desk.world.store.read(stream)):
+        for entry in reversed(await self._store.world.store.read(stream)):
             event = entry.event
             if isinstance(event, Reviewed) and event.changed and event.changed.session == session:
-                blobs = await self._desk.world.store.blobs(
+                blobs = await self._store.world.store.blobs(
                     [v.hash for v in (event.base, event.agent) if v.hash]
                 )
-                return held_of(event, blobs, self._desk.files.text).text.lines
+                return held_of(event, blobs, self._store.files.text).text.lines
         return None
 
     # --- what there is --------------------------------------------------------------------------
@@ -167,12 +167,12 @@ class Reviews:
     async def get(self, path: str, proposed: bool = False) -> ReviewFile:
         """The review of a file as it is now; without hunks when all is decided. Raises NotFound
         when it never was under review."""
-        at = await self._desk.known(path, proposed)
+        at = await self._store.known(path, proposed)
         now = await self._look(at)
         if now is None:
             raise NotFound(f"Nothing is under review in {path}.")
-        entries = await self._desk.world.store.read(at.stream)
-        return await asyncio.to_thread(hunks.review_file, now, log.journal(entries))
+        entries = await self._store.world.store.read(at.stream)
+        return await asyncio.to_thread(hunks.review_file, now, streams.journal(entries))
 
     async def navigate(
         self, root: str, path: str, line: int, direction: Literal["next", "previous"]
@@ -191,11 +191,11 @@ class Reviews:
 
     def under(self, path: str) -> bool:
         """Whether something of this file may be pending, as far as is known here; at once."""
-        return self._desk.under(path)
+        return self._store.under(path)
 
     def watch(self, changed: Changed) -> Callable[[], None]:
         """Calls `changed` after each change or decision, of any process; the answer ends it."""
-        return self._desk.watch(changed)
+        return self._store.watch(changed)
 
     # --- what a person decides ------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Reviews:
             LOG.warning("the reviews of %s: %s", root, error.message)
 
     async def _settle(self, at: Standing) -> None:
-        lock = self._desk.lock(at.stream)
+        lock = self._store.lock(at.stream)
         if lock.locked():
             return
         now = await self._look(at)
@@ -234,9 +234,9 @@ class Reviews:
         begun = event.decision is not None and event.decision.intent
         if begun or now.live.version == event.agent or not now.live.exists:
             return
-        kept = stored(now.held, self._desk.files.encode)
+        kept = stored(now.held, self._store.files.encode)
         try:
-            await self._desk.append(at, [kept], now.held.pending)
+            await self._store.append(at, [kept], now.held.pending)
         except Conflict:
             return  # who was faster has seen it, too
 
@@ -244,21 +244,23 @@ class Reviews:
 
     async def _pending(self, root: str, kind: str) -> Sequence[Standing]:
         await self.applying.mend(root)
-        return [at for at in await log.standings(self._desk.world.store, kind, root) if at.pending]
+        return [
+            at for at in await streams.standings(self._store.world.store, kind, root) if at.pending
+        ]
 
     async def _look(self, at: Standing) -> Now | None:
         """The review as it is now, after what was interrupted, and what git has, are counted."""
         if at.event is None:
             return None
         if await self._deciding.mend(at):
-            at = await log.standing(self._desk.world.store, at.stream)
-        now = await self._desk.now(at)
+            at = await streams.standing(self._store.world.store, at.stream)
+        now = await self._store.now(at)
         ids = await self._commits.accepted(now)
         if ids:
             await self._deciding.committed(at.stream, ids)
-            now = await self._desk.now(await log.standing(self._desk.world.store, at.stream))
+            now = await self._store.now(await streams.standing(self._store.world.store, at.stream))
         held = now.held
-        self._desk.note(held.path, held.proposed, bool(now.hunks))
+        self._store.note(held.path, held.proposed, bool(now.hunks))
         # Another look may be writing this down, or a change waits for a person: git has them.
         return replace(now, hunks=tuple(hunk for hunk in now.hunks if hunk.id not in ids))
 

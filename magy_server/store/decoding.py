@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pydantic import ValidationError
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.codec import decode
 from magy_server.core.errors import StoreCorrupt, StoreError, StoreNewer
 from magy_server.core.events import Entry

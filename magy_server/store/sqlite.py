@@ -10,14 +10,14 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import NamedTuple
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import StoreError, StoreUnavailable
 from magy_server.core.events import Entry, Hash
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
 from magy_server.store import locks, log
+from magy_server.store.append_rules import Draft, draft, lost, position
 from magy_server.store.database import Database, create_directory, create_file, unavailable
-from magy_server.store.file import DatabaseFile
-from magy_server.store.placing import Draft, draft, lost, position
+from magy_server.store.file_identity import DatabaseFile
 
 
 class _Waiting(NamedTuple):

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from magy_server.core.agents import family
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound, OverBudget
 from magy_server.core.events import Compacted, Consulted, Ended, Entry, Limits, Replied, Usage
 from magy_server.core.ports import ModelFacts, ModelRequest
@@ -84,7 +84,7 @@ class Cap:
     limits: Limits
 
     def covers(self, session: str) -> bool:
-        return session == self.session or family.is_below(session, self.session)
+        return session == self.session or tree.is_below(session, self.session)
 
     def fits(self, sum: Sum) -> bool:
         tokens, cost = self.limits.run_tokens, self.limits.run_cost
@@ -134,7 +134,7 @@ class Purse:
     async def _caps(self, id: str) -> list[Cap]:
         """The caps of the sessions above this one, from the root down, and its own."""
         found = []
-        for one in (*reversed(family.ancestors(id)), id):
+        for one in (*reversed(tree.ancestors(id)), id):
             try:
                 session = await self._sessions.session(stream_of(one))
             except NotFound:
@@ -163,7 +163,7 @@ class Purse:
         """By session of the tree: what the run took there, as it is in the log."""
         store = self._world.store
         found = []
-        for info in await trees.whole(store, family.root(slip.session)):
+        for info in await trees.whole(store, tree.root(slip.session)):
             tokens, cost = info.summary.get("runs", {}).get(slip.run, (0, 0.0))
             found.append((info.id, Sum(tokens, cost)))
         return found
@@ -188,7 +188,7 @@ class Purse:
         key = (session.state.spending.run, request.model, what)
         if key not in self._told:
             self._told.add(key)
-            session.live.notice(what)
+            session.streaming.notice(what)
 
 
 def _limits(state: State, world: World) -> Limits:

@@ -14,10 +14,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import LIVE, ChildInfo, Sibling, Spawn, refusal
-from magy_server.core.agents.family import SESSIONS, stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import LIVE, ChildInfo, Sibling, Spawn, refusal
 from magy_server.core.agents.mail import Status
+from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import (
     CancelAsked,
@@ -34,7 +34,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
-from magy_server.team.keys import message, same
+from magy_server.team.request_keys import message, same
 from magy_server.team.slots import Lanes
 from magy_server.team.spawning import (
     Beginning,
@@ -76,7 +76,7 @@ class Children:
     async def _spawn(
         self, parent: str, wanted: Spawn, blobs: Mapping[Hash, bytes]
     ) -> tuple[ChildInfo, bool]:
-        child = family.child(parent, wanted.key)
+        child = tree.child(parent, wanted.key)
         async with self._spawning:
             above = await self._session(parent)
             if known := await self._known(child):
@@ -176,14 +176,14 @@ class Children:
         rows = await self._rows(parent) if parent else await self._all_rows()
         below: dict[str, list[Row]] = {one.session: [] for one in rows}
         for one in rows:
-            for id in family.ancestors(one.session):
+            for id in tree.ancestors(one.session):
                 if id in below:
                     below[id].append(one)
         return [
             self._info(one, below[one.session])
             for one in _in_order(rows)
             if (closed or not one.closed)
-            and (recursive or parent is None or family.parent(one.session) == parent)
+            and (recursive or parent is None or tree.parent(one.session) == parent)
         ]
 
     def _info(self, one: Row, below: Sequence[Row]) -> ChildInfo:
@@ -195,7 +195,7 @@ class Children:
     async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
         """The rows of all sessions below; with `flat`, of its own children only."""
         found = [row(info) for info in await trees.below(self._world.store, parent)]
-        return [one for one in found if one and (not flat or family.parent(one.session) == parent)]
+        return [one for one in found if one and (not flat or tree.parent(one.session) == parent)]
 
     async def _all_rows(self) -> Sequence[Row]:
         infos: Sequence[StreamInfo] = ()
@@ -254,7 +254,7 @@ class Children:
 
     async def _stop(self, id: str, *, everything: bool, since: int = -1) -> None:
         for one in await self._rows(id, flat=True):
-            if not (one.called or everything) or family.asked_at(one.session) <= since:
+            if not (one.called or everything) or tree.asked_at(one.session) <= since:
                 continue
             if one.about["status"] in LIVE or one.about["waiting"]:
                 with suppress(NotFound):  # deleted meanwhile
@@ -307,7 +307,7 @@ def _in_order(rows: Sequence[Row]) -> list[Row]:
     ages = {one.session: one.created for one in rows}
 
     def place(one: Row) -> list[tuple[float, str]]:
-        above = [*reversed(family.ancestors(one.session)), one.session]
+        above = [*reversed(tree.ancestors(one.session)), one.session]
         return [(ages.get(id, 0.0), id) for id in above]
 
     return sorted(rows, key=place)
@@ -318,7 +318,7 @@ def _no_session(id: str) -> str:
 
 
 def _unknown(id: str, *, exists: bool) -> str:
-    if exists or family.parent(id) is None:
+    if exists or tree.parent(id) is None:
         return f"{id!r} is not a child: nobody spawned it from another session."
     return f"There is no child {id!r}: it was never spawned, or it was deleted."
 

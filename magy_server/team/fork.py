@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import (
     CallId,
@@ -39,7 +39,7 @@ from magy_server.engine.world import put
 
 ALL = -1
 """Turns: every one."""
-NOTHING = Withdrawn(grant="")
+NO_GRANT = Withdrawn(grant="")
 """Stands where an event is left out: the numbers of the others stay as they are."""
 LEFT_OUT = (
     "[This conversation is your parent agent's. Its earlier part is left out: you see the latest "
@@ -118,7 +118,7 @@ def _closing(state: State) -> list[Event]:
 
 def _open(event: Event) -> Event:
     """Who forks a closed child wants to go on."""
-    return NOTHING if isinstance(event, Closed) else event
+    return NO_GRANT if isinstance(event, Closed) else event
 
 
 def _theirs(event: Event) -> Event:
@@ -132,7 +132,7 @@ def _theirs(event: Event) -> Event:
         case Finished(background=int()):
             return event.model_copy(update={"background": None})
         case Granted() | Configured() | Consulted() | Planned():
-            return NOTHING
+            return NO_GRANT
     return event
 
 

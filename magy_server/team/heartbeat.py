@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import status
-from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import status
 from magy_server.core.agents.mail import SignalPayload, key_of, keys, ulid
+from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Mailed
 from magy_server.core.state.state import State
@@ -39,7 +39,7 @@ class Heartbeat:
             return  # another process runs the tree: only that one can say how it is
         asked: dict[str, list[Mailed]] = {}
         for ping in pings:
-            asked.setdefault(ping.sender or family.parent(id) or id, []).append(ping)
+            asked.setdefault(ping.sender or tree.parent(id) or id, []).append(ping)
         try:
             for to, those in asked.items():
                 with suppress(NotFound):

@@ -12,9 +12,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import LIVE, MAX_QUEUE, Waited
-from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import LIVE, MAX_QUEUE, Waited
 from magy_server.core.agents.mail import (
     DataPayload,
     Payload,
@@ -23,6 +22,7 @@ from magy_server.core.agents.mail import (
     known,
     ulid,
 )
+from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     CancelAsked,
@@ -45,7 +45,7 @@ from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
 from magy_server.team.children import Children
 from magy_server.team.heartbeat import Heartbeat
-from magy_server.team.keys import earlier, refuse_other
+from magy_server.team.request_keys import earlier, refuse_other
 from magy_server.team.waiting import Waiting
 
 LOG = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Mailing:
             said = TextPayload(text=said)
         if isinstance(said, SignalPayload | DataPayload):
             return await self._tell(session, said, key, sender)
-        if delivery == "interrupt" and sender and not family.is_below(to, sender):
+        if delivery == "interrupt" and sender and not tree.is_below(to, sender):
             raise InvalidRequest("An agent cannot interrupt its parent: use mode steer or queue.")
         if sender:
             if not isinstance(said, TextPayload):
@@ -131,7 +131,7 @@ class Mailing:
         something to say to `waiter`. The answer has all of them, with a result for those that are
         done. Raises NotFound, InvalidRequest."""
         for id in (ids := ids or await self.awaited(waiter, after)):
-            if not family.is_below(id, waiter):
+            if not tree.is_below(id, waiter):
                 raise InvalidRequest(
                     f"{id!r} is not below {waiter!r}. An agent can only wait for agents below it, "
                     "so that no two agents wait for each other."
@@ -181,11 +181,11 @@ class Mailing:
         if not sender:
             return mail
         state = (await self._session(sender)).state
-        reports = family.parent(sender) == to and state.opened and not state.opened.call
+        reports = tree.parent(sender) == to and state.opened and not state.opened.call
         return mail.model_copy(update={
             "wakes": not reports,  # a person reads what their own children say, when they like
             "agent": state.agent,
-            "name": state.options.get("title", "") if family.parent(sender) else "",
+            "name": state.options.get("title", "") if tree.parent(sender) else "",
             "run": state.turn.run if state.turn else state.spending.run,
         })  # fmt: skip
 
@@ -223,7 +223,7 @@ class Mailing:
         """What is for machines. `cancel` and `shutdown` are done in the same breath."""
         signal = payload.signal if isinstance(payload, SignalPayload) else ""
         to = session.id
-        if signal in STOPS and sender and not family.is_below(to, sender):
+        if signal in STOPS and sender and not tree.is_below(to, sender):
             raise InvalidRequest(f"An agent cannot send {signal} to its parent.")
         if not sender:
             await refuse_other(self._world.store, session.state, key, payload)
@@ -305,7 +305,7 @@ def _outcome(now: State, arrival: Arrival) -> Sent:
 
 def _recipient(to: str, sender: str) -> str:
     """An agent speaks with those below it and with its parent."""
-    parent = family.parent(sender)
+    parent = tree.parent(sender)
     if to in ("parent", parent):
         if parent:
             return parent
@@ -315,7 +315,7 @@ def _recipient(to: str, sender: str) -> str:
     if to == sender:
         raise InvalidRequest("That is you. Send messages to one of your agents, or to "
             "your parent.")  # fmt: skip
-    if family.is_below(to, sender):
+    if tree.is_below(to, sender):
         return to
     raise InvalidRequest(
         f"{to!r} is neither below you nor your parent. You can write to the agents below you, "

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from magy_server.core.agents.family import stream_of
 from magy_server.core.agents.reports import result
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Ended, Entry, Mailed
 from magy_server.core.ports import Batch

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import SpawnLimits, clamped
-from magy_server.core.agents.family import Stream, id_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import SpawnLimits, clamped
+from magy_server.core.agents.tree import Stream, id_of
 
 PER_PROVIDER = 10
 """Requests to one provider at once."""
@@ -112,7 +112,7 @@ class Lanes:
     def begin(self, stream: Stream) -> None:
         """A session is at work here, be it that it waits: it has a turn that goes on, or one that
         is about to begin."""
-        if family.parent(id_of(stream)):
+        if tree.parent(id_of(stream)):
             self._working.add(stream)
 
     def end(self, stream: Stream) -> None:
@@ -154,7 +154,7 @@ class Slot:
     def __init__(self, lanes: Lanes, stream: Stream) -> None:
         self._lanes = lanes
         self._stream = stream
-        self._child = family.parent(id_of(stream)) is not None
+        self._child = tree.parent(id_of(stream)) is not None
         self.taken = not self._child
 
     async def take(self) -> None:

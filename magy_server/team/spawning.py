@@ -8,9 +8,9 @@ from asyncio import to_thread
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import Spawn
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import Spawn
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, ProviderError
 from magy_server.core.events import (
     Configured,
@@ -26,7 +26,7 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
-from magy_server.core.text.harmless import glance, visible
+from magy_server.core.text.sanitizing import shortened, visible
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
@@ -61,7 +61,7 @@ def check_key(wanted: Spawn) -> None:
             f"{key!r} cannot name a child: a key is 1 to 60 letters, digits, `.`, `_` or `-`, and "
             "not only dots."
         )
-    if wanted.by and family.is_call(key):
+    if wanted.by and tree.is_call(key):
         raise InvalidRequest(
             f"{key!r} cannot name a child that a person spawns: a number, a dot and a number name "
             "the children of calls. Add a letter."
@@ -84,7 +84,7 @@ async def beginning(
         cwd=await to_thread(directory, opened, wanted.cwd),
         agent=agent.name,
         model=_model(world, parent, agent, wanted.model),
-        title=glance(wanted.name, NAME) or _title(wanted.prompt, agent),
+        title=shortened(wanted.name, NAME) or _title(wanted.prompt, agent),
         parent=above.id,
         call="" if wanted.by else wanted.key,
         rules=_rules(wanted.rules, found),

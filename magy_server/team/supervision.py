@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from magy_server.core.agents.children import status
-from magy_server.core.agents.family import SESSIONS, Stream
+from magy_server.core.agents.child import status
 from magy_server.core.agents.mail import Status
+from magy_server.core.agents.tree import SESSIONS, Stream
 from magy_server.core.events import Ended, Entry
 from magy_server.core.prompting.sizes import size
 from magy_server.core.state.state import State
@@ -135,7 +135,7 @@ class Supervisor:
         now = self._world.clock.now()
         for session in self._sessions():
             record = self._records.get(session.stream)
-            streamed = sum(partial.size for partial in session.live.partials.values())
+            streamed = sum(partial.size for partial in session.streaming.partials.values())
             if record and streamed > record.streamed:
                 record.progress = now
             if record:
@@ -187,7 +187,7 @@ def rough_size(session: Session) -> int:
     """Bytes: the texts, and what Python needs to hold them."""
     state = session.state
     texts = sum(map(size, state.conversation.items)) + sum(map(size, state.queue.waiting))
-    streamed = sum(partial.size - partial.start for partial in session.live.partials.values())
+    streamed = sum(partial.size - partial.start for partial in session.streaming.partials.values())
     items = len(state.conversation.items) + len(session.log.recent) + len(state.queue.waiting)
     ids = sum(map(sys.getsizeof, state.queue.seqs))
     return _EMPTY + 2 * (texts + streamed) + _ENTRY * items + ids

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Literal
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import LIVE, Result, Waited, status
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import LIVE, Result, Waited, status
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.state.mailbox import Reported
 from magy_server.engine.session import Session
@@ -158,7 +158,7 @@ class Waiting:
         info = await self._children.info(id)
         if not self._done(target):
             return Result(info)
-        direct = family.parent(id) == _id(self._waiter)
+        direct = tree.parent(id) == _id(self._waiter)
         found = self._reported(target) if direct else await self._told(id)
         if found is None:
             return Result(info)
@@ -172,7 +172,7 @@ class Waiting:
         )
 
     async def _told(self, id: str) -> Reported | None:
-        parent = await self._sessions.session(stream_of(family.parent(id) or ""))
+        parent = await self._sessions.session(stream_of(tree.parent(id) or ""))
         await parent.refresh()
         return parent.state.mail.reports.get(id)
 

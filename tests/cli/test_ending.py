@@ -9,11 +9,11 @@ import pytest
 from magy_server.cli import below, ending
 from magy_server.cli.parser import EXIT_CODES
 from magy_server.cli.screen.text import UNICODE, plain
-from magy_server.core.agents.children import ChildInfo
+from magy_server.core.agents.child import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
 from magy_server.core.state.spending import Spent
 from magy_server.core.text.markdown import STOPS
-from magy_server.reviews.file import Summary
+from magy_server.reviews.views import Summary
 
 
 def totals(*events: Any) -> ending.Totals:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from magy_server.config.settings import SpawnSettings
-from magy_server.core.agents.children import CLAMPS
+from magy_server.core.agents.child import CLAMPS
 from tests.cli.harness import Magy
 
 RANGES = {"max_depth": (1, 3), "max_children": (1, 4), "max_total": (1, 256),

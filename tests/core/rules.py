@@ -6,7 +6,7 @@ import posixpath
 
 from magy_server.core.events import Effect, Facts, Resource
 from magy_server.core.shell.programs import text_at
-from magy_server.core.shell.reading import parse
+from magy_server.core.shell.simple_commands import parse
 
 ROOT = "/proj"
 EFFECTS: dict[str, Effect] = {

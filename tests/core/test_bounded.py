@@ -17,7 +17,7 @@ from magy_server.config import layers
 from magy_server.core.actions import parse_actions
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.patterns import matches_file
-from magy_server.core.shell.reading import LONGEST, parse
+from magy_server.core.shell.simple_commands import LONGEST, parse
 from magy_server.core.specs import parse_agent, parse_rules
 from magy_server.tools.search.globs import BadGlob, Filter
 from magy_server.tools.search.ignores import Rules

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.agents import family
-from magy_server.core.agents.children import CLAMPS, Sibling, SpawnLimits, clamped, refusal, status
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import CLAMPS, Sibling, SpawnLimits, clamped, refusal, status
 from magy_server.core.events import (
     Admitted,
     Asked,
@@ -31,18 +31,18 @@ def test_an_id_says_who_its_ancestors_are(keys: list[str]) -> None:
     above: list[str] = []
     for key in keys[1:]:
         above.insert(0, session)
-        session = family.child(session, key)
-    assert family.ancestors(session) == above
-    assert family.parent(session) == (above[0] if above else None)
-    assert (family.root(session), family.depth(session)) == (keys[0], len(above))
-    assert all(family.is_below(session, one) for one in above)
-    assert not family.is_below(session, session)
+        session = tree.child(session, key)
+    assert tree.ancestors(session) == above
+    assert tree.parent(session) == (above[0] if above else None)
+    assert (tree.root(session), tree.depth(session)) == (keys[0], len(above))
+    assert all(tree.is_below(session, one) for one in above)
+    assert not tree.is_below(session, session)
 
 
 def test_only_the_ids_of_calls_are_those_of_calls() -> None:
-    assert family.is_call("12.0")
-    assert not any(map(family.is_call, ("12", "12.0.1", "a.0", "12.0x", "", ".0")))
-    assert [family.asked_at(id) for id in ("s/12.1", "s/12.0/mine", "s/3.0/40.2")] == [12, 0, 40]
+    assert tree.is_call("12.0")
+    assert not any(map(tree.is_call, ("12", "12.0.1", "a.0", "12.0x", "", ".0")))
+    assert [tree.asked_at(id) for id in ("s/12.1", "s/12.0/mine", "s/3.0/40.2")] == [12, 0, 40]
 
 
 @given(st.builds(SpawnLimits, *[st.integers(-10, 2000)] * 5))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.events import Facts, Grant, Resource
 from magy_server.core.permit import Rule, Ruleset, decide
-from magy_server.core.shell.forbidding import is_about
+from magy_server.core.shell.deny_patterns import is_about
 
 from .rules import command
 

@@ -20,8 +20,8 @@ from magy_server.core.events import (
     Judged,
     Opened,
 )
-from magy_server.core.text.harmless import INVISIBLE, glance, visible
 from magy_server.core.text.markdown import Markdown
+from magy_server.core.text.sanitizing import INVISIBLE, shortened, visible
 from magy_server.core.updates import updates
 
 CUT = re.compile(r"\A(.*) … \(\+([\d,]+) characters(?:, ([\d,]+) lines)?\) … (.*)\Z", re.DOTALL)
@@ -39,7 +39,7 @@ def test_a_character_that_does_not_show_is_written_out(char: str) -> None:
 
 def test_nothing_of_a_terminal_sequence_is_taken_out() -> None:
     assert visible("ls \x1b]0; rm -rf ~;\x07") == "ls <U+001B>]0; rm -rf ~;<U+0007>"
-    assert glance("a\x1b[2Kb\r\nc", 99) == "a<U+001B>[2Kb<U+000D> ⏎ c"
+    assert shortened("a\x1b[2Kb\r\nc", 99) == "a<U+001B>[2Kb<U+000D> ⏎ c"
 
 
 @settings(deadline=None)
@@ -55,7 +55,7 @@ def test_all_that_is_left_shows(text: str) -> None:
 @settings(deadline=None)
 @given(st.text(alphabet="ab \n\t\u202e", max_size=200), st.integers(10, 60))
 def test_a_glance_is_all_of_it_or_says_what_is_left_out(text: str, most: int) -> None:
-    whole, line = visible(text).strip().replace("\t", " "), glance(text, most)
+    whole, line = visible(text).strip().replace("\t", " "), shortened(text, most)
     assert "\n" not in line
     if len(whole) <= most:
         assert line.replace(" ⏎ ", "\n") == whole

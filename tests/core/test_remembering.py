@@ -6,7 +6,7 @@ import pytest
 
 from magy_server.core.events import Grant
 from magy_server.core.permit import Rule, Ruleset, decide, proposals
-from magy_server.core.shell.remembering import _KINDS, remembered_words
+from magy_server.core.shell.always import _KINDS, remembered_words
 
 from .rules import command
 

@@ -30,7 +30,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.prompting import compaction as compact
-from magy_server.core.reviews.history import history
+from magy_server.core.reviews.file_history import history
 from magy_server.core.state import rewind
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State

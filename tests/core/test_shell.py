@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.shell import reading as shell
+from magy_server.core.shell import simple_commands as shell
 from magy_server.core.shell.globs import may_be
-from magy_server.core.shell.reading import LONGEST, MOST, Part, Redirect, parse, quote
+from magy_server.core.shell.simple_commands import LONGEST, MOST, Part, Redirect, parse, quote
 from tests.patience import PATIENCE
 
 HOME = "/home/someone"

@@ -25,7 +25,7 @@ from magy_server.core.events import (
     Task,
     Text,
 )
-from magy_server.core.prompting.loops import repeats
+from magy_server.core.prompting.repeats import repeats
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.steps import (

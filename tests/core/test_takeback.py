@@ -10,7 +10,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.reviews.takeback import Contents, Taken, There, net, paths, take_back, version
+from magy_server.core.reviews.undo_merge import (
+    Contents,
+    Taken,
+    There,
+    net,
+    paths,
+    take_back,
+    version,
+)
 from magy_server.core.values import FileChange, Kind, Version
 
 

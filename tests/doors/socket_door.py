@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.api.sessions.follow import Follower
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import MagyError
 from magy_server.core.updates import Update
 
@@ -22,12 +22,12 @@ BUDGET = 64 * 1024
 
 
 @asynccontextmanager
-async def opened(engine: Engine, path: Path) -> AsyncIterator[None]:
+async def opened(service: Service, path: Path) -> AsyncIterator[None]:
     """The door is open inside the block, for this user alone."""
     serving: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(serve(engine, reader, writer))
+        task = asyncio.create_task(serve(service, reader, writer))
         serving.add(task)
         task.add_done_callback(serving.discard)
 
@@ -42,10 +42,12 @@ async def opened(engine: Engine, path: Path) -> AsyncIterator[None]:
         await asyncio.gather(*serving, return_exceptions=True)
 
 
-async def serve(engine: Engine, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def serve(
+    service: Service, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     try:
         session_id = (await reader.readline()).decode(errors="replace").strip()
-        printing = asyncio.ensure_future(printed(engine, session_id, writer))
+        printing = asyncio.ensure_future(printed(service, session_id, writer))
         leaving = asyncio.ensure_future(reader.read())  # ends when the reader has gone away
         try:
             await asyncio.wait({printing, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -62,14 +64,14 @@ async def serve(engine: Engine, reader: asyncio.StreamReader, writer: asyncio.St
         writer.close()
 
 
-async def printed(engine: Engine, session_id: str, writer: asyncio.StreamWriter) -> None:
+async def printed(service: Service, session_id: str, writer: asyncio.StreamWriter) -> None:
     """Until the session is deleted. Raises NotFound."""
-    await engine.info(session_id)
-    session = engine.loaded.watch(stream_of(session_id))
+    await service.info(session_id)
+    session = service.loaded.watch(stream_of(session_id))
     moved = asyncio.Event()
     unwatch = session.watch(moved.set)
     session.want_partials()
-    follower, said = Follower(engine, session, 0), ""
+    follower, said = Follower(service, session, 0), ""
     try:
         while not session.gone:
             moved.clear()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.app import compose
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.events import Text
 from tests.doors import socket_door
 from tests.patience import PATIENCE
@@ -42,16 +42,16 @@ async def test_what_a_session_says_can_be_read_at_a_socket(
     root.mkdir()
     for name, value in (("MAGY_SCRIPT", script), ("MAGY_STATE_DIR", tmp_path / "state")):
         monkeypatch.setenv(name, str(value))
-    async with compose([str(root)], {}) as (engine, _), socket_door.opened(engine, path):
+    async with compose([str(root)], {}) as (service, _), socket_door.opened(service, path):
         assert os.stat(path).st_mode & 0o777 == 0o600
-        await engine.open("s", str(root), str(root), "build", "")
+        await service.open("s", str(root), str(root), "build", "")
         reading = asyncio.create_task(read(path, "s", b"night.\n"))
-        await engine.prompt("s", "p1", [Text(text="hello")], "steer")
-        await engine.prompt("s", "p2", [Text(text="again")], "queue")
+        await service.prompt("s", "p1", [Text(text="hello")], "steer")
+        await service.prompt("s", "p2", [Text(text="again")], "queue")
         assert await reading == b"Good day to you.\nGood night.\n"
         assert await read(path, "s", b"night.\n") == b"Good day to you.\nGood night.\n"
         assert b"'nobody'" in await read(path, "nobody", b"\n")
-        session = engine.loaded.watch(stream_of("s"))
+        session = service.loaded.watch(stream_of("s"))
         async with asyncio.timeout(PATIENCE):  # who has gone away leaves nothing behind
             while session.watched:
                 await asyncio.sleep(0.01)

@@ -14,7 +14,7 @@ from magy_server.edits.finding import source
 from magy_server.edits.finding.source import Source
 from magy_server.edits.model import Hunk, TextChange
 from magy_server.edits.rebasing.diff import apply
-from magy_server.edits.rebasing.earlier import Earlier
+from magy_server.edits.rebasing.earlier_hunks import Earlier
 from magy_server.edits.resolve import resolve
 from tests.edits.test_resolve import ENDS, done
 

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from magy_server.edits.model import Failure, Hunk
-from magy_server.edits.placing.words import slip
+from magy_server.edits.placing.within_line import slip
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from magy_server.reviews.file import Which, Wish
+from magy_server.reviews.views import Which, Wish
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.files.workspace import WorkspaceFiles
 from tests.engine.reviewing import Place, process

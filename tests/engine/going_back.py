@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import (
     Admitted,
@@ -31,7 +31,7 @@ from magy_server.core.events import (
 from magy_server.core.ports import Files, Store
 from magy_server.core.specs import Agents
 from magy_server.core.values import Kind
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
@@ -66,12 +66,12 @@ def no_models(root: str | None) -> Models:
 class Place:
     """One process's engine on a directory of files."""
 
-    def __init__(self, root: Path, store: Store, engine: Engine) -> None:
+    def __init__(self, root: Path, store: Store, service: Service) -> None:
         self.root = root
         self.store = store
-        self.engine = engine
-        self.sessions = engine.loaded
-        self.checkpoints = engine.checkpoints
+        self.service = service
+        self.sessions = service.loaded
+        self.checkpoints = service.checkpoints
 
     async def session(self, id: str = "s", **fields: object) -> Agent:
         session = self.sessions.watch(f"session/{id}")
@@ -217,9 +217,9 @@ async def place(
         files=files or WorkspaceFiles(None, Commits(Processes())), peers=bus.peer_ids,
     )  # fmt: skip
     try:
-        engine = verbs(world, LoadedSessions(store, bus, world.clock, bus.id), Lanes())
-        async with Runner(world, engine.loaded, Guards(restores=engine.checkpoints)):
-            yield Place(root, store, engine)
+        service = verbs(world, LoadedSessions(store, bus, world.clock, bus.id), Lanes())
+        async with Runner(world, service.loaded, Features(restores=service.checkpoints)):
+            yield Place(root, store, service)
     finally:
         await bus.close()
         await store.close()

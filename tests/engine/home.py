@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.app import compose
-from magy_server.core.agents import family
+from magy_server.core.agents import tree
 from magy_server.core.agents.mail import TextPayload
 from magy_server.core.events import (
     Admitted,
@@ -44,17 +44,17 @@ would end the other's commands."""
 class Home:
     """One process. `root` is the workspace root; sessions are named by their ids."""
 
-    def __init__(self, engine: Engine, root: Path) -> None:
-        self.engine, self.root = engine, root
-        self.sessions = engine.loaded
-        self.world: World = engine.world
+    def __init__(self, service: Service, root: Path) -> None:
+        self.service, self.root = service, root
+        self.sessions = service.loaded
+        self.world: World = service.world
 
     @property
     def mailing(self) -> Mailing:
-        return self.engine.mailing
+        return self.service.mailing
 
     async def new(self, id: str = "s") -> Session:
-        return await self.engine.open(id, str(self.root), str(self.root), "build", "")
+        return await self.service.open(id, str(self.root), str(self.root), "build", "")
 
     async def live(self, id: str) -> Session:
         return await self.sessions.session(f"session/{id}")
@@ -77,7 +77,7 @@ class Home:
         key = id.rpartition("/")[2]
         opened = Opened(
             root=str(self.root), cwd=str(self.root), agent="general", model="", title=f"task {key}",
-            parent=family.parent(id), call=key if family.is_call(key) else "", limits=limits,
+            parent=tree.parent(id), call=key if tree.is_call(key) else "", limits=limits,
         )  # fmt: skip
         task = Prompted(id=f"{id}:task", content=(Text(text=text),), run=run)
         session = self.sessions.watch(f"session/{id}")
@@ -88,7 +88,7 @@ class Home:
         return session
 
     async def prompt(self, id: str, text: str, key: str = "p1") -> None:
-        await self.engine.prompt(id, key, [Text(text=text)], "steer")
+        await self.service.prompt(id, key, [Text(text=text)], "steer")
 
     async def until(self, id: str, right: Callable[[State], Any]) -> State:
         """Waits until the session is so."""
@@ -146,8 +146,8 @@ async def home(
         patch.setenv("MAGY_CONFIG_DIR", str(state))
         for module in ("shell.process_groups", "shell.environment", "git.repository"):
             patch.setattr(f"magy_server.tools.{module}.VARIABLE", OWN)
-        async with compose([str(root)], options, None, listeners) as (engine, _):
-            yield Home(engine, root)
+        async with compose([str(root)], options, None, listeners) as (service, _):
+            yield Home(service, root)
 
 
 def mailed(events: Sequence[Event]) -> list[Mailed]:

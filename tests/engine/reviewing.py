@@ -26,14 +26,14 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.specs import Agents
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
-from magy_server.reviews.file import Outcome, Which, Wish
 from magy_server.reviews.reviews import Reviews
+from magy_server.reviews.views import Outcome, Which, Wish
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
@@ -178,7 +178,7 @@ class Place:
         return await self.reviews.resolve(self.path(name), Wish(verb, which, **fields), proposed)
 
     async def journal(self, name: str, proposed: bool = False) -> list[Entry]:
-        from magy_server.reviews.log import stream_of
+        from magy_server.reviews.streams import stream_of
 
         return await self.world.store.read(stream_of(self.path(name), proposed))
 
@@ -204,7 +204,7 @@ async def process(root: Path, state: Path, review: str = "review") -> AsyncItera
         reviews = Reviews(world, sessions)
         sessions.companions.append(reviews.along)
         closing.callback(reviews.close)
-        await closing.enter_async_context(Runner(world, sessions, Guards(reviews)))
+        await closing.enter_async_context(Runner(world, sessions, Features(reviews)))
         yield Place(root, world, sessions, reviews, editor)
 
 

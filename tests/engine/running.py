@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied, Text
 from magy_server.core.permit import Rule, Ruleset
@@ -20,7 +20,7 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
@@ -105,16 +105,16 @@ class Gates:
 class Place:
     """One process's engine. `entries` are those that were appended here, in order."""
 
-    def __init__(self, engine: Engine, gates: Gates, entries: list[Entry]) -> None:
-        self.engine = engine
-        self.sessions = engine.loaded
-        self.world = engine.world
-        self.lanes = engine.lanes
+    def __init__(self, service: Service, gates: Gates, entries: list[Entry]) -> None:
+        self.service = service
+        self.sessions = service.loaded
+        self.world = service.world
+        self.lanes = service.lanes
         self.gates = gates
         self.entries = entries
 
     async def root(self, id: str = "s", model: str = "p1/x") -> Session:
-        return await self.engine.open(id, None, "/", "build", model)
+        return await self.service.open(id, None, "/", "build", model)
 
     async def child(self, id: str, prompt: str, model: str = "p1/x", by: str = "") -> None:
         """As a spawn makes it; nobody is told."""
@@ -124,7 +124,7 @@ class Place:
         await self.sessions.resume(f"session/{id}")
 
     async def prompt(self, id: str, text: str, key: str, delivery: str = "queue") -> None:
-        await self.engine.prompt(id, key, [Text(text=text)], delivery)
+        await self.service.prompt(id, key, [Text(text=text)], delivery)
 
     async def state(self, id: str) -> State:
         session = await self.sessions.session(f"session/{id}")
@@ -213,14 +213,14 @@ async def place(
 
         sessions.companions.append(partial(report, sessions))
         sessions.news.appended.add(heard)
-        await closing.enter_async_context(Runner(world, sessions, Guards()))
+        await closing.enter_async_context(Runner(world, sessions, Features()))
         yield Place(verbs(world, sessions, lanes), gates, entries)
 
 
-def verbs(world: World, sessions: LoadedSessions, lanes: Lanes) -> Engine:
+def verbs(world: World, sessions: LoadedSessions, lanes: Lanes) -> Service:
     """What front doors ask, on sessions whose loop asks no feature."""
     children, reviews = Children(world, sessions, lanes), Reviews(world, sessions)
-    return Engine(
+    return Service(
         world, sessions, lanes, reviews=reviews, children=children,
         checkpoints=Checkpoints(world, sessions, reviews, children),
         mailing=Mailing(world, sessions, children), purse=Purse(world, sessions),

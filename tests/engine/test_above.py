@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.child import Spawn
 from magy_server.core.events import Finished, Text
 
 from .home import Home, home
@@ -31,7 +31,7 @@ async def started(here: Home) -> None:
 async def child(here: Home) -> str:
     """Spawned while `s` is as it is; it does not begin yet."""
     wanted = Spawn(key="mine", agent="general", prompt=(Text(text="write"),), by="another process")
-    return (await here.engine.children.spawn("s", wanted))[0].session
+    return (await here.service.children.spawn("s", wanted))[0].session
 
 
 async def written(here: Home, id: str) -> Finished:
@@ -45,7 +45,7 @@ async def test_an_agent_that_was_chosen_and_has_not_worked_yet_binds_those_below
 ) -> None:
     async with home(tmp_path, SCRIPT) as here:
         await started(here)
-        await here.engine.configure("s", "agent", "plan")
+        await here.service.configure("s", "agent", "plan")
         finished = await written(here, await child(here))
         assert finished.status == "denied" and "agent plan (of s)" in finished.for_model
         assert not (here.root / "made.txt").exists()
@@ -72,10 +72,10 @@ async def test_the_strictest_review_of_the_chain_counts(
         await here.child("s/mine", "write", wake=False)
         for id, value in (("s", above), ("s/mine", own)):
             if value:
-                await here.engine.configure(id, "review", value)
+                await here.service.configure(id, "review", value)
         here.sessions.wake(await here.live("s/mine"))
         finished = await written(here, "s/mine")
         assert finished.status == "completed"
         assert (here.root / "made.txt").exists() is not proposed
-        standing = await here.engine.reviews.list(str(here.root))
+        standing = await here.service.reviews.list(str(here.root))
         assert bool(standing) is stands

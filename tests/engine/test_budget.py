@@ -148,7 +148,7 @@ async def test_what_was_spent_before_a_restart_counts(tmp_path: Path) -> None:
             "s/1.0", lambda s: s.spending.runs.get("p1") and s.spending.runs["p1"].requests == 2
         )
     async with home(tmp_path, SCRIPT, settings=settings) as here:
-        await here.engine.resume_all([str(here.root)])
+        await here.service.resume_all([str(here.root)])
         await here.child("s/1.1", "work", run="p1")
         await here.rested("s/1.1")
         await here.rested("s/1.0")
@@ -188,13 +188,13 @@ async def test_a_cap_on_cost_says_where_it_cannot_hold(tmp_path: Path) -> None:
 
     async with home(tmp_path, SCRIPT, settings=capped(run_cost=0.000001)) as here:
         session = await here.new()
-        notice = session.live.notice
+        notice = session.streaming.notice
 
         def hear(text: str) -> None:
             heard.append(text)
             notice(text)
 
-        session.live.notice = hear  # type: ignore[method-assign]
+        session.streaming.notice = hear  # type: ignore[method-assign]
         await here.prompt("s", "start")
         await here.rested("s")
         await here.prompt("s", "work", "p2")
@@ -221,12 +221,12 @@ async def test_a_cancelled_request_gives_back_what_was_put_aside(tmp_path: Path)
     async with home(tmp_path, script, settings=capped(run_tokens=8_000)) as here:
         await here.new()
         await here.child("s/1.0", "hang", run="p1")
-        await until(lambda: here.engine._purse._slips)
+        await until(lambda: here.service._purse._slips)
         await here.child("s/1.1", "message", run="p1")
         await here.until("s/1.1", lambda s: s.turn)
         await asyncio.sleep(0.1)
         assert (await here.state("s/1.1")).turn  # it waits for what the other holds
-        await here.engine.cancel("s/1.0", None)
+        await here.service.cancel("s/1.0", None)
         await here.rested("s/1.1")
         assert [e.stop for e in await ends(here, "s/1.1")] == ["end_turn"]
 

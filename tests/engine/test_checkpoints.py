@@ -474,7 +474,7 @@ async def test_a_copy_of_a_session_takes_back_only_its_own_files(here: Place) ->
     await agent.turn(a_py="1\n")
     await agent.turn(b_py="1\n")
     await here.checkpoints.restore(agent.session, "r")
-    fork = Agent(here.root, await here.engine.fork("s", "copy", None))
+    fork = Agent(here.root, await here.service.fork("s", "copy", None))
     fork.turns = 2
     await fork.turn(c_py="1\n")
     listed = await here.checkpoints.list(fork.session)

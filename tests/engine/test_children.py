@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.agents.children import ChildInfo, Spawn, SpawnLimits
+from magy_server.core.agents.child import ChildInfo, Spawn, SpawnLimits
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.events import (
@@ -43,7 +43,7 @@ text: Worked.
 
 
 def children(one: Home) -> Children:
-    return one.engine.children
+    return one.service.children
 
 
 def wanted(text: str = "work", key: str = "job", **fields: Any) -> Spawn:
@@ -79,7 +79,7 @@ def calls(*spawns: dict[str, Any]) -> str:
 
 async def bypassed(one: Home, id: str = "s") -> None:
     await one.new(id)
-    await one.engine.configure(id, "bypass", "on")
+    await one.service.configure(id, "bypass", "on")
 
 
 # --- spawn ----------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ async def test_what_a_child_is_made_of(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         (one.root / "sub").mkdir()
         await one.new()
-        await one.engine.configure("s", "review", "propose")
+        await one.service.configure("s", "review", "propose")
         await spawn(
             one, name="A job", cwd=str(one.root / "sub"), limits=Limits(requests=3, repeats=0),
             rules=narrowing({"bash": {"git push *": "deny"}}, ()), model="scripted/other",
@@ -257,7 +257,7 @@ async def test_what_a_parent_was_granted_and_chose_is_not_copied(tmp_path: Path)
     script = f'{LONG}\nprompt: run\ncall: bash {{"command": "true && make x"}}\n---\ntext: ok'
     async with home(tmp_path, script) as one:
         await bypassed(one)
-        await one.engine.configure("s", "title", "Mine")
+        await one.service.configure("s", "title", "Mine")
         await one.prompt("s", "first")
         await one.rested("s")
         await spawn(one, context=-1)
@@ -305,7 +305,7 @@ async def test_ids_of_calls_do_not_collide_with_those_of_the_parent(tmp_path: Pa
 async def test_each_limit_says_which_it_is_and_what_is_there(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         await one.new()
-        lanes = one.engine.lanes
+        lanes = one.service.lanes
         lanes.configure(SpawnLimits(depth=1, children=2, total=3))
         await spawn(one, text="hold", key="a", name="Alpha")
         assert "spawn.max_depth" in await refused(one, parent="s/a")
@@ -441,19 +441,19 @@ async def test_cancel_stops_what_models_spawned_and_not_what_a_person_did(tmp_pa
         spawned = await delegated(one)
         mine = await spawn(one, text="hold", key="mine")
         await working(one, mine.session)
-        assert await one.engine.cancel("s", None)
+        assert await one.service.cancel("s", None)
         await one.rested("s")
         for id in spawned:
             state = await one.until(id, lambda s: s.turn is None)
             assert state.last_stop == "cancelled" and state.closed is None
         assert (await children(one).info(mine.session)).status == "running"
-        await one.engine.close("s")
+        await one.service.close("s")
         await one.until(mine.session, lambda s: s.turn is None)
 
 
 async def test_a_task_that_was_taken_back_is_cancelled(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
-        one.engine.lanes.configure(SpawnLimits(concurrent=1))
+        one.service.lanes.configure(SpawnLimits(concurrent=1))
         await one.new()
         await spawn(one, text="hold", key="a")
         await working(one, "s/a")
@@ -468,7 +468,7 @@ async def test_a_task_that_was_taken_back_is_cancelled(tmp_path: Path) -> None:
 async def test_a_parent_that_is_deleted_takes_its_children_along(tmp_path: Path) -> None:
     async with home(tmp_path, DELEGATING) as one:
         spawned = await delegated(one)
-        assert await one.engine.delete("s")
+        assert await one.service.delete("s")
         for id in ("s", *spawned):
             assert not await one.world.store.head(f"session/{id}")
         assert "There is no session 's'" in await refused(one)
@@ -482,7 +482,7 @@ async def test_a_tree_that_runs_elsewhere_is_not_deleted(tmp_path: Path) -> None
         await working(one, "s/job")
         for id in ("s", "s/job"):
             with pytest.raises(InvalidRequest, match="Another process runs session"):
-                await other.engine.delete(id)
+                await other.service.delete(id)
         assert (await children(one).info("s/job")).status == "running"
 
 
@@ -492,10 +492,10 @@ async def test_a_fork_of_a_child_is_nobodys_child(tmp_path: Path) -> None:
         await spawn(one, rules=narrowing({"bash": "deny"}, ()), limits=Limits(requests=1))
         await one.rested("s/job")
         with pytest.raises(InvalidRequest, match="which only ids of children have"):
-            await one.engine.fork("s/job", "s/other", None)
+            await one.service.fork("s/job", "s/other", None)
         with pytest.raises(InvalidRequest, match="which only ids of children have"):
             await one.new("x/y")
-        fork = await one.engine.fork("s/job", "free", None)
+        fork = await one.service.fork("s/job", "free", None)
         opened = fork.state.opened
         assert opened == Opened(
             root=str(one.root), cwd=str(one.root), agent="general", model=opened and opened.model,
@@ -525,7 +525,7 @@ async def test_a_child_inherits_what_neither_its_agent_nor_the_call_says(tmp_pat
     (agents / "plain.md").write_text(AGENT.format(""))
     (agents / "cold.md").write_text(AGENT.format("temperature: 0.1\nmodel: scripted/small"))
     async with home(tmp_path, SCRIPT) as one:
-        await one.engine.open("s", str(one.root), str(one.root), "warm", "")
+        await one.service.open("s", str(one.root), str(one.root), "warm", "")
         await spawn(one, agent="plain", key="a", limits=Limits(requests=7, cost=1, repeats=0))
         await spawn(one, agent="cold", key="b")
         await spawn(one, agent="plain", key="c", model="scripted/mine")
@@ -575,7 +575,7 @@ async def test_a_fork_of_a_closed_child_goes_on(tmp_path: Path) -> None:
         await spawn(one)
         await one.rested("s/job")
         await children(one).close("s/job")
-        await one.engine.fork("s/job", "free", None)
+        await one.service.fork("s/job", "free", None)
         await one.prompt("free", "hello", "q1")
         state = await one.rested("free", 2)
         assert state.closed is None and "Good day." in await one.seen("free")

@@ -11,14 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.ports import Found
-from magy_server.core.reviews.journal import Reviewed
+from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.values import Origin, Version
 from magy_server.edits.review import PERSON
 from magy_server.edits.text import split
 from magy_server.reviews.decisions import choose, decide, undone
-from magy_server.reviews.file import Lines, Verb, Which, Wish
-from magy_server.reviews.held import Held, Side, begun, changed, held_of, made, stored, typed
+from magy_server.reviews.file_review import (
+    FileReview,
+    Side,
+    begun,
+    changed,
+    held_of,
+    made,
+    stored,
+    typed,
+)
 from magy_server.reviews.hunks import Now, now
+from magy_server.reviews.views import Lines, Verb, Which, Wish
 
 WORD = st.sampled_from(["a\n", "b\n", "x = 1\n", "}\n", "\n", "c\r\n"])
 TEXT = st.lists(WORD, max_size=10)
@@ -41,7 +50,7 @@ def decode(data: bytes) -> str:
     return data.decode()
 
 
-def review_of(first: list[str] | None, steps: list[tuple[int, int, int, list[str]]]) -> Held:
+def review_of(first: list[str] | None, steps: list[tuple[int, int, int, list[str]]]) -> FileReview:
     """What agents (by number) and the person (-1) make of a file."""
     held = begun("/w", "/w/f", side(first))
     for by, start, count, new in steps:
@@ -52,13 +61,13 @@ def review_of(first: list[str] | None, steps: list[tuple[int, int, int, list[str
     return kept(held)
 
 
-def kept(held: Held) -> Held:
+def kept(held: FileReview) -> FileReview:
     """As it comes back from the log."""
     one = stored(held, encode)
     return held_of(one.event, one.blobs, decode)
 
 
-def now_of(held: Held, live: Side | None = None) -> Now:
+def now_of(held: FileReview, live: Side | None = None) -> Now:
     live = live or held.text
     event = stored(held, encode).event
     found = Found(held.path, live.version, live.data)
@@ -71,7 +80,7 @@ stories = st.builds(review_of, st.none() | TEXT, st.lists(STEP, min_size=1, max_
 
 @given(stories)
 @settings(max_examples=200)
-def test_the_log_gives_back_what_was_put_in(held: Held) -> None:
+def test_the_log_gives_back_what_was_put_in(held: FileReview) -> None:
     again = kept(held)
     assert again.review == held.review
     assert (again.base, again.text, again.origins) == (held.base, held.text, held.origins)
@@ -81,7 +90,7 @@ def test_the_log_gives_back_what_was_put_in(held: Held) -> None:
 
 @given(stories, st.data())
 @settings(max_examples=300)
-def test_taken_back_it_is_as_before(held: Held, data: st.DataObject) -> None:
+def test_taken_back_it_is_as_before(held: FileReview, data: st.DataObject) -> None:
     before = now_of(held)
     if not before.hunks:
         return
@@ -106,13 +115,13 @@ def test_taken_back_it_is_as_before(held: Held, data: st.DataObject) -> None:
     assert (back.file is not None) is changes
 
 
-def replaced(held: Held, file: Side) -> Held:
+def replaced(held: FileReview, file: Side) -> FileReview:
     return replace(held, text=file)
 
 
 @given(stories, st.data())
 @settings(max_examples=200)
-def test_taken_back_after_the_person_typed_elsewhere(held: Held, data: st.DataObject) -> None:
+def test_taken_back_after_the_person_typed_elsewhere(held: FileReview, data: st.DataObject) -> None:
     """It comes back, or it is said that it cannot; what was typed stays in both cases."""
     before = now_of(held)
     if not before.hunks or not before.live.exists:
@@ -143,7 +152,7 @@ def test_taken_back_after_the_person_typed_elsewhere(held: Held, data: st.DataOb
 
 @given(stories)
 @settings(max_examples=200)
-def test_rejecting_all_leaves_the_base_and_accepting_all_the_text(held: Held) -> None:
+def test_rejecting_all_leaves_the_base_and_accepting_all_the_text(held: FileReview) -> None:
     one = now_of(held)
     every = Which(all=True)
     if not one.hunks:

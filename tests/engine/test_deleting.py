@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.child import Spawn
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Text
 from magy_server.engine import runner
@@ -40,7 +40,7 @@ text: Understood.
 
 
 def children(here: Home) -> Children:
-    return here.engine.children
+    return here.service.children
 
 
 def wanted(key: str, text: str = "talk") -> Spawn:
@@ -49,7 +49,7 @@ def wanted(key: str, text: str = "talk") -> Spawn:
 
 async def talked(here: Home) -> None:
     await here.new()
-    await here.engine.configure("s", "bypass", "on")
+    await here.service.configure("s", "bypass", "on")
     await here.prompt("s", "talk")
     await here.rested("s")
 
@@ -87,7 +87,7 @@ async def test_who_asks_for_it_meanwhile_does_not_bring_it_back(
             return await real(stream)
 
         monkeypatch.setattr(here.world.store, "delete", looked_at)
-        assert await here.engine.delete("s/x")
+        assert await here.service.delete("s/x")
         monkeypatch.undo()
         assert all(sentence.endswith("was deleted in the meantime.") for sentence in said[:2])
         assert len(said) == 5
@@ -113,7 +113,7 @@ async def test_the_last_results_of_children_do_not_bring_a_tree_back(
             return await real(stream)
 
         monkeypatch.setattr(here.world.store, "delete", slow)
-        assert await here.engine.delete("s")
+        assert await here.service.delete("s")
         assert await loaded(here) == []
         assert await here.world.store.below("session/s") == []
         assert (await here.new()).state.turns == 0
@@ -126,11 +126,11 @@ async def test_two_who_delete_the_same(tmp_path: Path) -> None:
         await talked(here)
         await here.child("s/a", "slow")
         both = await asyncio.gather(
-            here.engine.delete("s"), here.engine.delete("s"), return_exceptions=True
+            here.service.delete("s"), here.service.delete("s"), return_exceptions=True
         )
         assert both[0] is True
         assert isinstance(both[1], InvalidRequest) and "is being deleted" in both[1].message
-        assert await here.engine.delete("s") is False
+        assert await here.service.delete("s") is False
         assert await loaded(here) == []
 
 
@@ -140,7 +140,7 @@ async def test_a_wait_ends_with_what_is_waited_for(tmp_path: Path) -> None:
         await here.child("s/a", "slow")
         waiting = asyncio.create_task(here.mailing.wait("s", ["s/a"], deadline=here.after(60)))
         await here.until("s/a", lambda s: s.turn)
-        assert await here.engine.delete("s/a")
+        assert await here.service.delete("s/a")
         waited = await asyncio.wait_for(waiting, PATIENCE)
         assert (waited.why, waited.deleted) == ("done", ("s/a",))
 
@@ -163,7 +163,7 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
         assert await loaded(there) == ["s/x"]
         if not heard:
             deafen(there.world.bus)
-        assert await here.engine.delete("s/x")
+        assert await here.service.delete("s/x")
         await until(lambda: not there.sessions.loaded() and not there.sessions.trees.held())
         taken: list[str] = []
         real = there.world.store.lease
@@ -185,7 +185,7 @@ async def test_a_log_that_another_one_took_the_place_of_is_not_folded_on(tmp_pat
         before = await here.new()
         deafen(there.world.bus)
         known = await there.live("s")
-        await here.engine.delete("s")
+        await here.service.delete("s")
         await here.new()
         with pytest.raises(NotFound, match="'s' was deleted"):
             await known.refresh()
@@ -235,7 +235,7 @@ async def test_commands_end_with_their_session_and_all_below_it(tmp_path: Path, 
     async with home(tmp_path, SCRIPT) as here, home(tmp_path, SCRIPT) as there:
         groups = await serving(here)
         one = here if how == "close" else there  # which process it is makes no difference
-        await getattr(one.engine, how)("s")
+        await getattr(one.service, how)("s")
         assert not any(map(running, groups))
 
 
@@ -247,7 +247,7 @@ async def test_what_was_refused_after_its_asker_had_gone_is_nobodys_error(tmp_pa
     asyncio.get_running_loop().set_exception_handler(lambda _, about: unheard.append(about))
     async with home(tmp_path, SCRIPT) as here:
         await here.new()
-        await here.engine.delete("s")
+        await here.service.delete("s")
         before = asyncio.all_tasks()
         asking = asyncio.create_task(children(here).spawn("s", wanted("x")))
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.agents.children import SpawnLimits, status
+from magy_server.core.agents.child import SpawnLimits, status
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied, Text
 from magy_server.core.ports import Delta, ModelRequest
@@ -282,7 +282,7 @@ async def test_a_queued_child_is_cancelled_at_once(tmp_path: Path) -> None:
         await at.root()
         first, second, third = await children(at, "abc", "work")
         await until(lambda: at.lanes.waiting() == 2)
-        await at.engine.cancel(second, None)
+        await at.service.cancel(second, None)
         await at.rests(second)
         await until(lambda: (at.lanes.waiting(), at.lanes.working()) == (1, 2))
         assert at.turns(second) == 0
@@ -301,7 +301,7 @@ async def test_a_turn_that_waits_in_line_again_is_cancelled_at_once(tmp_path: Pa
         await until(lambda: "work" in at.gates.inside)
         at.gates.open("answer")
         await until(lambda: at.lanes.queued(f"session/{waiting}"))
-        await at.engine.cancel(waiting, None)
+        await at.service.cancel(waiting, None)
         await at.rests(waiting)
         assert (await at.state(waiting)).last_stop == "cancelled"
         at.gates.open("work")
@@ -346,7 +346,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
                 case 2:
                     await answer(at, dice.choice(sessions), allow=dice.random() < 0.5)
                 case 3 if dice.random() < 0.2:
-                    await at.engine.cancel(dice.choice(ids), None)
+                    await at.service.cancel(dice.choice(ids), None)
             await asyncio.sleep(dice.random() * 0.01)
             assert at.lanes.children.used <= 4
         for name in ("one", "two", "three", "four"):
@@ -365,7 +365,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
 async def answer(at: Place, session: Session, *, allow: bool) -> None:
     for question in tuple(session.state.questions):
         id = session.stream.removeprefix("session/")
-        await at.engine.answer(id, question, allow=allow, reason="", scope="once", by="me")
+        await at.service.answer(id, question, allow=allow, reason="", scope="once", by="me")
 
 
 async def test_roots_need_no_slot(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.values import Effect
-from magy_server.engine.law import Law, levels
+from magy_server.engine.rules import Law, levels
 from magy_server.engine.world import put
 
 RANK: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}

@@ -64,7 +64,7 @@ async def streaming(here: Home, id: str) -> None:
     """Its model has begun to speak, and goes on for long."""
     session = await here.live(id)
     async with asyncio.timeout(PATIENCE):
-        while not session.live.partials:
+        while not session.streaming.partials:
             await asyncio.sleep(0.005)
 
 
@@ -93,7 +93,7 @@ async def test_a_result_comes_in_the_same_transaction_and_opens_a_turn_once(
         assert "So it is in app.py." in await here.seen("s")
         # A new process finds nothing left to deliver.
     async with home(tmp_path, SCRIPT) as here:
-        await here.engine.resume_all([str(here.root)])
+        await here.service.resume_all([str(here.root)])
         assert (await here.state("s")).turns == 2
         assert len(mailed(await here.events("s"))) == 1
 
@@ -124,7 +124,7 @@ async def test_what_was_cancelled_wakes_nobody_and_comes_with_the_next_prompt(
         await here.new()
         await here.child("s/1.0", "slowly")
         await streaming(here, "s/1.0")
-        await here.engine.cancel("s/1.0", None)
+        await here.service.cancel("s/1.0", None)
         state = await here.until("s", lambda s: s.queue.waiting)
         (mail,) = mailed(state.queue.waiting)
         assert (mail.wakes, texts([mail])) == (False, ["One moment."])
@@ -141,7 +141,7 @@ async def test_what_was_deleted_behind_its_back_goes_on_nowhere(tmp_path: Path) 
         await here.child("s/1.0", "slowly")
         await streaming(here, "s/1.0")
         assert await here.world.store.delete("session/s")
-        assert "'s/1.0' was deleted" in await refused(here.engine.cancel("s/1.0", None))
+        assert "'s/1.0' was deleted" in await refused(here.service.cancel("s/1.0", None))
         assert "'s' was deleted" in await refused(here.prompt("s", "start"))
         async with asyncio.timeout(PATIENCE):
             while here.sessions.loaded() or here.sessions.trees.held():
@@ -228,7 +228,7 @@ async def test_a_closed_agent_takes_nothing(tmp_path: Path) -> None:
         await here.new()
         await here.child("s/1.0", "quickly")
         await here.rested("s/1.0")
-        await here.engine.children.close("s/1.0", "finish", "done with it")
+        await here.service.children.close("s/1.0", "finish", "done with it")
         for said in ("more", DataPayload(data={}), PING):
             why = await refused(here.mailing.send("s/1.0", said, key="k"))
             assert why.startswith(
@@ -338,7 +338,7 @@ async def test_a_ping_that_nobody_could_answer_is_answered_after_a_restart(
         deaf_to_signals(here)  # as if the process had died right then
         await here.mailing.send("s/1.0", PING, key="1.0", sender="s")
     async with home(tmp_path, SCRIPT) as here:
-        await here.engine.resume_all([str(here.root)])
+        await here.service.resume_all([str(here.root)])
         await here.live("s/1.0")
         assert len(await beats(here, "s")) == 1
 
@@ -509,8 +509,8 @@ async def test_a_wait_for_what_is_closed_or_deleted_ends(tmp_path: Path) -> None
         await here.child("s/b", "slowly")
         both = asyncio.create_task(here.mailing.wait("s", deadline=here.after(60)))
         await streaming(here, "s/a")
-        await here.engine.children.close("s/a", "cancel")
-        await here.engine.delete("s/b")
+        await here.service.children.close("s/a", "cancel")
+        await here.service.delete("s/b")
         waited = await asyncio.wait_for(both, PATIENCE)
         assert (waited.why, waited.deleted) == ("done", ("s/b",))
         assert [r.child.status for r in waited.results] == ["closed"]
@@ -522,7 +522,7 @@ async def test_who_waits_and_is_deleted_is_told(tmp_path: Path) -> None:
         await here.child("s/a", "slowly")
         waiting = asyncio.create_task(here.mailing.wait("s", ["s/a"], deadline=here.after(60)))
         await streaming(here, "s/a")
-        await here.engine.delete("s")
+        await here.service.delete("s")
         assert "which was waiting, was deleted" in await refused(
             asyncio.wait_for(waiting, PATIENCE)
         )
@@ -613,7 +613,7 @@ async def _each_once(directory: Path, steps: list[tuple[str, int]]) -> None:
     while left:
         async with home(directory, "prompt:\ntext: Done.\n") as here:
             await here.new()
-            await here.engine.resume_all([str(here.root)])
+            await here.service.resume_all([str(here.root)])
             while left:
                 number, (what, child) = left.pop(0)
                 if what == "restart":

@@ -13,7 +13,7 @@ import pytest
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import Found
 from magy_server.core.values import FileChange, Version
-from magy_server.reviews.file import Outcome, Which, Wish
+from magy_server.reviews.views import Outcome, Which, Wish
 from magy_server.tools.files.workspace import WorkspaceFiles
 
 from .reviewing import Place, digest, process

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.engine.live import TAIL, Partial
+from magy_server.engine.streaming import TAIL, Partial
 
 
 @given(st.lists(st.text(max_size=5)), st.integers(0, 60))

@@ -14,13 +14,13 @@ import pytest
 
 from magy_server.core.errors import InvalidRequest, NotFound, ToolError
 from magy_server.core.events import Evidence, Finished, Noted, Started
-from magy_server.core.reviews.journal import Reviewed
+from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.steps import End
-from magy_server.engine.guards import Guards
+from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Letter, Letters, Write
 from magy_server.engine.perform import Performer
-from magy_server.reviews.file import Lines, Which, Wish
+from magy_server.reviews.views import Lines, Which, Wish
 from tests.engine.reviewing import Place, process
 from tests.engine.running import until
 from tests.patience import PATIENCE
@@ -722,7 +722,7 @@ async def test_a_decision_between_a_change_and_its_entry_is_kept(
 
         one.sessions.companions[:] = [overtaken]
         call, finished, blobs = await agent.called("a.py", NEW.replace("four", "FOUR"))
-        performer = Performer(agent.session, one.world, Guards(one.reviews))
+        performer = Performer(agent.session, one.world, Features(one.reviews))
         await performer._append((finished, blobs), 0.0, ())
         assert agent.session.state.turn is not None
         assert agent.session.state.turn.calls[call].finished
@@ -762,7 +762,7 @@ async def test_a_call_that_is_stopped_after_it_wrote_is_under_review(place: Plac
     call, finished, blobs = await agent.called("a.py", NEW)
     started = Started(call=call, evidence=Evidence(changes=finished.changes))
     await agent.session.append(lambda now: Write([started], blobs))
-    await Performer(agent.session, place.world, Guards(place.reviews)).end(End("cancelled"))
+    await Performer(agent.session, place.world, Features(place.reviews)).end(End("cancelled"))
     assert await place.hunks("a.py") == [("two\n", "TWO\n"), ("seven\n", "SEVEN\n")]
     ended = [item for item in agent.session.state.conversation.items if isinstance(item, Finished)]
     assert [item.status for item in ended] == ["cancelled"]
@@ -776,5 +776,5 @@ async def test_a_call_that_is_stopped_before_it_wrote_changed_nothing(place: Pla
     started = Started(call=call, evidence=Evidence(changes=finished.changes))
     await agent.session.append(lambda now: Write([started], blobs))
     place.type("a.py", BASE)
-    await Performer(agent.session, place.world, Guards(place.reviews)).end(End("cancelled"))
+    await Performer(agent.session, place.world, Features(place.reviews)).end(End("cancelled"))
     assert await place.reviews.list(str(place.root)) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.reviews.file import Which, Wish
+from magy_server.reviews.views import Which, Wish
 from tests.engine.reviewing import Agent, Place, process
 from tests.engine.test_reviews import BASE, NEW
 

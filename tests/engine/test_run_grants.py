@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.child import Spawn
 from magy_server.core.events import Judged, Opened, Prompted, Text
 from magy_server.engine.log import Write
 
@@ -26,12 +26,12 @@ text: Understood.
 async def allowed(one: Home, id: str) -> None:
     state = await one.until(id, lambda s: s.questions)
     (question,) = state.questions
-    assert await one.engine.answer(id, question, allow=True, reason="", scope="once", by="me")
+    assert await one.service.answer(id, question, allow=True, reason="", scope="once", by="me")
 
 
 async def person_spawned(one: Home) -> None:
     wanted = Spawn(key="mine", agent="build", prompt=(Text(text="delegate"),), by=one.world.me)
-    await one.engine.children.spawn("s", wanted)
+    await one.service.children.spawn("s", wanted)
 
 
 async def decisions(one: Home, id: str) -> list[str]:

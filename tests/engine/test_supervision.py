@@ -52,7 +52,7 @@ class Bug:
 
 
 def health(here: Home) -> dict[str, Health]:
-    return {one.session: one for one in here.engine.supervisor.health()}
+    return {one.session: one for one in here.service.supervisor.health()}
 
 
 @pytest.mark.req("A182", "C026")
@@ -129,7 +129,7 @@ async def test_health_is_known_without_a_model(tmp_path: Path) -> None:
         assert 4_096 < busy.memory < 10_000_000
         await here.mailing.send("s/1.0", "x" * 100_000, key="long", sender="s", delivery="queue")
         assert health(here)["s/1.0"].memory > busy.memory + 100_000
-        here.engine.supervisor.look()
+        here.service.supervisor.look()
         order = list(health(here))
         assert order.index("s/1.0") < order.index("s/1.1")  # who is at work comes first
         assert asked == 0
@@ -143,15 +143,15 @@ async def test_what_streams_is_progress(tmp_path: Path) -> None:
 
         async def grown(size: int) -> int:
             async with asyncio.timeout(PATIENCE):
-                while sum(p.size for p in child.live.partials.values()) <= size:
+                while sum(p.size for p in child.streaming.partials.values()) <= size:
                     await asyncio.sleep(0.01)
-            return sum(p.size for p in child.live.partials.values())
+            return sum(p.size for p in child.streaming.partials.values())
 
         size = await grown(0)
-        here.engine.supervisor.look()
+        here.service.supervisor.look()
         first = health(here)["s/1.0"].last_progress
         await grown(size)
-        here.engine.supervisor.look()
+        here.service.supervisor.look()
         assert health(here)["s/1.0"].last_progress > first
 
 
@@ -175,7 +175,7 @@ async def test_the_audit_says_who_did_which_part_and_what_it_took(tmp_path: Path
             "s",
             lambda s: len(s.mail.reports) == 2 and not s.queue.waiting and s.turn is None,
         )
-        await here.engine.children.close("s/1.0", reason="not needed")
+        await here.service.children.close("s/1.0", reason="not needed")
         spent = {id: await here.state(id) for id in ("s/1.0", "s/1.1")}
     (file,) = (tmp_path / "state" / "audit").glob("audit-*.jsonl")
     lines = [json.loads(line) for line in file.read_text().splitlines()]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from magy_server.core.agents.children import Spawn
+from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.mail import TextPayload
 from magy_server.core.events import (
     CancelAsked,
@@ -57,7 +57,7 @@ text: Understood.
 
 async def begun(one: Home) -> None:
     await one.new()
-    await one.engine.configure("s", "bypass", "on")
+    await one.service.configure("s", "bypass", "on")
     await one.prompt("s", "hello")
     await one.rested("s")
 
@@ -66,7 +66,7 @@ async def spawned(one: Home, text: str = "work") -> None:
     """`s/mine`, by a person: its result waits for their next word."""
     task = (Text(text=text),)
     wanted = Spawn(key="mine", agent="general", prompt=task, name="A job", by=one.world.me)
-    await one.engine.children.spawn("s", wanted)
+    await one.service.children.spawn("s", wanted)
 
 
 async def working(one: Home, id: str) -> None:
@@ -79,11 +79,11 @@ async def asked(one: Home, text: str, key: str, turns: int) -> None:
 
 
 async def undone(one: Home, turn: str, key: str = "r1") -> Restore:
-    return await one.engine.checkpoints.restore(await one.live("s"), key, turn)
+    return await one.service.checkpoints.restore(await one.live("s"), key, turn)
 
 
 async def redone(one: Home, undoes: str) -> Restore:
-    return await one.engine.checkpoints.restore(await one.live("s"), f"{undoes}'", undoes=undoes)
+    return await one.service.checkpoints.restore(await one.live("s"), f"{undoes}'", undoes=undoes)
 
 
 def senders(waiting: object) -> list[str]:
@@ -99,9 +99,9 @@ async def test_cancel_where_nothing_runs_leaves_the_results(tmp_path: Path) -> N
         await begun(one)
         await spawned(one)
         await one.until("s", lambda s: s.queue.waiting)
-        assert not await one.engine.cancel("s", None)
+        assert not await one.service.cancel("s", None)
         (result,) = (await one.state("s")).queue.waiting
-        assert not await one.engine.cancel("s", result.id)
+        assert not await one.service.cancel("s", result.id)
         await asked(one, "go on", "p2", turns=2)
         assert "THE RESULT." in await one.seen("s")
 
@@ -116,7 +116,7 @@ async def test_cancel_before_a_turn_begins_takes_the_prompt_and_leaves_the_resul
         root = await one.live("s")
         assert await one.sessions.trees.take(root.stream)  # so that it cannot begin
         await one.prompt("s", "go on", "p2")
-        assert await one.engine.cancel("s", None)
+        assert await one.service.cancel("s", None)
         assert senders((await one.state("s")).queue.waiting) == ["s/mine"]
         assert [e for e in await one.events("s") if isinstance(e, Requeued)] == [
             Requeued(dropped=("p2",))
@@ -135,8 +135,8 @@ async def test_cancel_before_a_result_opens_a_turn(tmp_path: Path) -> None:
             for id in ("m1", "m2")
         )
         await root.append(lambda now: Write([first]))
-        assert await one.engine.cancel("s", None)
-        assert not await one.engine.cancel("s", None)  # it is stopped
+        assert await one.service.cancel("s", None)
+        assert not await one.service.cancel("s", None)  # it is stopped
         await one.sessions.trees.give_back(root.stream)
         await root.append(lambda now: Write([second]))
         one.sessions.wake(root)
@@ -170,7 +170,7 @@ async def test_a_result_that_was_waited_for_comes_with_the_next_prompt(tmp_path:
         await working(one, "s/mine")
         await one.prompt("s", "wait", "p2")
         await working(one, "s")
-        await one.engine.cancel("s/mine", None)
+        await one.service.cancel("s/mine", None)
         await one.rested("s", 2)
         assert not (await one.state("s")).queue.waiting
         await undone(one, "p2")
@@ -196,7 +196,7 @@ async def test_what_the_undone_turns_had_others_do_is_stopped(tmp_path: Path) ->
         await asked(one, "delegate", "p2", turns=2)
         await spawned(one, "hold")
         await asked(one, "delegate", "p3", turns=3)
-        first, mine, second = [info.session for info in await one.engine.children.list("s")]
+        first, mine, second = [info.session for info in await one.service.children.list("s")]
         assert mine == "s/mine"
         for id in (first, mine, second):
             await working(one, id)
@@ -218,12 +218,12 @@ async def test_what_was_begun_before_a_crash_stops_them_too(tmp_path: Path) -> N
     async with home(tmp_path, SCRIPT) as one:
         await begun(one)
         await asked(one, "delegate", "p2", turns=2)
-        (child,) = [info.session for info in await one.engine.children.list("s")]
+        (child,) = [info.session for info in await one.service.children.list("s")]
         await working(one, child)
         root = await one.live("s")
         intent = Restoring(id="r1", turn="p2", files=True, conversation=True)
         await root.append(lambda now: Write([intent]))
-        await one.engine.checkpoints.finish(root)
+        await one.service.checkpoints.finish(root)
         await one.until(child, lambda s: s.turn is None)
         assert [past.turn for past in (await one.state("s")).history.pasts] == ["p1"]
 

@@ -206,10 +206,10 @@ async def test_a_prompt_to_the_root_waits_for_a_tree_that_runs_elsewhere(
     await until(lambda: a.gates.inside == ["gate"])
     await b.prompt("s", "talk", "p")
     session = await b.sessions.session("session/s")
-    await until(lambda: ("notice", "notice") in session.live.partials)
-    assert session.live.partials["notice", "notice"].since(0) == runner.ELSEWHERE
+    await until(lambda: ("notice", "notice") in session.streaming.partials)
+    assert session.streaming.partials["notice", "notice"].since(0) == runner.ELSEWHERE
     await quiet()
-    assert session.live.partials["notice", "notice"].since(0) == runner.ELSEWHERE  # said once
+    assert session.streaming.partials["notice", "notice"].since(0) == runner.ELSEWHERE  # said once
     assert a.turns("s") == b.turns("s") == 0
     a.gates.open("gate")
     await b.rests("s")
@@ -229,7 +229,7 @@ async def test_a_prompt_waits_for_its_own_editor_whatever_mail_goes_along(
     await root.append(lambda now: Write([said]))
     await b.prompt("s", "talk", "p")
     session = await b.sessions.session("session/s")
-    await until(lambda: ("notice", "notice") in session.live.partials)
+    await until(lambda: ("notice", "notice") in session.streaming.partials)
     await quiet()
     assert a.turns("s") == b.turns("s") == 0
     a.gates.open("gate")
@@ -285,19 +285,19 @@ async def test_what_lay_idle_waits_for_a_person(tmp_path: Path) -> None:
     async with place(tmp_path, SCRIPT) as a:
         ids = await left_open(a)
     async with place(tmp_path, SCRIPT, clock=Clock(ahead=2 * FRESH)) as b:
-        await b.engine.resume_all([])
+        await b.service.resume_all([])
         await b.run("s/a")
         await b.rests("s/a", "s/a/x")
         await quiet()
         assert [b.by_me(id, Resumed) for id in ids] == [1, 1, 1, 0]  # the root got a result
-        await b.engine.resume("s")
+        await b.service.resume("s")
         await b.rests(*ids)
 
 
 async def test_a_child_may_be_deleted_while_its_tree_runs_here(tmp_path: Path) -> None:
     async with place(tmp_path, SCRIPT) as at:
         await left_open(at)
-        assert await at.engine.delete("s/b")
+        assert await at.service.delete("s/b")
         with pytest.raises(NotFound):
             await at.sessions.session("session/s/b")
         assert at.sessions.trees.holds("session/s")
@@ -310,7 +310,7 @@ async def test_a_tree_that_runs_elsewhere_is_not_deleted(two: tuple[Place, Place
     ids = await left_open(a)
     for id in ids:
         with pytest.raises(InvalidRequest, match="Another process runs session"):
-            await b.engine.delete(id)
+            await b.service.delete(id)
     a.gates.open("gate")
     await a.rests(*ids)
 
@@ -332,7 +332,7 @@ async def test_sessions_that_rest_cost_no_look_at_the_store(
         return await read(stream, **about)
 
     b.world.store.read = counted  # type: ignore[method-assign]
-    await a.engine.configure("r7", "title", "New")
+    await a.service.configure("r7", "title", "New")
     await quiet()
     assert reads == []
     assert (await b.sessions.session("session/r7")).state.options["title"] == "New"

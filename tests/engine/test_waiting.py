@@ -71,7 +71,7 @@ async def results(here: Home) -> list[str]:
 
 async def held(here: Home, *ids: str, task: str = "work") -> None:
     """Children that are at work until they may finish."""
-    await here.engine.configure("s", "bypass", "on")
+    await here.service.configure("s", "bypass", "on")
     for id in ids:
         await here.child(id, f"{task} {id.rpartition('/')[2]}")
         await here.until(id, lambda s: s.turn and any(c.started for c in s.turn.open_calls))
@@ -156,7 +156,7 @@ async def test_a_cursor_does_not_hide_what_the_log_says_nothing_of(tmp_path: Pat
         await here.prompt("s", "start")
         cursor = (await here.rested("s")).seq
         await here.child("s/b", "quick", wake=False)
-        await here.engine.cancel("s/b", None)  # before it began
+        await here.service.cancel("s/b", None)  # before it began
         await held(here, "s/a")
         await here.child("s/a/1.0", "quick")
         await here.rested("s/a/1.0")
@@ -173,7 +173,7 @@ async def test_what_was_closed_and_has_ended_since_the_cursor_is_not_missed(
         await here.new()
         cursor = (await here.state("s")).seq
         await held(here, "s/a")
-        await here.engine.children.close("s/a", "finish")
+        await here.service.children.close("s/a", "finish")
         await finish(here, "s/a")
         assert await ends(here, [], after=cursor) == [("closed", "I found it in app.py.")]
         assert await ends(here, [], after=(await here.state("s")).seq) == []
@@ -203,9 +203,9 @@ async def test_the_result_of_what_was_closed_is_still_waited_for(tmp_path: Path)
         await here.prompt("s", "go")
         await here.until("s", waiting(0))
         await finish(here, "s/b")
-        await here.engine.children.close("s/b", "finish")
+        await here.service.children.close("s/b", "finish")
         await finish(here, "s/a")
-        await here.engine.children.close("s/a", "finish")
+        await here.service.children.close("s/a", "finish")
         await here.rested("s")
         _, second, third = await results(here)
         assert "## s/b (general: task b): closed\nI found it in app.py." in second
@@ -218,7 +218,7 @@ async def test_a_wait_says_what_was_deleted_meanwhile(tmp_path: Path) -> None:
         await held(here, "s/a")
         await here.prompt("s", "go")
         await here.until("s", waiting(0))
-        await here.engine.delete("s/a")
+        await here.service.delete("s/a")
         await here.rested("s")
         assert await results(here) == ["## s/a: it was deleted and will report nothing more."]
 

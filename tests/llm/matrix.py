@@ -28,7 +28,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.app import Configured, compose
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Ended, Replied, Text
@@ -237,12 +237,12 @@ async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
         }
         patch = closing.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(Configured, "models", lambda self, root: Offered(watched))
-        engine, _ = await closing.enter_async_context(compose([str(project)], settings))
+        service, _ = await closing.enter_async_context(compose([str(project)], settings))
         found: dict[tuple[int, str], Outcome] = {}
 
         async def one(number: int, place: int) -> None:
             model, stage = f"wire{place}/case{number}", stages[place]
-            stop, words = await _turn(engine, str(project), model)
+            stop, words = await _turn(service, str(project), model)
             found[number, stage.wire] = stage.outcome(number, watched[model], stop, words)
 
         async with asyncio.TaskGroup() as group:
@@ -252,13 +252,13 @@ async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
     return found
 
 
-async def _turn(engine: Engine, root: str, model: str) -> tuple[str, str]:
+async def _turn(service: Service, root: str, model: str) -> tuple[str, str]:
     """Why the turn ended, and what the person was shown of it."""
     name = model.replace("/", "-")
-    session = await engine.open(name, root, root, "build", model)
+    session = await service.open(name, root, root, "build", model)
     moved = asyncio.Event()
     forget = session.watch(moved.set)
-    await engine.prompt(name, "p1", [Text(text="Hello")], "steer")
+    await service.prompt(name, "p1", [Text(text="Hello")], "steer")
     while True:
         events = [entry.event for entry in session.log.recent]
         if ended := next((e for e in events if isinstance(e, Ended)), None):

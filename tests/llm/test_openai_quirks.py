@@ -10,7 +10,7 @@ import pytest
 from magy_server.llm import anthropic_wire, chat_wire, responses_wire
 from magy_server.llm.faults import words
 from magy_server.llm.openai_quirks import Quirks, learned
-from magy_server.llm.sight import is_blind
+from magy_server.llm.pictures import is_blind
 
 from .conversations import assistant, calling, output, request, user
 from .growing import PNG

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from magy_server.api.positions import Positions
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
-from magy_server.lsp.verify import Verdict, carried, span
+from magy_server.lsp.verify_edit import Verdict, carried, span
 
 BASE = "one\ntwo\nthree\nfour\nfive\n"
 EDIT = (TextChange(4, 7, "2"), TextChange(14, 18, "4\n4b"))

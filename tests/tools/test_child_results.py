@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from magy_server.core.agents.children import ChildInfo, Result
+from magy_server.core.agents.child import ChildInfo, Result
 from magy_server.tools.agents.agent_tools import _result
 
 

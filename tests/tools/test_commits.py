@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import EditRefused, ToolError
-from magy_server.core.values import Version
+from magy_server.core.values import NO_FILE, Version
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.encodings import digest
-from magy_server.tools.files.versions import NOTHING, look, put
+from magy_server.tools.files.versions import look, put
 from magy_server.tools.shell.processes import Processes
 
 from .conftest import Workspace
@@ -208,12 +208,12 @@ def test_every_kind_is_made_and_seen(workspace: Workspace) -> None:
         (version(b"../../gone", "link"), b"../../gone"),
         (version(b"\xff/elsewhere", "link"), b"\xff/elsewhere"),
         (version(b"", "executable"), b""),
-        (NOTHING, b""),
-        (NOTHING, b""),
+        (NO_FILE, b""),
+        (NO_FILE, b""),
         (version(b"target", "link"), b"target"),
         (version(b"three"), b"three"),
     ]
-    was = NOTHING
+    was = NO_FILE
     assert look(root, path) == (was, b"")
     for now, data in steps:
         put(root, path, was, now, data)
@@ -236,25 +236,25 @@ def test_mode_and_owner_stay(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("expected", "said"),
     [
-        (NOTHING, "was created"),
+        (NO_FILE, "was created"),
         (version(b"other"), "was changed"),
         (version(b"one", "executable"), "was changed"),
         (version(b"one", "link"), "was changed"),
     ],
 )
-@pytest.mark.parametrize("now", [NOTHING, version(b"two"), version(b"two", "link")])
+@pytest.mark.parametrize("now", [NO_FILE, version(b"two"), version(b"two", "link")])
 def test_what_is_not_as_expected_stays(
     workspace: Workspace, expected: Version, said: str, now: Version
 ) -> None:
     path = workspace.file("a.txt", b"one")
-    if expected == NOTHING == now:
+    if expected == NO_FILE == now:
         said = "was created"
     with pytest.raises(EditRefused, match=said):
         put(str(workspace.root), str(path), expected, now, b"two")
     assert os.listdir(workspace.root) == ["a.txt"] and path.read_bytes() == b"one"
 
 
-@pytest.mark.parametrize("now", [NOTHING, version(b"two"), version(b"two", "link")])
+@pytest.mark.parametrize("now", [NO_FILE, version(b"two"), version(b"two", "link")])
 def test_what_is_gone_stays_gone(workspace: Workspace, now: Version) -> None:
     for path in ("a.txt", "gone/deep/a.txt"):
         with pytest.raises(EditRefused, match="was removed"):
@@ -266,11 +266,11 @@ def test_directories_that_become_empty(workspace: Workspace) -> None:
     root = str(workspace.root)
     path = workspace.file("a/b/c/file", b"x")
     workspace.file("a/other", b"y")
-    put(root, str(path), version(b"x"), NOTHING, b"")
+    put(root, str(path), version(b"x"), NO_FILE, b"")
     assert (workspace.root / "a/b/c").is_dir()
-    put(root, str(path), NOTHING, NOTHING, b"", prune=True)
+    put(root, str(path), NO_FILE, NO_FILE, b"", prune=True)
     assert os.listdir(workspace.root / "a") == ["other"]
-    put(root, str(workspace.root / "a/other"), version(b"y"), NOTHING, b"", prune=True)
+    put(root, str(workspace.root / "a/other"), version(b"y"), NO_FILE, b"", prune=True)
     assert os.listdir(workspace.root) == []
 
 
@@ -286,9 +286,9 @@ def test_what_has_no_version(workspace: Workspace) -> None:
         path = str(workspace.root / name)
         with pytest.raises(ToolError, match=name):
             look(root, path)
-        for now in (NOTHING, version(b"x"), version(b"x", "link")):
+        for now in (NO_FILE, version(b"x"), version(b"x", "link")):
             with pytest.raises(ToolError, match=name):
-                put(root, path, NOTHING, now, b"x")
+                put(root, path, NO_FILE, now, b"x")
     assert sorted(os.listdir(workspace.root)) == ["fifo", "folder", "large", "socket"]
     with pytest.raises(ToolError, match="10,000,001 bytes"):
         look(root, str(workspace.root / "large"))
@@ -303,16 +303,16 @@ def test_nothing_leads_out_of_the_root(workspace: Workspace) -> None:
     for path in (f"{root}/way/file", f"{root}/../outside/file", str(outside / "file"), root):
         with pytest.raises(ToolError):
             look(root, path)
-        for now in (NOTHING, version(b"x")):
+        for now in (NO_FILE, version(b"x")):
             with pytest.raises(ToolError):
                 put(root, path, version(b"theirs"), now, b"x")
     with pytest.raises(ToolError):
-        put(root, f"{root}/way/new", NOTHING, version(b"x"), b"x")
+        put(root, f"{root}/way/new", NO_FILE, version(b"x"), b"x")
     assert os.listdir(outside) == ["file"] and (outside / "file").read_bytes() == b"theirs"
     with pytest.raises(ToolError, match="cannot be a link"):
-        put(root, f"{root}/empty", NOTHING, version(b"", "link"), b"")
+        put(root, f"{root}/empty", NO_FILE, version(b"", "link"), b"")
     with pytest.raises(ValueError, match="not those of the version"):
-        put(root, f"{root}/empty", NOTHING, version(b"x"), b"y")
+        put(root, f"{root}/empty", NO_FILE, version(b"x"), b"y")
 
 
 @contextmanager
@@ -335,7 +335,7 @@ def test_what_may_not_be_read_is_not_taken_for_gone(workspace: Workspace) -> Non
             with pytest.raises(ToolError, match="no permission"):
                 look(str(workspace.root), str(path))
             with pytest.raises(ToolError, match="no permission"):
-                put(str(workspace.root), str(path), NOTHING, version(b"y"), b"y")
+                put(str(workspace.root), str(path), NO_FILE, version(b"y"), b"y")
     finally:
         path.parent.chmod(0o700)
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
-from magy_server.edits.placing.cut import completes
+from magy_server.edits.placing.partial_lines import completes
 from magy_server.edits.rebasing.diff import changes, unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files.change import ROUNDS

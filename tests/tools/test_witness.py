@@ -10,8 +10,8 @@ import pytest
 from magy_server.core.ports import Seen
 from magy_server.core.values import Version
 from magy_server.tools.files.versions import look
-from magy_server.tools.tracking.whose import told_of, without_command
-from magy_server.tools.tracking.witness import Found, Saved, Shown, Told, Watch, watching
+from magy_server.tools.tracking.attribution import told_of, without_command
+from magy_server.tools.tracking.known_changes import Found, Saved, Shown, Told, Watch, watching
 
 
 @pytest.mark.parametrize("begun", ["", "one\n", "one\ntw"])

@@ -20,9 +20,9 @@ from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import Place
 from magy_server.tools.files.versions import look, put
 from magy_server.tools.kit import make_tools
-from magy_server.tools.shell.only_reads import only_reads
 from magy_server.tools.shell.processes import Processes
-from magy_server.tools.tracking import witness, worktree
+from magy_server.tools.shell.read_only_commands import only_reads
+from magy_server.tools.tracking import known_changes, worktree
 from tests.patience import pass_time
 
 from .conftest import FakeEditor, Workspace
@@ -642,8 +642,8 @@ async def test_a_change_under_way_is_waited_for(person: Person, shell: Shell) ->
         path.write_bytes(b"done")
         await asyncio.sleep(0.3)
         assert not task.done()
-        was, now = (witness.Told(Version(hash=digest(d)), d) for d in (b"x\n", b"done"))
-        witness.tell(str(path), was, now)
+        was, now = (known_changes.Told(Version(hash=digest(d)), d) for d in (b"x\n", b"done"))
+        known_changes.tell(str(path), was, now)
     assert (await task).changes == ()
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from magy_server.api.children import present as family_present
 from magy_server.api.connected import Connected
 from magy_server.api.wire import children as child_wire
-from magy_server.core.agents import family
-from magy_server.core.agents.children import ChildInfo
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import ChildInfo
 from magy_server.core.errors import NotFound
 from magy_server.core.summary import Row
 from magy_server.engine.trees import DELETED, tree_topic
@@ -31,8 +31,8 @@ class ChildNews:
     """Tells one client about child agents. One instance per connection."""
 
     def __init__(self, at: Connected) -> None:
-        self._children = at.engine.children
-        self._bus = at.engine.world.bus
+        self._children = at.service.children
+        self._bus = at.service.world.bus
         self._notify = at.notify
         self._spawn = at.spawn
         self._watched: Counter[str] = Counter()
@@ -45,13 +45,13 @@ class ChildNews:
         self._stop_hearing = self._bus.subscribe(DELETED, self._hear_deleted)
 
     def follow(self, session_id: str) -> None:
-        root = family.root(session_id)
+        root = tree.root(session_id)
         self._watched[root] += 1
         if root not in self._stops:
             self._stops[root] = self._bus.subscribe(tree_topic(root), self._hear)
 
     def leave(self, session_id: str) -> None:
-        root = family.root(session_id)
+        root = tree.root(session_id)
         self._watched[root] -= 1
         if self._watched[root] < 1:
             del self._watched[root]
@@ -67,13 +67,13 @@ class ChildNews:
 
     def _hear(self, message: Mapping[str, Any]) -> None:
         session = str(message.get("session"))
-        self._look_at((session, *family.ancestors(session)))  # they count what is below them
+        self._look_at((session, *tree.ancestors(session)))  # they count what is below them
 
     def _hear_deleted(self, message: Mapping[str, Any]) -> None:
         """The last that is said of a child is that it is closed: nobody can ask how it is."""
         session = str(message["session"])
         self._deletions += 1
-        if family.root(session) not in self._watched:
+        if tree.root(session) not in self._watched:
             return
         self._changed.pop(session, None)
         if message["child"]:
@@ -81,11 +81,11 @@ class ChildNews:
             info = replace(row.info((), queued=False), status="closed", waiting=0)
             self._say(info, deleted=True)
         self._said.pop(session, None)
-        self._look_at(family.ancestors(session))
+        self._look_at(tree.ancestors(session))
 
     def _look_at(self, sessions: Iterable[str]) -> None:
         for one in sessions:
-            if family.parent(one) is not None:
+            if tree.parent(one) is not None:
                 self._changed[one] = None
         if self._changed and (self._telling is None or self._telling.done()):
             self._telling = self._spawn(self._gathered())
@@ -98,7 +98,7 @@ class ChildNews:
                 await self._tell(session)
 
     async def _tell(self, session: str) -> None:
-        if family.root(session) not in self._watched:
+        if tree.root(session) not in self._watched:
             return
         deletions = self._deletions
         try:

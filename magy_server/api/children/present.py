@@ -8,22 +8,24 @@ from typing import Any
 from magy_server.api.present import interaction, stamp
 from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import sessions as wire
-from magy_server.core import amounts
-from magy_server.core.agents import family
-from magy_server.core.agents.children import ChildInfo, Result
-from magy_server.core.amounts import cost
+from magy_server.core import wire_values
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import ChildInfo, Result
 from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
+from magy_server.core.wire_values import cost
 from magy_server.engine import trees
 from magy_server.team.supervision import Health
 
 
 def child(info: ChildInfo) -> child_wire.Child:
-    return child_wire.Child.model_validate(amounts.child(info))
+    return child_wire.Child.model_validate(wire_values.child(info))
 
 
 def result(found: Result) -> child_wire.ChildResult:
-    report = found.report and child_wire.ChildReport.model_validate(amounts.report(found.report))
+    report = found.report and child_wire.ChildReport.model_validate(
+        wire_values.report(found.report)
+    )
     return child_wire.ChildResult(
         child=child(found.child), text=found.text, report=report, seq=found.seq
     )
@@ -100,5 +102,5 @@ def step(info: StreamInfo) -> wire.PathStep:
 
 
 def located(question: wire.Interaction, steps: Sequence[wire.PathStep]) -> wire.Interaction:
-    update = {"path": list(steps), "parent_session_id": family.parent(question.session_id)}
+    update = {"path": list(steps), "parent_session_id": tree.parent(question.session_id)}
     return question.model_copy(update=update)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from magy_server.api.places import uri_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import MagyError, ToolError
-from magy_server.core.ports import NOTHING, Files, Found
-from magy_server.core.values import Hash, Version
+from magy_server.core.ports import Files, Found
+from magy_server.core.values import NO_FILE, Hash, Version
 from magy_server.edits.model import Code, Failure, FileEdit, Hunk, Placed
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain
-from magy_server.reviews.applying import Want
+from magy_server.reviews.direct_edits import Want
 from magy_server.tools.files.paths import Place, resolve
 
 MOST = 200
@@ -36,7 +36,7 @@ class Draft:
     kind_of: Found | None = None
     """What stood at the old place of a file that is moved."""
     notes: list[wire.EditNote] = field(default_factory=list)
-    now: Version = NOTHING
+    now: Version = NO_FILE
     """What it becomes; its bytes are `data`."""
     data: bytes = b""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from magy_server.api.connected import Connected
-from magy_server.api.prompts.reach import Reach
+from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.editor import Completion
 from magy_server.config.resources import resource
@@ -37,8 +37,8 @@ class PromptVerbs:
 
     def __init__(self, at: Connected, reach: Reach) -> None:
         self._at = at
-        self._engine = at.engine
-        self._editor = at.engine.world.editor
+        self._engine = at.service
+        self._editor = at.service.world.editor
         self._reach = reach
         self._index = FileIndex(USUAL.grep_program, at.spawn)
         self._running: asyncio.Task[wire.CompleteResult] | None = None

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from magy_server.api.answers import problem
 from magy_server.api.connected import Connected
+from magy_server.api.editor_answers import problem
 from magy_server.api.places import canonical
 from magy_server.api.positions import column, split_lines
-from magy_server.api.prompts.reach import Reach
+from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.reviews import Position, Range
 from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
@@ -24,7 +24,7 @@ from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.prompting.surroundings import block, definition, window
 from magy_server.tools.editor.problems import said
-from magy_server.tools.files.live import load
+from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place
 from magy_server.tools.search.scope import printable
 
@@ -213,7 +213,7 @@ def _resource(uri: str, text: str) -> Block:
 class ContextVerbs:
     def __init__(self, at: Connected, reach: Reach) -> None:
         self._documents = at.documents
-        self._editor = at.engine.world.editor
+        self._editor = at.service.world.editor
         self._reach = reach
 
     async def get(self, params: wire.ContextParams) -> wire.ContextResult:

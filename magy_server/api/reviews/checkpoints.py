@@ -8,7 +8,7 @@ from magy_server.api.connected import Connected
 from magy_server.api.places import uri_of
 from magy_server.api.present import stamp
 from magy_server.api.wire import reviews as wire
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest
 from magy_server.engine.session import Session
 from magy_server.reviews.checkpoints import Checkpoint
@@ -17,8 +17,8 @@ from magy_server.reviews.file_changes import FileChanged
 
 class CheckpointVerbs:
     def __init__(self, at: Connected) -> None:
-        self._engine = at.engine
-        self._checkpoints = at.engine.checkpoints
+        self._engine = at.service
+        self._checkpoints = at.service.checkpoints
 
     async def list(self, params: wire.CheckpointListParams) -> wire.CheckpointListResult:
         session = await self._session(params.session_id)

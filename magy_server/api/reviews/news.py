@@ -10,7 +10,7 @@ from typing import Any
 from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of, virtual_uri
 from magy_server.api.reviews import present
-from magy_server.api.reviews.verbs import View
+from magy_server.api.reviews.review_verbs import View
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from magy_server.api.places import uri_of, virtual_uri
 from magy_server.api.positions import split_lines, units
-from magy_server.api.reviews.words import words
+from magy_server.api.reviews.word_differences import words
 from magy_server.api.wire import reviews as wire
-from magy_server.core.reviews.journal import Comment
+from magy_server.core.reviews.review_events import Comment
 from magy_server.core.values import Origin
-from magy_server.reviews.file import HunkInfo, Outcome, ReviewFile, Summary
+from magy_server.reviews.views import HunkInfo, Outcome, ReviewFile, Summary
 
 SENT = 500
 """Hunks that a decision comes back with: of more, all would be sent again for each."""

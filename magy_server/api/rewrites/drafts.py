@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from magy_server.api.connected import Documents, Outbox
 from magy_server.api.positions import Positions
-from magy_server.api.rewrites.beginning import MESSAGE, TOOL
+from magy_server.api.rewrites.start import MESSAGE, TOOL
 from magy_server.api.wire.rewriting import RewriteDraft
 from magy_server.core.errors import MagyError
 from magy_server.core.events import (
@@ -30,8 +30,8 @@ from magy_server.core.events import (
 from magy_server.edits.model import EditError
 from magy_server.edits.selection import PROSE, Argument, Rewrite, Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.live import Partial
 from magy_server.engine.session import Session
+from magy_server.engine.streaming import Partial
 from magy_server.engine.world import World
 
 PACE = 0.05
@@ -186,13 +186,13 @@ class Drafts:
     def _draft(self, place: LivePlace) -> RewriteDraft:
         if (argument := self._so_far()) is not None:
             self._text = place.rewrite.so_far(argument)
-        notice = self._session.live.partials.get(("notice", "notice"))
+        notice = self._session.streaming.partials.get(("notice", "notice"))
         said = notice.since(0).strip().rpartition("\n")[2] if notice else ""
         return self._made(place.range, self._text, "streaming", said)
 
     def _so_far(self) -> str | None:
         """None: nothing streams now."""
-        partials = self._session.live.partials.values()
+        partials = self._session.streaming.partials.values()
         found = [one for one in partials if one.kind == "call" and one.name == TOOL]
         if not found:
             return None

@@ -6,7 +6,7 @@ the store removes all of it at once. Other processes are told, and find out when
 
 from __future__ import annotations
 
-from magy_server.core.agents.family import Stream, stream_of
+from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import InvalidRequest
 from magy_server.engine import trees
 from magy_server.engine.sessions import Sessions

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.core import updates
 from magy_server.core.events import Entry
 from magy_server.core.updates import Update
-from magy_server.engine.live import Partial
 from magy_server.engine.session import Session
+from magy_server.engine.streaming import Partial
 
 PAGE = 64
 """Entries read from the store at once."""
@@ -23,9 +23,9 @@ PAGE = 64
 class Follower:
     """`cursor` is the seq of the last entry that was seen."""
 
-    def __init__(self, engine: Engine, session: Session, cursor: int) -> None:
+    def __init__(self, service: Service, session: Session, cursor: int) -> None:
         self.cursor = cursor
-        self._engine = engine
+        self._engine = service
         self._session = session
         self._sent: dict[tuple[str, str], tuple[Partial, int]] = {}
 
@@ -38,7 +38,7 @@ class Follower:
         size = 0
         for entry in entries:
             if not self._session.log.loaded:
-                self._session.live.settle(entry.event)
+                self._session.streaming.settle(entry.event)
             for item in page([entry], texts):
                 found.append(stamped(item))
                 size += len(str(item["update"]))
@@ -58,7 +58,7 @@ class Follower:
         """What has streamed since the last call. Call it when there is no news: an event replaces
         what was streamed before it."""
         found: list[Update] = []
-        partials = self._session.live.partials
+        partials = self._session.streaming.partials
         self._sent = {key: sent for key, sent in self._sent.items() if key in partials}
         for key, partial in partials.items():
             before, offset = self._sent.get(key, (partial, 0))

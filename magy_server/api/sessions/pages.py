@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from magy_server.core.agents.family import Stream
+from magy_server.core.agents.tree import Stream
 from magy_server.core.events import Admitted, Entry
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import shown

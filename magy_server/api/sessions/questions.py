@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from magy_server.core.agents.family import stream_of
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.events import Answered, Asked, Granted
 from magy_server.core.ports import Batch, Store
 from magy_server.core.state.state import State

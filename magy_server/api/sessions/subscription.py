@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from magy_server.api.connected import Outbox
-from magy_server.api.engine import Engine
+from magy_server.api.service import Service
 from magy_server.api.sessions.follow import Follower, page
 from magy_server.engine.session import Session
 
@@ -24,9 +24,9 @@ PACE = 0.016
 class Subscription:
     """An outbox `Source`. `cursor` is the seq of the last entry the client has."""
 
-    def __init__(self, engine: Engine, session: Session, outbox: Outbox, cursor: int) -> None:
+    def __init__(self, service: Service, session: Session, outbox: Outbox, cursor: int) -> None:
         self._outbox = outbox
-        self._follower = Follower(engine, session, cursor)
+        self._follower = Follower(service, session, cursor)
         self._id = session.id
         self._loop = asyncio.get_running_loop()
         self._last = 0.0

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from magy_server.api.children.relations import relations
-from magy_server.api.engine import Engine
+from magy_server.api.children.tree_links import relations
 from magy_server.api.places import SCHEME
-from magy_server.core.agents import family
-from magy_server.core.agents.family import stream_of
+from magy_server.api.service import Service
+from magy_server.core.agents import tree
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.events import Entry, Hash
 from magy_server.core.text.markdown import Markdown, shown_blobs
@@ -68,8 +68,8 @@ def session_of(uri: str) -> str | None:
 class Transcripts:
     """`request` sends one to the editor; `folder` is where files are written."""
 
-    def __init__(self, engine: Engine, request: Request, spawn: Beside, folder: Path) -> None:
-        self._engine = engine
+    def __init__(self, service: Service, request: Request, spawn: Beside, folder: Path) -> None:
+        self._engine = service
         self._request = request
         self._spawn = spawn
         self._folder = folder
@@ -124,7 +124,7 @@ class Transcripts:
 
     def forget(self, session_id: str) -> None:
         """The session was deleted, and its children: nothing of it stays, no file either."""
-        below = {id for id in (*self._held, *self._shown) if family.is_below(id, session_id)}
+        below = {id for id in (*self._held, *self._shown) if tree.is_below(id, session_id)}
         for id in (session_id, *below):
             self._held.pop(id, None)
             if shown := self._shown.pop(id, None):
@@ -160,10 +160,10 @@ class _Transcript:
     """Grows with its session; only what is new is read. `made` is when the session was; `end` is
     the last line of the text made last."""
 
-    def __init__(self, engine: Engine, session_id: str, made: float) -> None:
+    def __init__(self, service: Service, session_id: str, made: float) -> None:
         self.made = made
         self.end = 0
-        self._engine = engine
+        self._engine = service
         self._session_id = session_id
         self._cursor = 0
         self._markdown: Markdown | None = None

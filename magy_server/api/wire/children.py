@@ -23,8 +23,8 @@ from pydantic import AfterValidator, Field
 
 from magy_server.api.wire.refusals import KEY
 from magy_server.api.wire.shapes import Id, Prompt, Prose, SessionParams, Wire
-from magy_server.core.agents import family
-from magy_server.core.agents.children import CLAMPS
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import CLAMPS
 from magy_server.core.agents.mail import Status
 
 LONGEST_KEY = 60
@@ -33,7 +33,7 @@ MOST = 1_000_000_000
 
 
 def _no_call(key: str) -> str:
-    if family.is_call(key):
+    if tree.is_call(key):
         raise ValueError("a number, a dot and a number name the children of calls; add a letter")
     if key in (".", ".."):
         raise ValueError("dots alone are not a name; add a letter")

@@ -11,9 +11,9 @@ from magy_server.cli.below import Asked, line, live
 from magy_server.cli.screen.terminal import ECHO, Output, Screen
 from magy_server.cli.screen.text import Span
 from magy_server.cli.screen.view import View
-from magy_server.core.agents.children import ChildInfo
-from magy_server.core.amounts import child
+from magy_server.core.agents.child import ChildInfo
 from magy_server.core.updates import Update
+from magy_server.core.wire_values import child
 
 DRAFTING = 0.05
 """Seconds from one draft of a text that streams to the next: rendering takes its time."""

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from magy_server.core.text.harmless import harmless as harmless
-from magy_server.core.text.harmless import one_line as one_line
-from magy_server.core.text.harmless import visible as visible
+from magy_server.core.text.sanitizing import harmless as harmless
+from magy_server.core.text.sanitizing import one_line as one_line
+from magy_server.core.text.sanitizing import visible as visible
 from magy_server.core.values import Usage
 
 Span = tuple[str, str]

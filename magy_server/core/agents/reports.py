@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from magy_server.core.agents.children import report
+from magy_server.core.agents.child import report
 from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.events import Ended, Prompted, Replied, Text
 from magy_server.core.state.spending import INHERITED

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from magy_server.core.text.harmless import one_line
+from magy_server.core.text.sanitizing import one_line
 
 MARKS = ("context", "message", "note", "updated", "compacted", "conversation")
 """The parts of a prompt stand between these marks."""

@@ -44,7 +44,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
-from magy_server.core.state.spending import NOTHING
+from magy_server.core.state.spending import NO_SPENDING
 from magy_server.core.state.state import Question, State
 from magy_server.core.state.turn import Turn
 
@@ -163,7 +163,7 @@ def _open(state: State, id: str, queue: Queue, admitted: Sequence[Arrival], at: 
     left of its caps is left to it: agents cannot keep each other going."""
     asked = any(isinstance(a, Prompted) or a.tasks for a in admitted)
     run = next((a.run for a in admitted if a.id == id), "") or id
-    before = NOTHING if asked else state.spending.of(run)
+    before = NO_SPENDING if asked else state.spending.of(run)
     grants = state.grants
     if run != state.spending.run:
         grants = tuple(grant for grant in grants if grant.scope != "run")

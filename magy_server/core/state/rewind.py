@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from magy_server.core.agents import family
+from magy_server.core.agents import tree
 from magy_server.core.events import FileChange, Hash, Mailed, Noted, Restored, Restoring
 from magy_server.core.state.history import Kept, Past
 from magy_server.core.state.queue import Arrival
@@ -112,7 +112,7 @@ def _again(state: State, past: Past) -> list[Mailed]:
     seqs = state.queue.seqs
 
     def stays(mail: Mailed) -> bool:
-        return min(seqs[mail.id], family.asked_at(mail.sender)) <= past.seq
+        return min(seqs[mail.id], tree.asked_at(mail.sender)) <= past.seq
 
     return sorted(filter(stays, found.values()), key=lambda mail: seqs[mail.id])
 

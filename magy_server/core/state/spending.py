@@ -32,7 +32,7 @@ class Spent:
         )
 
 
-NOTHING = Spent()
+NO_SPENDING = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Spending:
     """What the latest `RUNS` runs took in this session."""
 
     def of(self, run: str) -> Spent:
-        return self.runs.get(run, NOTHING)
+        return self.runs.get(run, NO_SPENDING)
 
     def took(self, event: Replied | Consulted | Compacted) -> Spending:
         """Counts what a request took for the session, and for the run of the latest turn."""

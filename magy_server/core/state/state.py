@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from magy_server.core.agents.family import Stream, id_of
+from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.events import Asked, Closed, CompactAsked, Grant, Opened, Stop
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.history import History

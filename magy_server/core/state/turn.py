@@ -16,8 +16,8 @@ from magy_server.core.events import (
     Replied,
     Usage,
 )
-from magy_server.core.prompting.loops import HISTORY, signature, waited
-from magy_server.core.state.spending import NO_USAGE, NOTHING, Spent
+from magy_server.core.prompting.repeats import HISTORY, signature, waited
+from magy_server.core.state.spending import NO_SPENDING, NO_USAGE, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class CallState:
 class Turn:
     """`run` is the turn of a person's prompt that led to this one: this itself, that of the parent
     whose task it does, or the one whose children's results opened it. `before`: what that run had
-    taken when this began; NOTHING, if somebody asked for this turn. What is counted here is its
+    taken when this began; NO_SPENDING, if somebody asked for this turn. What is counted here is its
     own; its caps are for both."""
 
     id: str
     began: float
     run: str = ""
-    before: Spent = NOTHING
+    before: Spent = NO_SPENDING
     requests: int = 0
     usage: Usage = NO_USAGE
     cost: float = 0.0
@@ -70,7 +70,7 @@ class Turn:
     calls: Mapping[str, CallState] = field(default_factory=dict)
     done: tuple[tuple[str, str], ...] = ()
     """(title, status) of each finished call, for handing back partial work."""
-    history: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
     cancel: CancelAsked | None = None
 
     @property
@@ -127,12 +127,12 @@ class Turn:
         """The call is one that is open."""
         call = self.calls[event.call]
         title = call.judged.facts.title if call.judged else ""
-        again = (*self.history[-HISTORY:], signature(call.call, event))
+        again = (*self.signatures[-HISTORY:], signature(call.call, event))
         return replace(
             self,
             calls={**self.calls, event.call: replace(call, finished=event)},
             done=(*self.done, (title or call.call.name, event.status)),
-            history=() if waited(call.started, event) else again,
+            signatures=() if waited(call.started, event) else again,
         )
 
     def is_open(self, call: str) -> bool:

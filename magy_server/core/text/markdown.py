@@ -33,7 +33,7 @@ from magy_server.core.events import (
     Text,
     Thinking,
 )
-from magy_server.core.text.harmless import harmless, one_line, visible
+from magy_server.core.text.sanitizing import harmless, one_line, visible
 
 BOXES = {"completed": "[x]", "in_progress": "[ ] **now:**", "cancelled": "[-]"}
 STOPS = {

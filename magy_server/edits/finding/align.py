@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
-from magy_server.edits.finding.keys import squeeze, weight
+from magy_server.edits.finding.normal_forms import squeeze, weight
 from magy_server.edits.finding.source import Lines, Source
-from magy_server.edits.placing.words import likeness, slipped
+from magy_server.edits.placing.within_line import likeness, slipped
 
 ALIKE = 0.6
 """A line less alike than this is another line."""

@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from magy_server.edits.finding.keys import fold, indentation, squeeze
+from magy_server.edits.finding.normal_forms import fold, indentation, squeeze
 from magy_server.edits.finding.siblings import defined
 from magy_server.edits.finding.source import Source
 from magy_server.edits.model import Hunk, TextChange
 from magy_server.edits.placing.splice import Match
-from magy_server.edits.placing.words import slipped
+from magy_server.edits.placing.within_line import slipped
 
 WINDOW = 200
 """Lines that a place may be away from the line a hunk names."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from magy_server.edits.finding.align import beyond
-from magy_server.edits.finding.keys import FORMS, indentation
+from magy_server.edits.finding.normal_forms import FORMS, indentation
 from magy_server.edits.finding.source import SITES, Source
-from magy_server.edits.placing.clean import Wanted, is_elision
+from magy_server.edits.placing.decorations import Wanted, is_elision
 from magy_server.edits.placing.splice import Match
 
 STARTS = 50

@@ -7,10 +7,10 @@ import re
 from itertools import islice
 
 from magy_server.edits.finding.choose import Site
-from magy_server.edits.finding.keys import fold
+from magy_server.edits.finding.normal_forms import fold
 from magy_server.edits.finding.source import Source, places
 from magy_server.edits.model import Hunk
-from magy_server.edits.placing.words import same_signs
+from magy_server.edits.placing.within_line import same_signs
 
 SHORTEST, LONGEST = 6, 500
 """Letters, signs and blanks of a piece that is looked for so."""

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from magy_server.edits.finding.align import COMMON, Aligned, alignments, with_empty
 from magy_server.edits.finding.elision import elided
-from magy_server.edits.finding.keys import FORMS, squeeze, weight
+from magy_server.edits.finding.normal_forms import FORMS, squeeze, weight
 from magy_server.edits.finding.rivals import rivals
 from magy_server.edits.finding.siblings import names_another
 from magy_server.edits.finding.source import Source
-from magy_server.edits.placing.clean import Wanted, cleaned, is_elision, unescaped
-from magy_server.edits.placing.cut import completed
+from magy_server.edits.placing.decorations import Wanted, cleaned, is_elision, unescaped
+from magy_server.edits.placing.partial_lines import completed
 from magy_server.edits.placing.splice import Match
 from magy_server.edits.rebasing.diff import blocks
 

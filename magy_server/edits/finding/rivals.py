@@ -7,11 +7,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from magy_server.edits.finding.align import ALIKE, COMMON, with_empty
-from magy_server.edits.finding.keys import squeeze, weight
+from magy_server.edits.finding.normal_forms import squeeze, weight
 from magy_server.edits.finding.source import Source
-from magy_server.edits.placing.clean import Wanted
+from magy_server.edits.placing.decorations import Wanted
 from magy_server.edits.placing.splice import Match
-from magy_server.edits.placing.words import likeness
+from magy_server.edits.placing.within_line import likeness
 from magy_server.edits.rebasing.diff import blocks
 
 TOLD = 1.0

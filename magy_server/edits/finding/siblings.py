@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 from magy_server.edits.finding.align import Aligned
-from magy_server.edits.finding.keys import indentation
+from magy_server.edits.finding.normal_forms import indentation
 from magy_server.edits.finding.source import Source
-from magy_server.edits.placing.words import slip
+from magy_server.edits.placing.within_line import slip
 from magy_server.edits.rebasing.diff import Block, blocks
 
 PLAIN, HEADED = 2.0, 5.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from magy_server.edits.finding.keys import ASCII_FORMS, FORMS, squeeze
+from magy_server.edits.finding.normal_forms import ASCII_FORMS, FORMS, squeeze
 from magy_server.edits.placing.indent import unit_of
 from magy_server.edits.text import Plain
 

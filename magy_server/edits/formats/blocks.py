@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from magy_server.edits.formats.paths import path_before
+from magy_server.edits.formats.heading_names import path_before
 from magy_server.edits.formats.stream import LineReader, says_no_newline
 from magy_server.edits.model import EditError, Hunk
 

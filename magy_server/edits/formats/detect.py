@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from magy_server.edits.formats.paths import path_before
+from magy_server.edits.formats.heading_names import path_before
 from magy_server.edits.formats.stream import BOM, Fence, refusal
 from magy_server.edits.text import plain
 

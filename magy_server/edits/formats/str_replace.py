@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Never
 
-from magy_server.edits.formats.scan import DEPTH, Piece, Scanner
+from magy_server.edits.formats.json_scan import DEPTH, Piece, Scanner
 from magy_server.edits.formats.stream import BOM, Fence, Found, refusal
 from magy_server.edits.model import EditError, FileEdit, Hunk
 from magy_server.edits.text import plain

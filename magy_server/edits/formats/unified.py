@@ -13,7 +13,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from magy_server.edits.formats.names import (
+from magy_server.edits.formats.diff_names import (
     NULL,
     Unclear,
     diff_names,

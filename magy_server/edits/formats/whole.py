@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.edits.formats.paths import path_before, path_on
+from magy_server.edits.formats.heading_names import path_before, path_on
 from magy_server.edits.formats.stream import Fence, LineReader
 from magy_server.edits.model import FileEdit
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from magy_server.edits.formats.blocks import MARKER, Style
-from magy_server.edits.formats.names import quoted
-from magy_server.edits.formats.paths import path_on
+from magy_server.edits.formats.diff_names import quoted
+from magy_server.edits.formats.heading_names import path_on
 from magy_server.edits.formats.sections import section
 from magy_server.edits.formats.stream import NO_NEWLINE, says_no_newline
 from magy_server.edits.model import FileEdit, Hunk

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from magy_server.edits.finding.keys import indentation
+from magy_server.edits.finding.normal_forms import indentation
 
 Pair = tuple[str, str]
 """The indentation of a line: as the model wrote it, and as it is in the file."""

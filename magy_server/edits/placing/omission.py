@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from magy_server.edits.finding.keys import squeeze
+from magy_server.edits.finding.normal_forms import squeeze
 
 LONGEST = 120
 """Characters of a line that says so: longer ones say something else."""

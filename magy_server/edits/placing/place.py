@@ -12,18 +12,18 @@ from magy_server.edits import explain
 from magy_server.edits.finding.align import alignments
 from magy_server.edits.finding.choose import Site, anchor_lines, decided
 from magy_server.edits.finding.fragment import fragments
-from magy_server.edits.finding.keys import only_closers, squeeze, weight
 from magy_server.edits.finding.locate import LOOSE, in_form, locate
+from magy_server.edits.finding.normal_forms import only_closers, squeeze, weight
 from magy_server.edits.finding.source import Source, most_places, places
 from magy_server.edits.model import Code, Failure, Hunk, TextChange
-from magy_server.edits.placing.again import made_before, wrapped_before
-from magy_server.edits.placing.clean import Wanted, as_lines, cleaned, numbered_anew
-from magy_server.edits.placing.cut import completes, fitted, lost_margin
-from magy_server.edits.placing.joints import unjoined
+from magy_server.edits.placing.already_made import made_before, wrapped_before
+from magy_server.edits.placing.decorations import Wanted, as_lines, cleaned, numbered_anew
+from magy_server.edits.placing.line_end_joins import unjoined
 from magy_server.edits.placing.omission import omission
+from magy_server.edits.placing.partial_lines import completes, fitted, lost_margin
 from magy_server.edits.placing.splice import Match, Unsafe, reindented, splice
 from magy_server.edits.placing.typography import rewriting
-from magy_server.edits.placing.words import likeness, merge
+from magy_server.edits.placing.within_line import likeness, merge
 from magy_server.edits.rebasing.diff import blocks, changes, trim
 from magy_server.edits.text import plain
 

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from magy_server.edits.finding.keys import indentation, only_closers, squeeze, weight
+from magy_server.edits.finding.normal_forms import indentation, only_closers, squeeze, weight
 from magy_server.edits.finding.source import Source
 from magy_server.edits.model import TextChange
-from magy_server.edits.placing import words
-from magy_server.edits.placing.gaps import reconciled
+from magy_server.edits.placing import within_line
+from magy_server.edits.placing.empty_lines import reconciled
 from magy_server.edits.placing.indent import Indents, Pair, is_of_file
 from magy_server.edits.placing.typography import rewriting
 from magy_server.edits.rebasing.diff import Block, blocks, changes
@@ -102,7 +102,9 @@ class _Splice:
         self.indents = Indents(_indents(known), [*self.new], unit, added, self._opened())
         self.noisy = any(a != a.rstrip() and b == b.rstrip() for a, b in known)
         """The model writes blanks at the ends of lines where the file has none."""
-        told = [weight(squeeze(a)) for a, b in known if words.same_signs(a.strip(), b.strip())]
+        told = [
+            weight(squeeze(a)) for a, b in known if within_line.same_signs(a.strip(), b.strip())
+        ]
         self.certain = sum(told) >= 1 or sum(weight(squeeze(a)) for a, _ in known) >= 3
         """That these are the lines which were meant does not hang on the blanks between words."""
         self.blocks = self._blocks()
@@ -239,7 +241,9 @@ class _Splice:
             raise Unsafe(
                 f"line {at + 1} closes a different block than the line that the edit replaces"
             )
-        if not self.certain and not words.same_signs(self.old[n].strip(), self.lines[at].strip()):
+        if not self.certain and not within_line.same_signs(
+            self.old[n].strip(), self.lines[at].strip()
+        ):
             raise Unsafe(f"the words of line {at + 1} are spaced differently than in old")
 
     def _closes_another(self, n: int, at: int) -> bool:
@@ -286,7 +290,7 @@ class _Splice:
 
     def _replaced(self, block: Block, first: int, last: int) -> Op:
         a, b, c, d = block
-        pairs = words.pairs(self.old[a:b], self.new[c:d])
+        pairs = within_line.pairs(self.old[a:b], self.new[c:d])
         back = {new: old for old, new in pairs.items()}
         texts: list[str] = []
         done: int | None = None
@@ -356,7 +360,7 @@ class _Splice:
         tail = _tail(there) if _tail(wanted) and _tail(quoted) == _tail(wanted) else _tail(wanted)
         if self.noisy and not _tail(there):
             tail = ""
-        return lead + words.merge(quoted.strip(), wanted.strip(), there.strip()) + tail
+        return lead + within_line.merge(quoted.strip(), wanted.strip(), there.strip()) + tail
 
 
 def _indents(known: Sequence[tuple[str, str]]) -> list[Pair]:

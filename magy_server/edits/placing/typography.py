@@ -6,7 +6,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from magy_server.edits.finding.keys import fold
+from magy_server.edits.finding.normal_forms import fold
 
 Rewrite = Callable[[str], str]
 

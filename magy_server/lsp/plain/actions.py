@@ -14,9 +14,9 @@ from magy_server.api.wire import names
 from magy_server.api.wire.reviews import Range
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.core.text.harmless import LINE, glance
+from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.lsp.plain import lenses
-from magy_server.lsp.plain.pointing import empty
+from magy_server.lsp.plain.targets import empty
 
 FRESH = 2.0
 """Seconds for which the actions of a root are not looked for again."""
@@ -125,7 +125,7 @@ class CodeActions:
     ) -> Json:
         place = range.model_dump(mode="json", by_alias=True)
         holes = {"symbol": symbol, "place": f"line {range.start.line + 1}"}
-        title = f"Magy: {glance(filled(spec.title, holes), LINE)}"
+        title = f"Magy: {shortened(filled(spec.title, holes), LINE)}"
         argument: Json = {"action": spec.id, "uri": uri, "range": place}
         action: Json = {"title": title, "kind": spec.kind}
         if spec.when == "diagnostics":

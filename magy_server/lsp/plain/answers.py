@@ -12,10 +12,10 @@ from magy_server.api.places import uri_of as file_uri
 from magy_server.api.sessions.transcripts import Transcripts, uri_of
 from magy_server.api.wire.commands import Shown
 from magy_server.core.errors import MagyError
-from magy_server.core.text.harmless import harmless
 from magy_server.core.text.markdown import STOPS
-from magy_server.lsp.announced import Way
-from magy_server.lsp.plain.asking import Answer
+from magy_server.core.text.sanitizing import harmless
+from magy_server.lsp.client_options import Way
+from magy_server.lsp.plain.prompt_sessions import Answer
 
 LONGEST = 1_500
 """Characters of a message in a window."""

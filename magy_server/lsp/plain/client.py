@@ -12,15 +12,15 @@ from magy_server.api.magy import Magy
 from magy_server.api.sessions.transcripts import Transcripts, session_of
 from magy_server.api.wire import names
 from magy_server.config import layers
-from magy_server.lsp.abilities import Abilities
-from magy_server.lsp.announced import Announced
+from magy_server.lsp.client_capabilities import ClientCapabilities
+from magy_server.lsp.client_options import ClientOptions
 from magy_server.lsp.plain.actions import CodeActions, Known
 from magy_server.lsp.plain.answers import Answers, Screen
-from magy_server.lsp.plain.asking import Asking
-from magy_server.lsp.plain.children import PlainChildren
-from magy_server.lsp.plain.commands import PlainCommands
-from magy_server.lsp.plain.pointing import Pointing
+from magy_server.lsp.plain.child_commands import PlainChildren
+from magy_server.lsp.plain.prompt_commands import PlainCommands
+from magy_server.lsp.plain.prompt_sessions import Asking
 from magy_server.lsp.plain.review import Command, PlainReview
+from magy_server.lsp.plain.targets import Pointing
 from magy_server.lsp.server import Server
 from magy_server.lsp.transport import Handler
 
@@ -38,8 +38,8 @@ class Plain:
         self,
         server: Server,
         magy: Magy,
-        about: Announced,
-        can: Abilities,
+        about: ClientOptions,
+        can: ClientCapabilities,
         review: PlainReview,
         pointing: Pointing,
         running: Callable[[], Sequence[str]],
@@ -49,7 +49,10 @@ class Plain:
         self._running = running
         self._review = review
         self._transcripts = Transcripts(
-            at.engine, server.connection.request, at.spawn, Path(layers.state_dir()) / "transcripts"
+            at.service,
+            server.connection.request,
+            at.spawn,
+            Path(layers.state_dir()) / "transcripts",
         )
         answers = Answers(
             self._transcripts,
@@ -57,7 +60,7 @@ class Plain:
             about.answers,
         )
         self._asking = Asking(at, None if about.answers == "none" else answers.tell, running)
-        known = Known(lambda root: at.engine.world.agents(root).actions, at.spawn)
+        known = Known(lambda root: at.service.world.agents(root).actions, at.spawn)
         self._actions = CodeActions(
             known, lambda uri: self._asking.where(uri).root, pointing.symbol,
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,

@@ -17,8 +17,8 @@ from magy_server.api.places import uri_of
 from magy_server.api.sessions.transcripts import write
 from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
-from magy_server.core.text.harmless import LINE, glance
 from magy_server.core.text.markdown import fenced
+from magy_server.core.text.sanitizing import LINE, shortened
 
 REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
 ALL = "Show all of it"
@@ -93,7 +93,7 @@ def _message(question: wire.Interaction, who: str) -> tuple[str, bool]:
     cut = False
     for part in question.content:
         text = _text(part)
-        shown = glance(text, LINE)
+        shown = shortened(text, LINE)
         if part["type"] == "content" and shown not in question.title:
             lines.append(shown)
         cut = cut or part["type"] == "diff" or len(text.strip()) > LINE
@@ -101,7 +101,7 @@ def _message(question: wire.Interaction, who: str) -> tuple[str, bool]:
     if question.covers:
         covers = ", ".join(question.covers)
         cut = cut or len(covers) > COVERS
-        lines.append(f"“{SESSION}” covers: {glance(covers, COVERS)}")
+        lines.append(f"“{SESSION}” covers: {shortened(covers, COVERS)}")
     return "\n".join(lines), cut
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from magy_server.api.reviews.verbs import ReviewVerbs, View
+from magy_server.api.reviews.review_verbs import ReviewVerbs, View
 from magy_server.api.wire import names
 from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import parsed

@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from magy_server.core.agents.children import LIVE, ChildInfo, Result, Spawn, Waited
+from magy_server.core.agents.child import LIVE, ChildInfo, Result, Spawn, Waited
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Limits, Requeued, Resource, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.prompting.framing import escaped
-from magy_server.core.text.harmless import glance
-from magy_server.core.tool import Delivery, FactContext, Family, ToolContext, tool
+from magy_server.core.text.sanitizing import shortened
+from magy_server.core.tool import Delivery, FactContext, Team, ToolContext, tool
 from magy_server.core.tool import Result as Outcome
 
 NAME = 80
@@ -78,11 +78,9 @@ def _turns(context: str) -> int:
     )
 
 
-def _rules(
-    family: Family, permissions: dict[str, Action | dict[str, Action]] | None
-) -> Ruleset | None:
+def _rules(team: Team, permissions: dict[str, Action | dict[str, Action]] | None) -> Ruleset | None:
     try:
-        return narrowing(permissions, family.keys) if permissions else None
+        return narrowing(permissions, team.keys) if permissions else None
     except InvalidRequest as error:
         raise ToolError(error.message) from None
 
@@ -99,10 +97,10 @@ async def _spawn_facts(
     directory: str,
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     _turns(context)
-    _rules(ctx.family, permissions)
+    _rules(ctx.team, permissions)
     if not prompt.strip():
         raise ToolError("prompt is empty; describe the agent's task.")
-    where = await ctx.family.check(agent, model, directory)
+    where = await ctx.team.check(agent, model, directory)
     about = {
         "model": model,
         "context": "" if context == "none" else context,
@@ -112,13 +110,13 @@ async def _spawn_facts(
     }
     lines = [f"{name}: {value}" for name, value in about.items() if value]
     shown = "\n".join([*lines, *([""] if lines else []), prompt])
-    return _facts(f"spawn {agent}", f"Spawn {agent}: {glance(task_name or prompt, NAME)}", shown)
+    return _facts(f"spawn {agent}", f"Spawn {agent}: {shortened(task_name or prompt, NAME)}", shown)
 
 
 async def _spawn_recover(
     ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
 ) -> Outcome | None:
-    found = await ctx.family.spawned(ctx.call)
+    found = await ctx.team.spawned(ctx.call)
     return None if found is None else _spawned(found, known=True)
 
 
@@ -148,7 +146,7 @@ async def spawn_agent(
     """Start an agent that works beside you on a task of its own. Returns at once with its job_id;
     its result is what it says last. Get it with wait_agent; otherwise it is given to you when it
     is there and you have nothing to do."""
-    where = await ctx.family.check(agent, model, directory)
+    where = await ctx.team.check(agent, model, directory)
     wanted = Spawn(
         key=ctx.call,
         agent=agent,
@@ -156,12 +154,12 @@ async def spawn_agent(
         name=task_name,
         context=_turns(context),
         model=model,
-        rules=_rules(ctx.family, permissions),
+        rules=_rules(ctx.team, permissions),
         limits=_limits(limits),
         cwd=where if directory else "",
     )
     await ctx.started()
-    found, known = await ctx.family.spawn(wanted)
+    found, known = await ctx.team.spawn(wanted)
     return _spawned(found, known=known)
 
 
@@ -188,8 +186,8 @@ async def _send_facts(
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     if not message.strip():
         raise ToolError("message is empty; write a message.")
-    to, agent = await ctx.family.addressee(job_id)
-    return _facts(f"send {agent}", f"Send to {agent} ({to}): {glance(message, NAME)}", message)
+    to, agent = await ctx.team.addressee(job_id)
+    return _facts(f"send {agent}", f"Send to {agent} ({to}): {shortened(message, NAME)}", message)
 
 
 async def _send_recover(
@@ -211,9 +209,9 @@ async def send_agent_message(
 ) -> Outcome:
     """Say something to an agent: more work, a correction, an answer. Its own answer comes as the
     result of its turn."""
-    to, _ = await ctx.family.addressee(job_id)
+    to, _ = await ctx.team.addressee(job_id)
     await ctx.started()
-    outcome = await ctx.family.send(to, message, mode, ctx.call)
+    outcome = await ctx.team.send(to, message, mode, ctx.call)
     means = {
         "started": "it starts a turn with it",
         "steered": "it reads it with its next request",
@@ -230,16 +228,16 @@ async def send_agent_message(
 async def _wait_facts(
     ctx: FactContext, job_ids: Sequence[str], until: str, timeout: float | None
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
-    jobs = [await ctx.family.named(job) for job in await _jobs(ctx, job_ids)]
-    names = ", ".join(glance(child.name or child.agent, NAME) for child in jobs)
+    jobs = [await ctx.team.named(job) for job in await _jobs(ctx, job_ids)]
+    names = ", ".join(shortened(child.name or child.agent, NAME) for child in jobs)
     return _facts("wait", f"Wait for {names}" if len(jobs) < 4 else "Wait for agents")
 
 
 async def _jobs(ctx: FactContext | ToolContext, job_ids: Sequence[str]) -> list[str]:
     """Raises ToolError for one that is not there, and when there is none to wait for."""
     if job_ids:
-        return list(dict.fromkeys([(await ctx.family.named(job)).session for job in job_ids]))
-    if own := await ctx.family.awaited():
+        return list(dict.fromkeys([(await ctx.team.named(job)).session for job in job_ids]))
+    if own := await ctx.team.awaited():
         return list(own)
     raise ToolError("You have no agents to wait for; spawn_agent starts one.")
 
@@ -248,10 +246,10 @@ async def _wait_recover(
     ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
 ) -> Outcome | None:
     """Waits on, for what is left of its time."""
-    deadline = evidence.deadline or ctx.family.now()
+    deadline = evidence.deadline or ctx.team.now()
     jobs = await _jobs(ctx, arguments.get("job_ids") or ())
     until: Literal["any", "all"] = "any" if arguments.get("until") == "any" else "all"
-    return _waited(await ctx.family.wait(jobs, until, deadline))
+    return _waited(await ctx.team.wait(jobs, until, deadline))
 
 
 @tool(
@@ -276,9 +274,9 @@ async def wait_agent(
     again, or do something else meanwhile. It also ends when somebody has something to say to
     you."""
     jobs = await _jobs(ctx, job_ids)
-    deadline = ctx.family.now() + (ctx.family.timeout if timeout is None else timeout)
+    deadline = ctx.team.now() + (ctx.team.timeout if timeout is None else timeout)
     await ctx.started(Evidence(deadline=deadline))
-    return _waited(await ctx.family.wait(jobs, until, deadline))
+    return _waited(await ctx.team.wait(jobs, until, deadline))
 
 
 def _waited(waited: Waited) -> Outcome:
@@ -356,7 +354,7 @@ async def list_agents(
     include_closed: Annotated[bool, "Include closed agents"] = False,
 ) -> Outcome:
     """List the agents below you: each one's state, latest message and cost."""
-    found = await ctx.family.list(closed=include_closed)
+    found = await ctx.team.list(closed=include_closed)
     if not found:
         return Outcome(for_model="You have no agents.", for_user="no agents")
     lines = [_listed(child) for child in found[:LISTED]]
@@ -380,7 +378,7 @@ def _listed(child: ChildInfo) -> str:
 async def _close_facts(
     ctx: FactContext, job_id: str, mode: str, reason: str
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
-    child = await ctx.family.named(job_id)
+    child = await ctx.team.named(job_id)
     return _facts("close", f"Close {child.agent} ({child.session}), {mode}")
 
 
@@ -395,9 +393,9 @@ async def close_agent(
 ) -> Outcome:
     """Close an agent and all below it: it accepts no more tasks, and makes room for another
     agent."""
-    child = await ctx.family.named(job_id)
+    child = await ctx.team.named(job_id)
     await ctx.started()
-    before, closed = await ctx.family.close(child.session, mode, reason)
+    before, closed = await ctx.team.close(child.session, mode, reason)
     if not closed:
         text = f"{child.session} was already closed."
         return Outcome(for_model=text, for_user=text)

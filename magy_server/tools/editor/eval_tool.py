@@ -32,7 +32,7 @@ async def _facts(ctx: FactContext, code: str, **_: Any) -> tuple[Facts, Mapping[
     data = code.encode("utf-8", "replace")
     preview = hashlib.sha256(data).hexdigest()
     count = f" ({len(lines)} lines)" if len(lines) > 1 else ""
-    title = f"Evaluate in Emacs{count}: {_glance(lines)}"
+    title = f"Evaluate in Emacs{count}: {_shortened(lines)}"
     facts = Facts(
         resources=(found,), cwd=ctx.root, kind="execute", title=title, preview=preview, code=True
     )
@@ -66,7 +66,7 @@ async def emacs_eval(
     return Result(for_model=f"{value or 'nil'}{said}", output=_whole(found))
 
 
-def _glance(lines: Sequence[str]) -> str:
+def _shortened(lines: Sequence[str]) -> str:
     """All lines, or the first and the last, with a mark where one ends: each has its share, so that
     no long comment hides what comes after it."""
     short = [_middle_out(line) for line in lines]

@@ -29,7 +29,7 @@ from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools.editor import problems
 from magy_server.tools.editor.uris import named
-from magy_server.tools.files.live import load
+from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below, resolve
 from magy_server.tools.search.scope import called, printable
 

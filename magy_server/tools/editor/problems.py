@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magy_server.core.knowledge import Problem
-from magy_server.core.text.harmless import one_line
+from magy_server.core.text.sanitizing import one_line
 
 WIDTH = 400
 """Characters of a message or a line of text."""

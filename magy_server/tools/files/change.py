@@ -25,7 +25,7 @@ from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.encodings import decode, digest
-from magy_server.tools.files.live import Base, load, rebased, refilled, saved
+from magy_server.tools.files.live_file import Base, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place
 from magy_server.tools.patience import to_end
 

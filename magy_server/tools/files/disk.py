@@ -18,8 +18,8 @@ from magy_server.core.errors import ToolError
 from magy_server.core.values import Kind, Version
 from magy_server.tools.files.encodings import Encoding, binary, digest, sniff
 from magy_server.tools.files.paths import Place, directory, listing
-from magy_server.tools.tracking import witness
-from magy_server.tools.tracking.witness import Told
+from magy_server.tools.tracking import known_changes
+from magy_server.tools.tracking.known_changes import Told
 
 EDIT_LIMIT = 10_000_000
 """Bytes of the largest file that is edited."""
@@ -123,7 +123,7 @@ def replace(place: Place, data: bytes, expected: str | None, *, like: Place | No
     with directory(place, create=expected is None) as (fd, name):
         before = like_of(fd, name)
         if before is not None and before.linked:
-            with witness.turn:
+            with known_changes.turn:
                 was = _check_unchanged(fd, name, place, expected)
                 overwrite(fd, name, data)
                 _tell(place, was, data, before)
@@ -133,7 +133,7 @@ def replace(place: Place, data: bytes, expected: str | None, *, like: Place | No
             spare = f".magy-{secrets.token_hex(8)}.tmp"
             create(fd, spare, data, before)
             try:
-                with witness.turn:
+                with known_changes.turn:
                     was = _check_unchanged(fd, name, place, expected)
                     os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
                     _tell(place, was, data, before)
@@ -147,7 +147,7 @@ def _tell(place: Place, was: bytes | None, now: bytes, like: Like | None) -> Non
     kind: Kind = "executable" if like and like.mode & 0o111 else "file"
     before = Version() if was is None else Version(hash=digest(was), kind=kind)
     after = Version(hash=digest(now), kind=kind)
-    witness.tell(place.path, Told(before, was or b""), Told(after, now))
+    known_changes.tell(place.path, Told(before, was or b""), Told(after, now))
 
 
 def overwrite(fd: int, name: str, data: bytes, executable: bool | None = None) -> None:

@@ -25,7 +25,7 @@ from magy_server.tools.files.edit_tools import (
     with_preview,
     worded,
 )
-from magy_server.tools.files.live import Base
+from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place
 from magy_server.tools.files.read_tool import file_facts
 

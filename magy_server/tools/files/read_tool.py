@@ -10,12 +10,12 @@ from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Effect, Facts, Hash, Seen
-from magy_server.core.text.harmless import LINE, glance
+from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.encodings import digest
-from magy_server.tools.files.live import Base, load
+from magy_server.tools.files.live_file import Base, load
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, resolve, resource
 
@@ -35,7 +35,7 @@ def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
     try:
         place = resolve(ctx.root, path)
     except ToolError as error:
-        title = f"{verb} {glance(path, LINE)}"
+        title = f"{verb} {shortened(path, LINE)}"
         return Facts(cwd=ctx.root, kind=kind, title=title, problem=error.message)
     found = resource(ctx.root, place.path, effect)
     return Facts(resources=(found,), cwd=ctx.root, kind=kind, title=f"{verb} {place.name}")

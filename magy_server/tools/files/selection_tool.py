@@ -22,7 +22,7 @@ from magy_server.tools.files import change
 from magy_server.tools.files.change import Plan, Planned, Want
 from magy_server.tools.files.edit_tools import judged, places_of, recover, result_of, with_preview
 from magy_server.tools.files.encodings import decode
-from magy_server.tools.files.live import Base
+from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.read_tool import file_facts
 
 NOTHING_SELECTED = "Nothing is selected here; this tool only answers a request to rewrite a place."

@@ -15,14 +15,13 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from magy_server.core.errors import EditRefused, ToolError
-from magy_server.core.values import Kind, Version
+from magy_server.core.values import NO_FILE, Kind, Version
 from magy_server.tools.files import disk
 from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import Place, below, directory, explain
-from magy_server.tools.tracking import witness
-from magy_server.tools.tracking.witness import Told
+from magy_server.tools.tracking import known_changes
+from magy_server.tools.tracking.known_changes import Told
 
-NOTHING = Version()
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -33,14 +32,14 @@ def look(root: str, path: str, without: Collection[str] | None = None) -> tuple[
     not readable, or behind a link."""
     place = _place(root, path)
     if not _exists(place):
-        return NOTHING, b""
+        return NO_FILE, b""
     try:
         with _folder(place) as (fd, name):
             if without is not None and _hollow(fd, name, place, without):
-                return NOTHING, b""
+                return NO_FILE, b""
             there = _look(fd, name, place)
     except FileNotFoundError:  # gone at this moment
-        return NOTHING, b""
+        return NO_FILE, b""
     return there.version, there.data
 
 
@@ -66,7 +65,7 @@ def put(
     if now.kind == "link":
         _check_target(place, data)
     if expected.hash is not None and not _exists(place):
-        raise _refusal(place, expected, NOTHING)
+        raise _refusal(place, expected, NO_FILE)
     if expected.hash is not None and expected.kind != "link":
         disk.check_writable(place)
     try:
@@ -75,7 +74,7 @@ def put(
                 _make_way(fd, name)
             _replace(fd, name, place, expected, now, data)
     except FileNotFoundError:
-        raise _refusal(place, expected, NOTHING) from None
+        raise _refusal(place, expected, NO_FILE) from None
 
 
 def kind_of(mode: int) -> Kind | None:
@@ -206,10 +205,10 @@ def _replace(
         else:
             disk.create(fd, spare, data, like, now.kind == "executable")
         # what counts is the last look: the spare may have taken its time
-        with witness.turn:
+        with known_changes.turn:
             was = _checked(fd, name, place, expected)
             os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
-            witness.tell(place.path, was, Told(now, data))
+            known_changes.tell(place.path, was, Told(now, data))
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(spare, dir_fd=fd)
@@ -221,25 +220,25 @@ def _overwrite(
     fd: int, name: str, place: Place, expected: Version, now: Version, data: bytes
 ) -> None:
     """A file with other names, which shall be the same file afterwards."""
-    with witness.turn:
+    with known_changes.turn:
         was = _checked(fd, name, place, expected)
         disk.overwrite(fd, name, data, now.kind == "executable")
-        witness.tell(place.path, was, Told(now, data))
+        known_changes.tell(place.path, was, Told(now, data))
 
 
 def _remove(place: Place, expected: Version) -> None:
     if not _exists(place):
         if expected.hash is not None:
-            raise _refusal(place, expected, NOTHING)
+            raise _refusal(place, expected, NO_FILE)
         return
     with _folder(place) as (fd, name):
-        with witness.turn:
+        with known_changes.turn:
             was = _checked(fd, name, place, expected)
             if was.version.hash is None:
                 return
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=fd)
-            witness.tell(place.path, was, witness.NOTHING)
+            known_changes.tell(place.path, was, known_changes.UNKNOWN)
         os.fsync(fd)
 
 

@@ -18,7 +18,7 @@ from magy_server.tools.files import disk, versions
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.encodings import decode, digest, encode
-from magy_server.tools.files.live import Base, behind, load, rebased, refilled, saved
+from magy_server.tools.files.live_file import Base, behind, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place, below
 from magy_server.tools.patience import to_end
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
-from magy_server.core.text.harmless import LINE, glance, visible
+from magy_server.core.text.sanitizing import LINE, shortened, visible
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tools.files.encodings import decode, digest
@@ -164,7 +164,7 @@ async def _plan(repository: Repository, wish: Wish) -> Plan:
     return Plan(
         argv=("git", *argv, *after, *names),
         words=(*argv, *after, *map(literal, names)),
-        title=f"{verb} on {on}: {glance(message, LINE)}",
+        title=f"{verb} on {on}: {shortened(message, LINE)}",
         preview="\n".join(filter(None, [head, said and f"{said}\n", diff])),
         changed=changed,
         untracked=untracked,
@@ -295,7 +295,7 @@ def _new_file(repository: Repository, name: bytes, brief: bool) -> str:
     path = os.path.join(repository.root, os.fsdecode(name))
     try:
         if os.path.islink(path):
-            return f"New symbolic link {label} to {glance(os.readlink(path), LINE)}\n"
+            return f"New symbolic link {label} to {shortened(os.readlink(path), LINE)}\n"
         # git names no fifo, but one may have come since
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             size = os.fstat(file.fileno()).st_size

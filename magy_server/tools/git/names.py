@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Resource
-from magy_server.core.shell.reading import quote
+from magy_server.core.shell.simple_commands import quote
 from magy_server.tools.files.paths import below, canonical
 
 NAMES = 50

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Action
-from magy_server.core.shell.reading import quote
+from magy_server.core.shell.simple_commands import quote
 from magy_server.core.tool import FactContext, ToolContext
 from magy_server.tools.files.paths import below
 from magy_server.tools.git.hostile_config import foreign

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from magy_server.core.prompting.framing import escaped
 from magy_server.core.state.state import State
-from magy_server.core.text.harmless import one_line
+from magy_server.core.text.sanitizing import one_line
 from magy_server.tools.files.paths import below
 
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]

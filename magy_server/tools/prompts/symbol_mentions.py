@@ -14,7 +14,7 @@ from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.ports import Editor
 from magy_server.core.prompting.surroundings import block
 from magy_server.edits.text import plain
-from magy_server.tools.files.live import load
+from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below
 
 SYMBOL = "sym:"

@@ -20,7 +20,7 @@ from magy_server.tools.search import ripgrep, standin
 from magy_server.tools.search.dialect import Regex
 from magy_server.tools.search.endless import endless, why
 from magy_server.tools.search.globs import Filter
-from magy_server.tools.shell.programs import ask
+from magy_server.tools.shell.capture import ask
 
 SCANNED = 50_000
 """Files that are listed at most without ripgrep."""

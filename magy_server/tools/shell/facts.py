@@ -1,7 +1,7 @@
 """What a command line would run and touch, as facts for the judge of permissions.
 
-`core.shell.reading` reads the command; here the file system is asked what its words name. When in
-doubt a word counts as a path: one fact too many may cost a question, one too few a secret.
+`core.shell.simple_commands` reads the command; here the file system is asked what its words name.
+When in doubt a word counts as a path: one fact too many may cost a question, one too few a secret.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Effect, Facts, Hash, Resource
 from magy_server.core.shell.globs import ONLY_NAMES, holds
 from magy_server.core.shell.programs import program, text_at, wrapped
-from magy_server.core.shell.reading import Part, parse
-from magy_server.core.text.harmless import LINE, TITLE, glance, visible
+from magy_server.core.shell.simple_commands import Part, parse
+from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import FactContext
 from magy_server.tools.files.paths import below, canonical, resource
 from magy_server.tools.git import hostile_config as git_config
 from magy_server.tools.git.aliases import Alias, Aliases
 from magy_server.tools.shell.expansion import Bounds, TooMuch, expanded
-from magy_server.tools.shell.only_reads import may_write, reads
+from magy_server.tools.shell.read_only_commands import may_write, reads
 
 MATCHES = 200
 """File names that one pattern may stand for; with more, the command counts as not understood."""
@@ -77,7 +77,7 @@ async def facts(
     ctx: FactContext, command: str, env: Mapping[str, str]
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
     """`env` is the environment of the shell that will run `command`."""
-    title = f"Run {glance(command, LINE)}"
+    title = f"Run {shortened(command, LINE)}"
     known = Facts(cwd=ctx.cwd, kind="execute", title=title)
     if "\0" in command or any(0xD800 <= ord(char) < 0xE000 for char in command):
         problem = (
@@ -203,7 +203,7 @@ def _named_by_git(root: str, cwd: str, env: Mapping[str, str]) -> Iterator[Resou
     if not found:
         return
     text = "; ".join(f"{one.what} = {one.value}" if one.value else one.what for one in found)
-    said = glance(text, LINE)
+    said = shortened(text, LINE)
     if said != text:
         digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
         said = f"{said} {digest[:16]}"

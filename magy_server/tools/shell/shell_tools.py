@@ -11,13 +11,13 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
-from magy_server.core.text.harmless import LINE, glance
+from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.patience import to_end
 from magy_server.tools.shell import facts as shell_facts
-from magy_server.tools.shell.only_reads import only_reads
 from magy_server.tools.shell.output import SHOWN
 from magy_server.tools.shell.processes import Command, Processes, ending
+from magy_server.tools.shell.read_only_commands import only_reads
 from magy_server.tools.tracking.worktree import Around, Outcome, Worktrees
 
 CallId = Annotated[str, "The id that bash gave for the command"]
@@ -210,7 +210,7 @@ def _unknown(processes: Processes, session: str, call: str) -> str:
 def _bash_stop(processes: Processes) -> Tool:
     async def facts(ctx: FactContext, call_id: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
         running = processes.get(ctx.session, call_id)
-        title = f"Stop {glance(running.command if running else call_id, LINE)}"
+        title = f"Stop {shortened(running.command if running else call_id, LINE)}"
         found = Resource(kind="exec", subject=call_id)
         return Facts(resources=(found,), cwd=ctx.root, kind="execute", title=title), {}
 

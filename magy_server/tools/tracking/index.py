@@ -22,8 +22,8 @@ from magy_server.tools.files.versions import kind_of
 from magy_server.tools.git.names import literal
 from magy_server.tools.git.program import Captured, answer
 from magy_server.tools.git.repository import Repository, disarm
+from magy_server.tools.tracking.known_changes import LARGEST
 from magy_server.tools.tracking.snapshot import ALL, Held
-from magy_server.tools.tracking.witness import LARGEST
 
 T = TypeVar("T")
 AT_ONCE = 100

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.values import Version
-from magy_server.tools.files.versions import NOTHING, look
-from magy_server.tools.tracking.witness import LARGEST, UNSURE, Stamp, stamped
+from magy_server.core.values import NO_FILE, Version
+from magy_server.tools.files.versions import look
+from magy_server.tools.tracking.known_changes import LARGEST, UNSURE, Stamp, stamped
 
 ALL = 50_000_000
 """Bytes of all that is kept of a work tree, and of what one command changed."""
@@ -28,7 +28,7 @@ class Held:
     """What was at a path. `problem`: why that is not known or not kept. With `sure`, the same stamp
     later proves the same bytes. `stamp` None: there was nothing, or nobody looked."""
 
-    version: Version = NOTHING
+    version: Version = NO_FILE
     data: bytes = field(default=b"", repr=False)
     problem: str = ""
     stamp: Stamp | None = None

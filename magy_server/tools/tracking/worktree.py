@@ -4,9 +4,9 @@ Before the command it is seen which files differ from the index or are unknown t
 bytes are kept; of all others git has the bytes. After it the same is seen again. So a command costs
 about two looks at the status, however large the files are. What is ignored is not looked at.
 
-Whether the command did it cannot be known; what others are known to have done (`witness`) is left
-out. So is what is as in another commit that was checked out meanwhile: a checkout is no edit. But a
-file is covered if that took content from it which git has nowhere.
+Whether the command did it cannot be known; what others are known to have done (`known_changes`) is
+left out. So is what is as in another commit that was checked out meanwhile: a checkout is no edit.
+But a file is covered if that took content from it which git has nowhere.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from dataclasses import dataclass, field
 from magy_server.core.errors import ToolError
 from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import Editor
+from magy_server.core.values import NO_FILE
 from magy_server.edits.text import plain as plain_text
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
-from magy_server.tools.files.live import same
+from magy_server.tools.files.live_file import same
 from magy_server.tools.files.paths import below
-from magy_server.tools.files.versions import NOTHING, look
+from magy_server.tools.files.versions import look
 from magy_server.tools.git.names import listed
 from magy_server.tools.git.repository import Repository
 from magy_server.tools.shell.processes import Processes
+from magy_server.tools.tracking import attribution, known_changes
 from magy_server.tools.tracking import index as worktree_git
 from magy_server.tools.tracking import snapshot as worktree_files
-from magy_server.tools.tracking import whose, witness
 from magy_server.tools.tracking.index import Index, Listing
+from magy_server.tools.tracking.known_changes import Told, Watch
 from magy_server.tools.tracking.snapshot import ABSENT, ALL, Held, hold, plain, spare, stamps
-from magy_server.tools.tracking.witness import Told, Watch
 
 MOST = 500
 """Changed files that are covered."""
@@ -140,7 +141,7 @@ class Around:
     def _begun(self, before: _Before) -> None:
         """What was heard of a file until now may have been before or after the look at it, so that
         is done again, and what comes next comes after it. Blocks."""
-        with witness.turn:
+        with known_changes.turn:
             for path in self._watch.changed():
                 name = os.fsencode(below(self._root, path) or "")
                 if name in before.kept:
@@ -215,7 +216,7 @@ class Around:
         lost = {
             name: held.data
             for name in same
-            if (held := before.kept.get(name)) and held.version != NOTHING
+            if (held := before.kept.get(name)) and held.version != NO_FILE
         }
         if lost:
             known = await worktree_git.has(repository, lost, head)
@@ -275,7 +276,7 @@ class Around:
             # An editor that writes a file begins with an empty one.
             if editor and await editor.caught_up():
                 silent = found
-            elif witness.age(path) < (SAYS if found.data else EMPTY):
+            elif known_changes.age(path) < (SAYS if found.data else EMPTY):
                 await asyncio.sleep(AGAIN)
             else:
                 silent = found
@@ -288,18 +289,18 @@ class Around:
         told who made it; but for what is there while the editor says nothing of it (`silent`).
         Blocks."""
         path = self._path(name)
-        with witness.turn:
+        with known_changes.turn:
             now = hold(self._root, [name], {}, room)[name]
             last, heard = Told(now.version, now.data), self._watch.heard(path)
-            first = whose.known_first(heard) if was.problem else Told(was.version, was.data)
+            first = attribution.known_first(heard) if was.problem else Told(was.version, was.data)
             if now.problem:
                 return was, now
-            if first and waits and last != silent and not whose.told_of(first, heard, last):
+            if first and waits and last != silent and not attribution.told_of(first, heard, last):
                 return last
-            claimed = witness.claim(path, last, self._watch)
+            claimed = known_changes.claim(path, last, self._watch)
         if first is None:
             return was, now
-        without = whose.without_command(first, heard, last)
+        without = attribution.without_command(first, heard, last)
         if without.version != now.version:
             claimed.was = without
         return Held(without.version, without.data), now
@@ -337,7 +338,7 @@ class Worktrees:
         others from changing files until it is in the log what of them is the command's."""
         with (
             tempfile.TemporaryDirectory(prefix="magy-tree-") as folder,
-            witness.watching(root, look, editor) as told,
+            known_changes.watching(root, look, editor) as told,
         ):
             one = Around(self, root, folder, told, editor, changing)
             await one.begin()
@@ -396,12 +397,12 @@ def _changes(
     gone = {
         was.version: name
         for name, (was, now) in pairs.items()
-        if now.version == NOTHING and was.data
+        if now.version == NO_FILE and was.data
     }
     changes: list[FileChange] = []
     blobs: dict[Hash, bytes] = {}
     for name, (was, now) in pairs.items():
-        old = gone.pop(now.version, None) if was.version == NOTHING else None
+        old = gone.pop(now.version, None) if was.version == NO_FILE else None
         changes.append(
             FileChange(
                 path=os.path.join(root, name.decode()),

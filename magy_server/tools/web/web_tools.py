@@ -14,7 +14,7 @@ from pydantic import Field
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.prompting.framing import framed
-from magy_server.core.text.harmless import glance
+from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.web import decoding as reading
 from magy_server.tools.web.decoding import Reading
@@ -143,7 +143,7 @@ def _search_facts(search_url: str) -> Any:
 
 
 def _shown(text: str) -> str:
-    return glance(text, QUERY)
+    return shortened(text, QUERY)
 
 
 # --- pages ----------------------------------------------------------------------------------------

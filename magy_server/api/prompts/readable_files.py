@@ -1,0 +1,59 @@
+"""Which files an editor's helpers may show to a model: those that no rule keeps from agents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from magy_server.api.connected import Connected
+from magy_server.api.places import canonical
+from magy_server.core import permit
+from magy_server.core.events import Facts, Resource
+from magy_server.tools.editor.uris import named
+from magy_server.tools.files.paths import below, resource
+from magy_server.tools.search.scope import printable
+
+LONGEST = 500
+"""Characters of a name that is no path's."""
+
+
+class Reach:
+    def __init__(self, at: Connected) -> None:
+        self._world = at.service.world
+        self.roots = at.roots
+
+    def root_of(self, path: str) -> str:
+        """The innermost workspace folder around a file (canonical path), else its directory."""
+        around = [root for root in self.roots if below(root, path)]
+        return max(around, key=len, default=os.path.dirname(path))
+
+    def name(self, path: str) -> str:
+        """As models and people read it: relative to its workspace folder, if it is in one, and on
+        one line."""
+        name = below(self.root_of(path), path)
+        inside = any(below(root, path) for root in self.roots)
+        return printable(name if inside and name else path)
+
+    def called(self, uri: str) -> str:
+        """The name of a document, be it a file or not."""
+        path = canonical(uri)
+        return self.name(path) if path else printable(uri[:LONGEST])
+
+    def denied(self, path: str) -> bool:
+        """Whether agents may not even ask to read it. Raises InvalidConfig: the rules are not
+        known."""
+        root = self.root_of(path)
+        return self._denied(root, (resource(root, path, "read"),))
+
+    def hidden(self, uri: str) -> bool:
+        """Whether nothing of a document may be shown: it is a file that agents may not read, or may
+        be about one: what it held at some commit, say. Raises InvalidConfig."""
+        path = canonical(uri)
+        if path is not None:
+            return self.denied(path)
+        return any(self._denied(root, named(root, uri)) for root in self.roots or ("/",))
+
+    def _denied(self, root: str, found: Sequence[Resource]) -> bool:
+        facts = Facts(resources=tuple(found))
+        rules = self._world.rules(root)
+        return bool(found) and permit.decide(facts, "read", "read", rules).action == "deny"

@@ -1,0 +1,149 @@
+"""The verbs of `magy/rewrite/*`, and the command for clients that know only the standard."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from os.path import basename
+from typing import Any
+
+from magy_server.api.connected import Connected
+from magy_server.api.places import paths_of
+from magy_server.api.positions import Positions
+from magy_server.api.rewrites.drafts import About, Drafts
+from magy_server.api.rewrites.start import AGENT, MESSAGE, Place, Rewriting, session_of
+from magy_server.api.wire import rewriting as wire
+from magy_server.api.wire.shapes import parsed
+from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
+from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
+from magy_server.core.events import Prompted
+from magy_server.core.ports import StreamInfo
+from magy_server.core.text.sanitizing import one_line
+from magy_server.edits.selection import Span, carried
+from magy_server.edits.text import plain
+from magy_server.engine.sessions import FRESH
+
+
+class RewriteVerbs:
+    def __init__(self, at: Connected) -> None:
+        self._at = at
+        self._engine = at.service
+        self._rewriting = Rewriting(at.service)
+        self._followed: dict[str, Drafts] = {}
+        self._starting = asyncio.Lock()
+        """One after the other: the same again finds what was begun."""
+
+    def close(self) -> None:
+        for drafts in tuple(self._followed.values()):
+            drafts.close()
+        self._followed.clear()
+
+    async def start(self, params: wire.RewriteStartParams) -> wire.RewriteStartResult:
+        return await self._start(params, tells=True)
+
+    async def command(self, arguments: list[Any]) -> dict[str, Any]:
+        """`magy.rewrite` with one object: {uri, range, instruction, requestKey?}."""
+        given = arguments[0] if len(arguments) == 1 else None
+        if not isinstance(given, dict):
+            raise InvalidRequest("magy.rewrite takes one object: {uri, range, instruction}.")
+        about = parsed(wire.RewriteCommand, given, "magy.rewrite")
+        params = wire.RewriteStartParams(
+            request_key=about.request_key or str(uuid.uuid4()),
+            uri=about.uri,
+            range=about.range,
+            instruction=about.instruction,
+        )
+        result = await self._start(params, tells=self._at.draws)
+        return result.model_dump(mode="json", by_alias=True)
+
+    async def resume(self) -> None:
+        """Shows what a process that died had begun in this workspace, and this one goes on with."""
+        now = self._engine.world.clock.now()
+        for root in self._at.roots:
+            page = await self._engine.world.store.streams(SESSIONS, root=root, flat=True, limit=200)
+            for info in page.items:
+                if _left_open(info) and now - info.updated < FRESH:
+                    await self._resumed(info.stream)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    async def _start(
+        self, params: wire.RewriteStartParams, *, tells: bool
+    ) -> wire.RewriteStartResult:
+        path = paths_of(params.uri)[-1]
+        root, cwd = self._at.place(params.cwd or path.rpartition("/")[0] or "/")
+        session_id = session_of(root, params.request_key)
+        async with self._starting:
+            if await self._rewriting.known(session_id):
+                drafts = self._follow(session_id, tells=tells)
+            else:
+                place = await self._found(params, root, cwd, path)
+                drafts = await self._begun(session_id, params, place, tells)
+        # The answer to the request goes out first: it tells the client the session's id. What was
+        # over before is told again, as who asks again does not know it.
+        asyncio.get_running_loop().call_soon(drafts.begin)
+        return wire.RewriteStartResult(session_id=session_id, message_id=MESSAGE)
+
+    async def _begun(
+        self, session_id: str, params: wire.RewriteStartParams, place: Place, tells: bool
+    ) -> Drafts:
+        drafts = self._follow(session_id, tells=tells)
+        try:
+            await self._rewriting.start(session_id, place, params.instruction, params.model or "")
+        except (MagyError, asyncio.CancelledError):
+            if await self._rewriting.known(session_id):  # it has begun all the same
+                drafts.begin()
+            else:
+                self._unfollow(session_id)
+            raise
+        return drafts
+
+    async def _found(
+        self, params: wire.RewriteStartParams, root: str, cwd: str, path: str
+    ) -> Place:
+        """The place that was meant when the request came, in the text as it is now."""
+        files, meant = self._engine.world.files, self._at.documents.meant()
+        found = await files.look(root, path)
+        now = plain(found.text or "")
+        if meant is None and found.buffer and found.disk is not None:
+            raise _moved(path)  # it was opened after that, and holds something else
+        text = now if meant is None else plain(meant)
+        at = Positions(text, self._at.documents.encoding)
+        start, end = sorted(
+            at.offset(one.line, one.character) for one in (params.range.start, params.range.end)
+        )
+        span: Span | None = (start, end)
+        if text != now and found.text is not None:
+            span = await asyncio.to_thread(carried, text, now, (start, end))
+        if span is None:
+            raise _moved(path)
+        return Place(root, cwd, params.uri, found, span)
+
+    async def _resumed(self, stream: Stream) -> None:
+        entries = await self._engine.world.store.read(stream)
+        prompted = next((e.event for e in entries if isinstance(e.event, Prompted)), None)
+        if prompted is not None and prompted.by not in self._engine.world.peers():
+            self._follow(id_of(stream), tells=self._at.draws).begin()
+
+    def _follow(self, session_id: str, *, tells: bool) -> Drafts:
+        if known := self._followed.get(session_id):
+            return known
+        session = self._engine.loaded.watch(stream_of(session_id))
+        about = About(session_id, tells, self._at.warn, lambda: self._unfollow(session_id))
+        drafts = Drafts(about, session, self._engine.world, self._at.documents, self._at.outbox)
+        self._followed[session_id] = drafts
+        return drafts
+
+    def _unfollow(self, session_id: str) -> None:
+        if drafts := self._followed.pop(session_id, None):
+            drafts.close()
+
+
+def _moved(path: str) -> EditRefused:
+    text = f"{one_line(basename(path))} was changed at the selection right after the request."
+    return EditRefused(f"{text} Select it again and ask once more.", reason="stale")
+
+
+def _left_open(info: StreamInfo) -> bool:
+    options = info.summary.get("options") or {}
+    return options.get("agent") == AGENT and info.summary.get("state") != "idle"

@@ -1,0 +1,392 @@
+"""The verbs: what every front door can ask of Magy. Each appends, or reads, and answers at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from magy_server.api.sessions import options, pages, questions
+from magy_server.api.sessions.deleting import delete
+from magy_server.api.sessions.options import Option
+from magy_server.api.sessions.pages import Attached
+from magy_server.core.agents import tree
+from magy_server.core.agents.tree import SESSIONS, stream_of
+from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
+from magy_server.core.events import (
+    Answered,
+    CompactAsked,
+    Configured,
+    Content,
+    Entry,
+    Grant,
+    Hash,
+    Opened,
+    Prompted,
+    Requeued,
+    Withdrawn,
+)
+from magy_server.core.ports import Page, StreamInfo
+from magy_server.core.prompting.compaction import possible
+from magy_server.core.state.state import State
+from magy_server.engine import trees
+from magy_server.engine.briefing import mentioned
+from magy_server.engine.log import Decide, Write
+from magy_server.engine.session import Session
+from magy_server.engine.sessions import FRESH, LoadedSessions
+from magy_server.engine.tasks import Tasks
+from magy_server.engine.world import Project, World, record
+from magy_server.listeners.consult import consult
+from magy_server.reviews.checkpoints import Checkpoints
+from magy_server.reviews.reviews import Reviews
+from magy_server.team.budget import Purse
+from magy_server.team.children import Children
+from magy_server.team.fork import copied
+from magy_server.team.mailing import Mailing, arriving, refuse_closed, refuse_full
+from magy_server.team.request_keys import earlier, refuse_other, refuse_other_fork
+from magy_server.team.slots import Lanes
+from magy_server.team.stopping import cancelling, dropping
+from magy_server.team.supervision import Supervisor
+
+LOG = logging.getLogger(__name__)
+NO_BLOBS: Mapping[Hash, bytes] = {}
+Outcome = Literal["started", "steered", "queued", "known"]
+
+
+class Service:
+    """Features that have verbs of their own are attributes."""
+
+    def __init__(
+        self,
+        world: World,
+        sessions: LoadedSessions,
+        lanes: Lanes,
+        *,
+        reviews: Reviews,
+        checkpoints: Checkpoints,
+        children: Children,
+        mailing: Mailing,
+        purse: Purse,
+        supervisor: Supervisor,
+    ) -> None:
+        self.world = world
+        self.loaded = sessions
+        self.lanes = lanes
+        self.reviews = reviews
+        self.checkpoints = checkpoints
+        self.children = children
+        self.mailing = mailing
+        self.supervisor = supervisor
+        self._purse = purse
+        self._tasks = Tasks()
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def open(self, session_id: str, root: str | None, cwd: str, agent: str, model: str
+                   ) -> Session:  # fmt: skip
+        """Makes the session, or finds it: the same id again is harmless."""
+        _check_root(session_id)
+        stream = stream_of(session_id)
+        if await self.world.store.head(stream):
+            return await self.loaded.session(stream)
+        self.world.agent(agent, root)
+        session = self.loaded.watch(stream)
+        await session.load()
+        opened = Opened(root=root, cwd=cwd, agent=agent, model=model)
+        await session.append(lambda now: None if now.opened else Write([opened]))
+        return await self.loaded.session(stream)
+
+    async def sessions(self, *, first_root: str | None, root: str | None, cursor: str | None,
+                   limit: int) -> Page:  # fmt: skip
+        """Those that have no parent."""
+        return await self.world.store.streams(
+            SESSIONS, first_root=first_root, root=root, flat=True, cursor=cursor, limit=limit
+        )
+
+    async def info(self, session_id: str) -> StreamInfo:
+        info = await self.world.store.info(stream_of(session_id))
+        if info is None:
+            raise NotFound(f"There is no session {session_id!r}. `magy/session/list` names them.")
+        return info
+
+    async def attach(self, session_id: str, *, after: int | None, tail: int) -> Attached:
+        """A bounded look: the last `tail` turns, or what came after an entry the client has."""
+        return await pages.attach(self.world.store, await self.info(session_id), after, tail)
+
+    async def events(
+        self, session_id: str, *, after: int | None, before: int | None, limit: int
+    ) -> Attached:
+        info = await self.info(session_id)
+        return await pages.events(self.world.store, info, after, before, limit)
+
+    async def texts_of(self, entries: Sequence[Entry]) -> dict[str, str]:
+        return await pages.texts_of(self.world.store, entries)
+
+    async def resume(self, session_id: str) -> None:
+        """Goes on with a turn that was left open, and with those of its children."""
+        stream = stream_of(session_id)
+        self.loaded.wake(await self.loaded.session(stream))
+        await self.loaded.resume_tree(stream)
+
+    async def resume_all(self, roots: Sequence[str]) -> None:
+        """At start: goes on with what was left open in these workspace roots a short while ago."""
+        since = self.world.clock.now() - FRESH
+        for root in roots:
+            for info in await self._left_open(root, since):
+                try:
+                    await self.loaded.resume(info.stream)
+                except StoreError as error:  # this one is damaged; the others go on
+                    LOG.warning("%s", error)
+
+    async def _left_open(self, root: str, since: float) -> Sequence[StreamInfo]:
+        """Sessions, children too, that have something to do and had something done since then."""
+        found: list[StreamInfo] = []
+        cursor: str | None = None
+        while True:
+            page = await self.world.store.streams(SESSIONS, root=root, cursor=cursor, limit=200)
+            recent = [info for info in page.items if info.updated > since]
+            found += [info for info in recent if info.summary.get("state") != "idle"]
+            cursor = page.cursor
+            if cursor is None or len(recent) < len(page.items):
+                return found
+
+    async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
+        """A new session with this one's history up to entry `seq`; blobs are shared. That of a
+        child is nobody's child. The same again is harmless, also at once. Raises InvalidRequest if
+        `new_id` is another session's."""
+        _check_root(new_id)
+        stream, new = stream_of(session_id), stream_of(new_id)
+        source = await self.loaded.session(stream)
+        upto = source.state.seq if seq is None else seq
+        if not 1 <= upto <= source.state.seq:
+            raise InvalidRequest(f"There is no entry {upto}; the last is {source.state.seq}.")
+        if not await self.world.store.head(new):
+            entries = await self.world.store.read(stream, before=upto + 1)
+            batch = copied(entries, new, (session_id, upto))
+            try:
+                await self.world.store.append([batch])
+            except Conflict:  # somebody else has made it meanwhile
+                LOG.debug("%s was made at the same time", new)
+        made = await self.loaded.session(new)
+        refuse_other_fork(made.state, session_id, seq)
+        return made
+
+    async def close(self, session_id: str) -> None:
+        """Cancels what runs, ends commands in the background, and drops what waits, in all below it
+        too; the log stays."""
+        session = await self.loaded.session(stream_of(session_id))
+
+        def drop(now: State) -> Write | None:
+            events = dropping(now)
+            return Write(events) if events else None
+
+        await session.append(drop)
+        await self._cancel(session, None, "closed")
+        infos = await trees.whole(self.world.store, session_id)
+        await self.world.end_commands([info.stream for info in infos])
+
+    async def delete(self, session_id: str) -> bool:
+        """Stops it if it runs here, and removes it and all below it; forks keep what they share.
+        Raises InvalidRequest when it runs elsewhere."""
+        return await delete(self.world, self.loaded, session_id)
+
+    async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
+        return await options.in_force(self.world, about, root)
+
+    # --- prompts --------------------------------------------------------------------------------
+
+    async def prompt(
+        self,
+        session_id: str,
+        message_id: str,
+        content: Sequence[Content],
+        delivery: str,
+        blobs: Mapping[Hash, bytes] = NO_BLOBS,
+    ) -> Outcome:
+        """`blobs` are the pictures that the content names."""
+        session = await self.loaded.session(stream_of(session_id))
+        async with session.arriving:
+            whole, found = await mentioned(self.world, session.state, content)
+            outcome = await self._prompt(session, message_id, whole, delivery, {**blobs, **found})
+        if outcome == "known":
+            await refuse_other(self.world.store, session.state, message_id, content)
+        return outcome
+
+    async def _prompt(
+        self,
+        session: Session,
+        message_id: str,
+        content: Sequence[Content],
+        delivery: str,
+        blobs: Mapping[Hash, bytes],
+    ) -> Outcome:
+        outcome: Outcome = "known"
+        interrupt = delivery == "interrupt"
+
+        def decide(now: State) -> Write | None:
+            nonlocal outcome
+            if earlier(now, message_id) is not None:
+                outcome = "known"
+                return None
+            refuse_closed(now)
+            refuse_full(now)
+            mode: Literal["steer", "queue"] = "queue" if delivery == "queue" else "steer"
+            if interrupt:
+                mode = "queue"
+            outcome = "started" if now.turn is None else "steered" if mode == "steer" else "queued"
+            prompted = Prompted(
+                id=message_id, content=tuple(content), delivery=mode, by=self.world.me
+            )
+            return Write(arriving(now, prompted, interrupt=interrupt), blobs)
+
+        if await self._say(session, decide) and interrupt:
+            await self._stop_below(session)
+        return outcome
+
+    async def compact(self, session_id: str, focus: str = "") -> None:
+        """Asks for it; it happens before the next model request, or now if nothing runs."""
+        session = await self.loaded.session(stream_of(session_id))
+        if not possible(session.state):
+            raise InvalidRequest("There is nothing to compact: the model has not replied yet.")
+
+        def ask(now: State) -> Write | None:
+            if now.compact:
+                return None
+            return Write([CompactAsked(focus=focus, resting=now.turn is None)])
+
+        await self._say(session, ask)
+
+    async def summary(self, session_id: str) -> str:
+        """As for a pull request. Raises ProviderError."""
+        session = await self.loaded.session(stream_of(session_id))
+        if not possible(session.state):
+            raise InvalidRequest("There is nothing to summarize: the agent has not answered yet.")
+        said, blobs = await consult(session, self.world, self._purse, "summary")
+        await session.append(lambda now: Write([said], blobs))
+        return said.text
+
+    async def cancel(self, session_id: str, turn: str | None) -> bool:
+        session = await self.loaded.session(stream_of(session_id))
+        async with session.arriving:
+            return await self._cancel(session, turn, "user")
+
+    async def _cancel(
+        self, session: Session, turn: str | None, why: Literal["user", "closed"]
+    ) -> bool:
+        def decide(now: State) -> Write | None:
+            events = cancelling(now, turn, why)
+            return Write(events) if events else None
+
+        cancelled = await self._say(session, decide)
+        if cancelled or turn is None:
+            await self._stop_below(session, all=why == "closed")
+        return cancelled
+
+    async def _stop_below(self, session: Session, *, all: bool = False) -> None:
+        """What its models had others do is not wanted any more, either."""
+        await self.children.stop_below(session.id, all=all)
+
+    async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
+        """Raises NotFound for a prompt that does not wait (any more)."""
+        session = await self.loaded.session(stream_of(session_id))
+        waiting = {prompt.id for prompt in session.state.queue.waiting}
+        if gone := [id for id in (*order, *dropped) if id not in waiting]:
+            raise NotFound(f"No such waiting prompt: {', '.join(gone)}.")
+        event = Requeued(order=tuple(order), dropped=tuple(dropped))
+        await session.append(lambda now: Write([event]))
+        return session.state
+
+    async def configure(self, session_id: str, option: Option, value: str) -> State:
+        session = await self.loaded.session(stream_of(session_id))
+        root = session.state.opened.root if session.state.opened else None
+        options.check(self.world, root, option, value)
+        event = Configured(option=option, value=value)
+        await session.append(lambda now: Write([event]))
+        return session.state
+
+    # --- questions ------------------------------------------------------------------------------
+
+    async def answer(
+        self,
+        session_id: str,
+        interaction: str,
+        *,
+        allow: bool,
+        reason: str,
+        scope: questions.Scope,
+        by: str,
+    ) -> bool:
+        """The first answer wins; False for a later one. Raises NotFound for a question that never
+        was."""
+        session = await self.loaded.session(stream_of(session_id))
+        await session.refresh()
+        project = await self._project(session)
+        call = interaction.removeprefix(f"{session_id}/")
+
+        answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
+
+        def decide(now: State) -> Write | None:
+            return questions.answered(now, answer, project)
+
+        while True:
+            try:
+                accepted = await self._say(session, decide)
+                break
+            except Conflict:  # somebody granted something in another session of the project
+                project = await self._project(session)
+        if not accepted and not questions.was_asked(session.state, call):
+            raise NotFound(
+                f"There is no question {interaction!r}. `magy/interaction/list` names open ones."
+            )
+        return accepted
+
+    async def winner(self, session_id: str, interaction: str) -> str:
+        """How a question that is no longer open was resolved: allowed | refused | closed."""
+        return await questions.winner(self.world.store, session_id, interaction)
+
+    async def asking(self) -> Sequence[StreamInfo]:
+        """The most recent sessions that have open questions."""
+        page = await self.world.store.streams(SESSIONS, limit=200)
+        return [info for info in page.items if info.summary.get("questions")]
+
+    async def grants(self, session_id: str) -> list[Grant]:
+        session = await self.loaded.session(stream_of(session_id))
+        return [*session.state.grants, *(await self._project(session)).grants]
+
+    async def withdraw(self, session_id: str, grant_id: str) -> bool:
+        session = await self.loaded.session(stream_of(session_id))
+        event = Withdrawn(grant=grant_id)
+
+        def decide(now: State) -> Write | None:
+            return Write([event]) if any(g.id == grant_id for g in now.grants) else None
+
+        withdrawn = bool(await session.append(decide))
+        root = session.state.opened.root if session.state.opened else None
+        if any(g.id == grant_id for g in (await self._project(session)).grants):
+            await record(self.world.store, root, event)
+            withdrawn = True
+        return withdrawn
+
+    async def _project(self, session: Session) -> Project:
+        opened = session.state.opened
+        return await self.world.project(opened.root if opened else None)
+
+    async def _say(self, session: Session, decide: Decide) -> bool:
+        """Appends and wakes as a whole: a request that is cancelled in the middle must not leave a
+        prompt behind that nobody runs. The answer says whether anything was appended."""
+
+        async def whole() -> bool:
+            appended = bool(await session.append(decide))
+            self.loaded.wake(session)
+            return appended
+
+        return await self._tasks.whole(whole())
+
+
+def _check_root(session_id: str) -> None:
+    """Raises InvalidRequest for what can only be the id of a child."""
+    if tree.parent(session_id) is not None:
+        raise InvalidRequest(
+            f"{session_id!r} contains a `/`, which only ids of children have (`magy/child/spawn` "
+            "creates them). Choose another id."
+        )

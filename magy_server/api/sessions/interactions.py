@@ -1,0 +1,50 @@
+"""The verbs of `magy/interaction/*` and `magy/permission/*`: what agents ask, and what they were
+allowed for longer."""
+
+from __future__ import annotations
+
+from magy_server.api.children import present as family_present
+from magy_server.api.connected import Connected
+from magy_server.api.wire import sessions as wire
+from magy_server.engine import trees
+
+
+class QuestionVerbs:
+    def __init__(self, at: Connected) -> None:
+        self._engine = at.service
+        self._client = at.client
+
+    async def list(self, params: wire.InteractionsParams) -> wire.InteractionsResult:
+        store = self._engine.world.store
+        if params.session_id is not None:
+            info = await self._engine.info(params.session_id)
+            infos = [info, *(await trees.below(store, params.session_id))]
+        else:
+            infos = list(await self._engine.asking())
+        asked = await family_present.questions(store, infos)
+        return wire.InteractionsResult(interactions=asked)
+
+    async def respond(self, params: wire.RespondParams) -> wire.RespondResult:
+        accepted = await self._engine.answer(
+            params.session_id,
+            params.interaction_id,
+            allow=params.outcome == "allow",
+            reason=params.reason,
+            scope=params.scope,
+            by=self._client,
+        )
+        if accepted:
+            return wire.RespondResult(accepted=True)
+        winner = await self._engine.winner(params.session_id, params.interaction_id)
+        return wire.RespondResult(accepted=False, winner=winner)
+
+    async def grants(self, params: wire.GrantsParams) -> wire.GrantsResult:
+        grants = [
+            wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
+            for g in await self._engine.grants(params.session_id)
+        ]
+        return wire.GrantsResult(grants=grants)
+
+    async def withdraw(self, params: wire.WithdrawParams) -> wire.WithdrawResult:
+        withdrawn = await self._engine.withdraw(params.session_id, params.grant_id)
+        return wire.WithdrawResult(withdrawn=withdrawn)

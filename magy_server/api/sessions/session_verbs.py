@@ -1,0 +1,214 @@
+"""The verbs of `magy/session/*` and `magy/queue/*`: each is one of the engine's. What they hold is
+the connection's subscriptions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from magy_server.api import present
+from magy_server.api.children import present as family_present
+from magy_server.api.children.news import ChildNews
+from magy_server.api.connected import Connected
+from magy_server.api.sessions.follow import page
+from magy_server.api.sessions.options import choices
+from magy_server.api.sessions.pages import Attached
+from magy_server.api.sessions.subscription import Subscription
+from magy_server.api.wire import sessions as wire
+from magy_server.api.wire.shapes import SessionParams
+from magy_server.core.agents import tree
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.state.state import State
+from magy_server.core.summary import summarise
+from magy_server.engine import trees
+from magy_server.team.request_keys import refuse_other_session
+
+
+class SessionVerbs:
+    def __init__(self, at: Connected, news: ChildNews) -> None:
+        self._at = at
+        self._engine = at.service
+        self._news = news
+        self._subscriptions: dict[str, Subscription] = {}
+        self._opening: dict[str, asyncio.Event] = {}
+
+    def leave_all(self) -> None:
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        self._subscriptions.clear()
+
+    async def made(self, session_id: str) -> None:
+        """Waits while a request makes this session: others may name it right after that."""
+        while opening := self._opening.get(session_id):
+            await opening.wait()
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def new(self, params: wire.NewParams) -> wire.NewResult:
+        async with self._making(params.session_id):
+            return await self._new(params)
+
+    @asynccontextmanager
+    async def _making(self, session_id: str) -> AsyncIterator[None]:
+        """One request after the other makes a session; what else names it waits meanwhile."""
+        await self.made(session_id)
+        made = self._opening[session_id] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._opening[session_id]
+            made.set()
+
+    async def _new(self, params: wire.NewParams) -> wire.NewResult:
+        root, cwd = self._placed(params.cwd)
+        settings = self._at.trust.settings(root)
+        agent = params.agent or settings.default_agent
+        model = params.model or ""
+        session = await self._engine.open(params.session_id, root, cwd, agent, model)
+        refuse_other_session(session.state, cwd, agent, model)
+        options = await self._options(session.state)
+        return wire.NewResult(session_id=params.session_id, config_options=options)
+
+    async def list(self, params: wire.ListParams) -> wire.ListResult:
+        root = self._placed(params.cwd)[0] if params.cwd else None
+        found = await self._engine.sessions(
+            first_root=root,
+            root=root if params.only else None,
+            cursor=params.cursor,
+            limit=params.limit,
+        )
+        sessions = [present.session_info(info) for info in found.items]
+        return wire.ListResult(sessions=sessions, next_cursor=found.cursor)
+
+    async def subscribe(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
+        start = params.start
+        tail = 20 if start.tail is None else start.tail
+        attached = await self._engine.attach(params.session_id, after=start.seq, tail=tail)
+        cursor = attached.entries[-1].seq if attached.entries else max(start.seq or 0, 0)
+        if start.seq is None and not attached.entries:
+            cursor = attached.head
+        self._subscribe(params.session_id, cursor)
+        return wire.SubscribeResult(
+            head_seq=attached.head,
+            floor_seq=attached.entries[0].seq if attached.entries else attached.head + 1,
+            summary=await self._summary(attached),
+            events=_updates(attached),
+            more=cursor < attached.head,
+        )
+
+    async def resume(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
+        result = await self.subscribe(params)
+        if result.summary.session.state != "idle":
+            await self._engine.resume(params.session_id)
+        return result
+
+    async def unsubscribe(self, params: SessionParams) -> None:
+        if subscription := self._subscriptions.pop(params.session_id, None):
+            subscription.close()
+            self._news.leave(params.session_id)
+
+    async def events(self, params: wire.EventsParams) -> wire.EventsResult:
+        found = await self._engine.events(
+            params.session_id, after=params.after, before=params.before, limit=params.limit
+        )
+        entries = found.entries
+        if params.after is not None:
+            end = (params.before or found.head + 1) - 1
+            more = bool(entries) and entries[-1].seq < end
+        else:
+            more = bool(entries) and entries[0].seq > 1
+        return wire.EventsResult(events=_updates(found), head_seq=found.head, more=more)
+
+    async def prompt(self, params: wire.PromptParams) -> wire.PromptResult:
+        content, blobs = present.content(params.prompt)
+        outcome = await self._engine.prompt(
+            params.session_id, params.message_id, content, params.delivery, blobs
+        )
+        return wire.PromptResult(message_id=params.message_id, outcome=outcome)
+
+    async def cancel(self, params: wire.CancelParams) -> wire.CancelResult:
+        cancelled = await self._engine.cancel(params.session_id, params.turn_id)
+        return wire.CancelResult(cancelled=cancelled)
+
+    async def close(self, params: SessionParams) -> None:
+        await self._engine.close(params.session_id)
+        await self.unsubscribe(params)
+
+    async def delete(self, params: SessionParams) -> wire.DeleteResult:
+        """What becomes of its children is told before it is left."""
+        gone = params.session_id
+        deleted = await self._engine.delete(gone)
+        for one in [*self._subscriptions]:
+            if one == gone or tree.is_below(one, gone):
+                await self.unsubscribe(SessionParams(session_id=one))
+        return wire.DeleteResult(deleted=deleted)
+
+    async def fork(self, params: wire.ForkParams) -> wire.NewResult:
+        async with self._making(params.new_session_id):
+            session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
+        options = await self._options(session.state)
+        return wire.NewResult(session_id=params.new_session_id, config_options=options)
+
+    async def set_config_option(self, params: wire.ConfigParams) -> wire.ConfigResult:
+        state = await self._engine.configure(params.session_id, params.config_id, params.value)
+        options = await self._options(state)
+        return wire.ConfigResult(config_options=options)
+
+    async def compact(self, params: wire.CompactParams) -> None:
+        await self._engine.compact(params.session_id, params.focus)
+
+    async def summarize(self, params: SessionParams) -> wire.SummaryResult:
+        return wire.SummaryResult(text=await self._engine.summary(params.session_id))
+
+    # --- the queue ------------------------------------------------------------------------------
+
+    async def reorder_queue(self, params: wire.ReorderParams) -> wire.QueueResult:
+        return await self._requeue(params.session_id, params.order, [])
+
+    async def drop_queued(self, params: wire.DropParams) -> wire.QueueResult:
+        return await self._requeue(params.session_id, [], params.message_ids)
+
+    async def _requeue(
+        self, session_id: str, order: Sequence[str], dropped: Sequence[str]
+    ) -> wire.QueueResult:
+        state = await self._engine.requeue(session_id, order, dropped)
+        return wire.QueueResult(waiting=present.waiting(summarise(state)["waiting"]))
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _subscribe(self, session_id: str, cursor: int) -> None:
+        """One subscription a session: subscribing again starts anew from there."""
+        if old := self._subscriptions.pop(session_id, None):
+            old.close()
+        else:
+            self._news.follow(session_id)
+        session = self._engine.loaded.watch(stream_of(session_id))
+        session.want_partials()
+        subscription = Subscription(self._engine, session, self._at.outbox, cursor)
+        self._subscriptions[session_id] = subscription
+        self._at.outbox.wake(subscription)
+
+    def _placed(self, cwd: str | None) -> tuple[str | None, str]:
+        return (None, self._at.scratch) if cwd is None else self._at.place(cwd)
+
+    async def _summary(self, attached: Attached) -> wire.Summary:
+        info = attached.info
+        about = {**info.summary}
+        about["options"] = await self._engine.options(about.get("options", {}), info.root)
+        shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
+        summary = present.summary(shown, choices(self._engine.world, info.root))
+        store = self._engine.world.store
+        infos = [info, *(await trees.below(store, info.id))]
+        asked = await family_present.questions(store, infos)
+        return family_present.with_children(summary, infos, asked)
+
+    async def _options(self, state: State) -> Sequence[wire.ConfigOption]:
+        root = state.opened.root if state.opened else None
+        options = await self._engine.options(state.options, root)
+        return present.config_options(options, choices(self._engine.world, root))
+
+
+def _updates(attached: Attached) -> list[wire.Update]:
+    items = page(attached.entries, attached.texts)
+    return [wire.Update.model_construct(**item) for item in items]

@@ -1,0 +1,170 @@
+"""Read calls that run while the reply which makes them still streams (A248, X20).
+
+A prefetch is no step of the loop: its result stays here until `Replied` names the very same call
+and the rules, as they are then, allow it. A broken stream discards all. Only calls before the first
+one that could change something are taken: a read after a write must see what was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from magy_server.core.errors import MagyError
+from magy_server.core.events import Call, Event, Facts, Hash, Judged
+from magy_server.core.ports import Delta
+from magy_server.core.text.surrogates import loads
+from magy_server.core.tool import Tool
+from magy_server.engine.calls import Outcome, supervised
+from magy_server.engine.context import RunContext
+from magy_server.engine.feature_ports import Features
+from magy_server.engine.judge import facts_of, offered
+from magy_server.engine.log import Write
+from magy_server.engine.rules import law
+from magy_server.engine.session import Session
+from magy_server.engine.world import World
+
+
+class _QuietContext(RunContext):
+    """Nobody knows of the call yet, so nobody is shown what it says."""
+
+    def emit(self, text: str) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """`rules`: by which it was allowed, and by which it looked into files."""
+
+    facts: Facts
+    blobs: Mapping[Hash, bytes]
+    rules: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a call that ran ahead. `duration` in seconds."""
+
+    outcome: Outcome
+    events: list[Event]
+    duration: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    call: Call
+    looking: asyncio.Task[_Found | None]
+    running: asyncio.Task[Ran | None]
+
+    def cancel(self) -> None:
+        self.looking.cancel()
+        self.running.cancel()
+
+
+class Early:
+    """The prefetched calls of one reply. `group` runs them; without it there are none."""
+
+    def __init__(self, session: Session, world: World, features: Features) -> None:
+        self.group: asyncio.TaskGroup | None = None
+        self._session = session
+        self._world = world
+        self._features = features
+        self._pieces: dict[str, list[str]] = {}
+        self._ahead: dict[str, _Ahead] = {}
+        self._closed = False
+
+    def begin(self) -> None:
+        """A new reply is asked for."""
+        self.discard()
+        self._closed = False
+
+    def take(self, id: str, delta: Delta) -> None:
+        """More of the reply. A call begins to run as soon as its arguments are complete."""
+        if delta.kind != "call" or self._closed or self.group is None:
+            return
+        tool = self._world.tools.get(delta.name)
+        if tool is None or tool.effect != "read":
+            self._closed = True  # what follows may depend on it
+            return
+        pieces = self._pieces.setdefault(id, [])
+        pieces.append(delta.text)
+        if delta.done and id not in self._ahead:
+            self._start(self.group, id, tool, "".join(pieces))
+
+    def _start(self, group: asyncio.TaskGroup, id: str, tool: Tool, text: str) -> None:
+        try:
+            arguments = loads(text) if text.strip() else {}
+        except ValueError:
+            return
+        if isinstance(arguments, dict) and offered(self._session, tool.name):
+            call = Call(id=id, name=tool.name, arguments=arguments)
+            looking = group.create_task(self._look(call, tool), name=f"look ahead {id}")
+            running = group.create_task(self._run(call, tool, looking), name=f"ahead {id}")
+            self._ahead[id] = _Ahead(call, looking, running)
+
+    async def _look(self, call: Call, tool: Tool) -> _Found | None:
+        """None: it will be judged, and answered or asked about, in the ordinary way."""
+        try:
+            facts, blobs = await facts_of(self._session, self._world, self._features, tool, call)
+            now = await law(self._session, self._world)
+        except MagyError:
+            return None
+        allowed = not facts.problem and now.decide(tool, facts).action == "allow"
+        return _Found(facts, blobs, now.identity) if allowed else None
+
+    async def _run(
+        self, call: Call, tool: Tool, looking: asyncio.Task[_Found | None]
+    ) -> Ran | None:
+        found = await looking
+        if found is None:
+            return None
+        clock = self._world.clock
+        began = clock.now()
+        try:
+            now = await law(self._session, self._world)
+            if now.identity != found.rules:
+                return None
+            judged = Judged(call=call.id, facts=found.facts, decision=now.decide(tool, found.facts))
+            context = _QuietContext(self._session, self._world, self._features, judged, now)
+            outcome = await supervised(call, tool, context, self._world.results)
+        except MagyError:
+            return None
+        return Ran(outcome, context.events, max(0.0, clock.now() - began))
+
+    async def judged(self, call: Call, tool: Tool) -> Write | None:
+        """What to append for a call of the whole reply, if it runs ahead and is allowed now."""
+        ahead = self._ahead.get(call.id)
+        if ahead is None:
+            return None
+        same = (ahead.call.name, ahead.call.arguments) == (call.name, call.arguments)
+        found = await ahead.looking if same and call.invalid is None else None
+        if found is not None:
+            now = await law(self._session, self._world)
+            decision = now.decide(tool, found.facts)
+            if decision.action == "allow" and now.identity == found.rules:
+                judged = Judged(call=call.id, facts=found.facts, decision=decision)
+                return Write([judged], found.blobs)
+        ahead.cancel()
+        self._ahead.pop(call.id, None)
+        return None
+
+    async def ran(self, call_id: str) -> Ran | None:
+        """What became of a call that `judged` has judged."""
+        ahead = self._ahead.pop(call_id, None)
+        return await ahead.running if ahead else None
+
+    def finished(self, call_id: str) -> Ran | None:
+        """The same, if it need not be waited for."""
+        ahead = self._ahead.get(call_id)
+        if ahead is None or not ahead.running.done() or ahead.running.cancelled():
+            return None
+        del self._ahead[call_id]
+        return ahead.running.result()
+
+    def discard(self) -> None:
+        """What ran ahead counts no more."""
+        for ahead in self._ahead.values():
+            ahead.cancel()
+        self._ahead.clear()
+        self._pieces.clear()

@@ -1,0 +1,223 @@
+"""What an editor is told without having subscribed: open questions, changed sessions, and the
+progress of each turn in the editor's own way.
+
+A listener of the engine. For an editor that knows no `magy/*` it also has permission asked, by
+`plain_questions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
+
+from magy_server.api import present
+from magy_server.api.children.present import located, path, previews
+from magy_server.api.service import Service
+from magy_server.api.wire import sessions as wire
+from magy_server.core.agents import tree
+from magy_server.core.events import (
+    Admitted,
+    Answered,
+    Asked,
+    Configured,
+    Ended,
+    Entry,
+    Finished,
+    Judged,
+    Opened,
+    Resumed,
+)
+from magy_server.core.state.state import State
+from magy_server.core.summary import question_of, title
+from magy_server.core.text.sanitizing import LINE, shortened
+from magy_server.engine import trees
+from magy_server.lsp.plain.questions import PlainQuestions
+
+
+class Progress(Protocol):
+    def report(self, message: str) -> None: ...
+
+    def end(self, message: str = "") -> None: ...
+
+
+class Client(Protocol):
+    """The standard LSP side of a connection, as the announcer needs it."""
+
+    async def progress(
+        self, title: str, message: str = "", cancel: Callable[[], None] | None = None
+    ) -> Progress | None: ...
+
+
+class Announcer:
+    """`plain` asks a client that does not show questions itself; None: it does, and is sent
+    `magy/*` notifications."""
+
+    def __init__(
+        self,
+        client: Client,
+        notify: Callable[[str, Any], None],
+        plain: PlainQuestions | None,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._engine: Service | None = None
+        self._client = client
+        self._plain = plain
+        self._knows_magy = plain is None
+        self._notify = notify
+        self._spawn = spawn
+        self._running: dict[str, str] = {}
+        self._progress: dict[str, Progress] = {}
+        self._open: dict[str, set[str]] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def attach(self, service: Service) -> Callable[[], None]:
+        """What any process deletes is told, until what this returns is called."""
+        self._engine = service
+        return service.world.bus.subscribe(trees.DELETED, self._deleted)
+
+    @property
+    def running(self) -> Sequence[str]:
+        """The sessions that have a turn now, in the order in which these began; not children, which
+        stop with who spawned them."""
+        return [id for id in self._running if tree.parent(id) is None]
+
+    def __call__(self, state: State, entries: Sequence[Entry]) -> None:
+        session_id = state.id
+        for entry in entries:
+            self._show_progress(state, session_id, entry)
+            match entry.event:
+                case Asked() if entry.event.id in state.questions:
+                    self._opened(state, session_id, entry.event, entry.at)
+                case Answered():
+                    self._resolved(session_id, [entry.event.id])
+                case Finished() | Ended():
+                    self._close(state, session_id)
+                case Resumed():  # nobody has seen these questions in this editor yet
+                    for question in state.questions.values():
+                        self._opened(state, session_id, question.asked, question.at)
+        if self._knows_magy and any(_lists(entry) for entry in entries):
+            self._notify("magy/session/listChanged", {"sessionId": session_id})
+
+    def _opened(self, state: State, session_id: str, asked: Asked, at: float) -> None:
+        self._open.setdefault(session_id, set()).add(asked.id)
+        about = question_of(state, asked, at)
+        if self._knows_magy and asked.preview is None and tree.parent(session_id) is None:
+            step = wire.PathStep(session_id=session_id, agent=state.agent, name=title(state))
+            question = present.interaction(session_id, about, {})
+            self._say_opened(located(question, [step]))
+        elif self._knows_magy:
+            self._spawn(self._look_and_say(session_id, about))
+        else:
+            self._asking[asked.id] = self._spawn(self._ask(session_id, about))
+
+    async def _look_and_say(self, session_id: str, about: Mapping[str, Any]) -> None:
+        """What it is about has to be looked up, or who is above a child that asks."""
+        question = await self._looked_up(session_id, about)
+        if question.interaction_id in self._open.get(session_id, ()):
+            self._say_opened(question)
+
+    async def _looked_up(self, session_id: str, about: Mapping[str, Any]) -> wire.Interaction:
+        texts = await previews(self._engine.world.store, [about]) if self._engine else {}
+        question = present.interaction(session_id, about, texts)
+        return located(question, await self._path(session_id))
+
+    def _say_opened(self, question: wire.Interaction) -> None:
+        session_id = question.session_id
+        self._changed(wire.InteractionChanged(session_id=session_id, opened=[question]))
+
+    async def _path(self, session_id: str) -> list[wire.PathStep]:
+        return await path(self._engine.world.store, session_id) if self._engine else []
+
+    def _close(self, state: State, session_id: str) -> None:
+        """Questions of calls that ended unanswered."""
+        gone = [id for id in self._open.get(session_id, ()) if id not in state.questions]
+        if gone:
+            self._resolved(session_id, gone)
+
+    def _deleted(self, message: Mapping[str, Any]) -> None:
+        session_id = str(message["session"])
+        open = self._open.pop(session_id, set())
+        if ids := sorted(open.union(map(str, message["questions"]))):
+            self._resolved(session_id, ids)
+        self._ended(session_id, "deleted")
+        if self._knows_magy:
+            self._notify("magy/session/listChanged", {"sessionId": session_id})
+
+    def _resolved(self, session_id: str, ids: list[str]) -> None:
+        self._open.get(session_id, set()).difference_update(ids)
+        for id in ids:
+            if asking := self._asking.pop(id, None):
+                asking.cancel()  # answered elsewhere: the editor may take its window away
+        if self._knows_magy:
+            self._changed(wire.InteractionChanged(session_id=session_id, resolved=ids))
+
+    def _changed(self, change: wire.InteractionChanged) -> None:
+        params = change.model_dump(mode="json", by_alias=True)
+        self._notify("magy/interaction/changed", params)
+
+    async def _ask(self, session_id: str, about: Mapping[str, Any]) -> None:
+        """Permission in an editor without Magy code (G001)."""
+        question = await self._looked_up(session_id, about)
+        who = "" if tree.parent(session_id) is None else _who(question.path)
+        answer = await self._plain.ask(question, who) if self._plain else None
+        self._asking.pop(question.interaction_id, None)
+        if answer is None or self._engine is None:
+            return
+        await self._engine.answer(
+            session_id,
+            question.interaction_id,
+            allow=answer.allow,
+            reason="",
+            scope=answer.scope,
+            by="editor",
+        )
+
+    def _show_progress(self, state: State, session_id: str, entry: Entry) -> None:
+        event = entry.event
+        match event:
+            case Admitted(opens=True, turn=turn):
+                self._begin(state, session_id, turn)
+            case Resumed() if state.turn:
+                self._begin(state, session_id, state.turn.id)
+            case Judged() if progress := self._progress.get(session_id):
+                progress.report(event.facts.title)
+            case Ended():
+                self._ended(session_id, event.stop.replace("_", " "))
+
+    def _ended(self, session_id: str, how: str) -> None:
+        self._running.pop(session_id, None)
+        if progress := self._progress.pop(session_id, None):
+            progress.end(how)
+
+    def _begin(self, state: State, session_id: str, turn: str) -> None:
+        about = f"Magy: {title(state)}" if title(state) else "Magy"
+        self._running[session_id] = turn
+        self._spawn(self._progress_of(session_id, turn, about))
+
+    async def _progress_of(self, session_id: str, turn: str, about: str) -> None:
+        def cancel() -> None:
+            self._spawn(self._cancel(session_id, turn))
+
+        progress = await self._client.progress(about, cancel=cancel)
+        if progress is None:
+            return
+        if self._running.get(session_id) == turn:
+            self._progress[session_id] = progress
+        else:  # the turn was over before the editor had made the progress
+            progress.end()
+
+    async def _cancel(self, session_id: str, turn: str) -> None:
+        if self._engine is not None:
+            await self._engine.cancel(session_id, turn)
+
+
+def _who(steps: Sequence[wire.PathStep]) -> str:
+    """A child and its parent, for people: "explore (look around), child of build (fix it)"."""
+    named = [f"{step.agent} ({step.name})" if step.name else step.agent for step in steps[-2:]]
+    return shortened(", child of ".join(reversed(named)), LINE)
+
+
+def _lists(entry: Entry) -> bool:
+    """Whether the session's row in a list looks different now."""
+    return isinstance(entry.event, Opened | Configured | Admitted | Asked | Answered | Ended)

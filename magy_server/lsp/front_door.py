@@ -1,0 +1,232 @@
+"""The front door of an editor: what stands behind the language server once it is initialized.
+
+Light to import: the engine comes with `start`, after `initialize` has been answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from magy_server import __version__
+from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
+from magy_server.core.agents.tree import Stream, id_of
+from magy_server.core.errors import MagyError
+from magy_server.lsp.client_options import ClientOptions
+
+if TYPE_CHECKING:
+    from pygls.lsp.server import LanguageServer
+
+    from magy_server.api.connected import Beside, Connected
+    from magy_server.api.doctor import Examine
+    from magy_server.api.service import Service
+    from magy_server.api.wire.calling import Handler
+    from magy_server.config.trust import Trust
+    from magy_server.core.ports import Editor
+    from magy_server.engine.session import Listener
+    from magy_server.lsp.plain.questions import PlainQuestions
+    from magy_server.lsp.server import Answering, Server
+
+LOG = logging.getLogger(__name__)
+WARMING = (
+    "magy/session/new", "magy/session/resume", "magy/session/subscribe", "magy/rewrite/start",
+)  # fmt: skip
+
+
+Compose = Callable[
+    [Sequence[str], Mapping[str, Any], "Editor | None", Sequence["Listener"]],
+    AbstractAsyncContextManager[tuple["Service", "Trust"]],
+]
+"""(workspace roots, the editor's settings, its buffers, listeners) -> the running engine."""
+
+
+class EditorFrontDoor:
+    """`lsp.server.FrontDoor`. `compose` gives the composition root, `examine` the doctor; they may
+    import what is slow."""
+
+    version = __version__
+    experimental: Mapping[str, Any] = {"version": __version__, "protocol": 1}
+    commands: Sequence[str] = COMMANDS
+    standard: Sequence[str] = STANDARD
+
+    def __init__(
+        self,
+        compose: Callable[[], Compose],
+        scratch: Callable[[], str],
+        examine: Callable[[], Examine],
+    ) -> None:
+        self._compose = compose
+        self._examine = examine
+        self._scratch = scratch
+        self._stack = AsyncExitStack()
+        self._warming: asyncio.Task[None] | None = None
+        self._resuming: asyncio.Task[None] | None = None
+
+    def configure(self, server: LanguageServer) -> None:
+        """pygls announces what is registered with it; the requests come to us (`standard`)."""
+        from lsprotocol import types
+
+        lens = types.CodeLensOptions()
+        action = types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
+        server.feature(types.TEXT_DOCUMENT_CODE_LENS, lens)(_announced)
+        server.feature(types.TEXT_DOCUMENT_CODE_ACTION, action)(_announced)
+        server.feature(types.CODE_ACTION_RESOLVE)(_announced)
+
+    async def start(self, server: Server) -> Answering:
+        """Raises MagyError; the person is told in a window as well, and may ask the doctor."""
+        from magy_server.api.doctor import handlers
+
+        server.connection.methods.update(handlers(self._examine, _roots(server)))
+        try:
+            return await self._start(server)
+        except MagyError as error:
+            from lsprotocol.types import MessageType
+
+            server.show(f"Magy: {error.message}", MessageType.Error)
+            raise
+
+    async def _start(self, server: Server) -> Answering:
+        from magy_server.lsp.broadcasts import Announcer
+        from magy_server.lsp.connect import connect
+        from magy_server.lsp.server import Answering
+
+        about = ClientOptions(server.pygls.protocol.options)
+        editor = server.editor([f"magy/editor/{name}" for name in about.editor])
+        spawn = _spawner(server)
+        announcer = Announcer(server, server.connection.notify, _asking(server, about), spawn)
+        roots = _roots(server)
+        compose = self._compose()(roots, about.settings, editor, [announcer])
+        service, trust = await self._stack.enter_async_context(compose)
+        self._stack.callback(announcer.attach(service))
+        self._stack.callback(service.loaded.news.broken.add(partial(_say_broken, server)))
+        at = self._connected(server, service, trust, about, spawn)
+        answering = connect(
+            server, at, about, editor, lambda: announcer.running,
+            self._stack.enter_context(ExitStack()),
+        )  # fmt: skip
+        self._resuming = server.connection.spawn(_resume(service, roots))
+        _say_distrust(server, trust, roots)
+        methods = dict(answering.methods)
+        for name in WARMING:
+            methods[name] = self._warming_too(methods[name], service, server)
+        return Answering(methods, answering.commands)
+
+    def _connected(
+        self, server: Server, service: Service, trust: Trust, about: ClientOptions, spawn: Beside
+    ) -> Connected:
+        from lsprotocol.types import MessageType
+
+        from magy_server.api.connected import Connected
+
+        return Connected(
+            service=service,
+            trust=trust,
+            client=about.client,
+            roots=_roots(server),
+            scratch=self._scratch(),
+            documents=server.workspace,
+            outbox=server.connection.outbox,
+            notify=server.connection.notify,
+            warn=lambda text: server.show(text, MessageType.Warning),
+            spawn=spawn,
+            examine=self._examine,
+            draws=about.interactions or about.review,
+        )
+
+    def _warming_too(self, handler: Handler, service: Service, server: Server) -> Handler:
+        """The model's SDK is large: it is imported when somebody means to talk, not before."""
+
+        async def handle(params: dict[str, Any]) -> Any:
+            if self._warming is None:
+                self._warming = server.connection.spawn(
+                    _warm(service, next(iter(_roots(server)), None))
+                )
+            return await handler(params)
+
+        return handle
+
+    async def stop(self, why: str) -> None:
+        LOG.info("Stopping: %s.", why)
+        for task in (self._warming, self._resuming):
+            if task:
+                task.cancel()
+        await self._stack.aclose()
+
+
+def _asking(server: Server, about: ClientOptions) -> PlainQuestions | None:
+    """How a client is asked that does not show questions itself."""
+    from magy_server.config import layers
+    from magy_server.lsp.client_capabilities import ClientCapabilities
+    from magy_server.lsp.plain.questions import PlainQuestions
+
+    if about.interactions:
+        return None
+    shows = ClientCapabilities(server.client).show_document
+
+    async def reveal(uri: str) -> bool:
+        return shows and await server.show_document(uri, None, False)
+
+    return PlainQuestions(server, reveal, Path(layers.state_dir()) / "transcripts")
+
+
+async def _announced(*arguments: Any) -> None:
+    """What pygls would call if the front door did not answer."""
+
+
+def _roots(server: Server) -> list[str]:
+    import os
+
+    real = (os.path.realpath(path) for path in server.workspace.folder_paths())
+    return list(dict.fromkeys(path for path in real if os.path.isdir(path)))
+
+
+def _spawner(server: Server) -> Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]:
+    """Work that nobody waits for; what it fails with is logged, never raised into the server."""
+
+    async def guarded(work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except MagyError as error:
+            LOG.error("%s", error)
+
+    return lambda work: server.connection.spawn(guarded(work))
+
+
+async def _resume(service: Service, roots: Sequence[str]) -> None:
+    """Goes on with what was left open in this workspace."""
+    try:
+        await service.resume_all(roots)
+    except MagyError as error:
+        LOG.warning("%s", error)
+
+
+async def _warm(service: Service, root: str | None) -> None:
+    try:
+        models = service.world.models(root)
+        provider, _ = models.named(await models.default())
+        await asyncio.to_thread(provider.warm)
+    except MagyError as error:
+        LOG.info("%s", error)  # the first turn says it to the person
+
+
+def _say_distrust(server: Server, trust: Trust, roots: Sequence[str]) -> None:
+    from lsprotocol.types import MessageType
+
+    for root in roots:
+        if ignored := trust.ignored(root):
+            said = f"{root} is not trusted, so its settings can only restrict. Ignored: "
+            server.show(f"Magy: {said}{', '.join(ignored)}.")
+    for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
+        server.show(f"Magy: {problem}", MessageType.Warning)
+
+
+def _say_broken(server: Server, stream: Stream, sentence: str) -> None:
+    from lsprotocol.types import MessageType
+
+    name = id_of(stream)
+    server.show(f"Magy: session {name} has stopped: {sentence}", MessageType.Error)

@@ -1,0 +1,126 @@
+"""What an agent may do with the other agents of its tree: `core.tool.Team`, for one session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import ChildInfo, Spawn, Waited
+from magy_server.core.agents.mail import Status
+from magy_server.core.errors import (
+    InvalidConfig,
+    InvalidRequest,
+    NotFound,
+    NotTrusted,
+    ProviderError,
+    ToolError,
+)
+from magy_server.core.tool import Delivery
+from magy_server.engine.session import Session
+from magy_server.engine.sessions import Sessions
+from magy_server.engine.world import World
+from magy_server.team.children import Children
+from magy_server.team.mailing import Mailing
+
+NAMED = 20
+"""Agents that an error names."""
+PARENT = "parent"
+
+
+class TeamAccess:
+    def __init__(
+        self, world: World, sessions: Sessions, children: Children, mailing: Mailing,
+        session: Session,
+    ) -> None:  # fmt: skip
+        self._session = session
+        self._world = world
+        self._sessions = sessions
+        self._children = children
+        self._mailing = mailing
+        self._id = session.id
+        opened = session.state.opened
+        self._root = opened.root if opened else None
+        self.timeout = world.settings(self._root).wait_timeout
+        self.keys = world.keys
+
+    def now(self) -> float:
+        return self._world.clock.now()
+
+    async def spawn(self, wanted: Spawn) -> tuple[ChildInfo, bool]:
+        with _for_the_model():
+            return await self._children.spawn(self._id, wanted)
+
+    async def spawned(self, key: str) -> ChildInfo | None:
+        try:
+            return await self._children.info(tree.child(self._id, key))
+        except NotFound:
+            return None
+
+    async def check(self, agent: str, model: str, directory_: str) -> str:
+        with _for_the_model():
+            return await self._children.check(self._session.state, agent, model, directory_)
+
+    async def named(self, job: str) -> ChildInfo:
+        """By its id, by what its id has below this session's, or by the last part of that."""
+        for id in (job, tree.child(self._id, job)):
+            if tree.is_below(id, self._id):
+                with suppress(NotFound):
+                    return await self._children.info(id)
+        below = await self._children.list(self._id, closed=True)
+        found = [one for one in below if one.session.endswith(tree.SEPARATOR + job)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(one.session for one in found[:NAMED])
+            raise ToolError(f"{job!r} matches more than one agent: {ids}. Give the whole id.")
+        ids = ", ".join(one.session for one in below if one.status != "closed")
+        there = f"Yours are: {ids[:2000]}." if ids else "You have no agents."
+        raise ToolError(f"There is no agent {job!r} below you. {there}")
+
+    async def list(self, *, closed: bool) -> Sequence[ChildInfo]:
+        with _for_the_model():
+            return await self._children.list(self._id, closed=closed)
+
+    async def close(
+        self, job: str, mode: Literal["finish", "cancel"], reason: str
+    ) -> tuple[Status, Sequence[str]]:
+        with _for_the_model():
+            return await self._children.close(job, mode, reason, by=self._id)
+
+    async def addressee(self, job: str) -> tuple[str, str]:
+        above = tree.parent(self._id)
+        if job not in (PARENT, above):
+            found = await self.named(job)
+            return found.session, found.agent
+        if above is None:
+            raise ToolError("You have no parent: a person prompted you. Write it in your answer.")
+        with _for_the_model():
+            parents = await self._sessions.above(above)
+        return above, parents[0].agent
+
+    async def send(self, to: str, text: str, delivery: Delivery, key: str) -> str:
+        with _for_the_model():
+            return await self._mailing.send(to, text, key=key, delivery=delivery, sender=self._id)
+
+    async def wait(
+        self, jobs: Sequence[str], until: Literal["any", "all"], deadline: float
+    ) -> Waited:
+        with _for_the_model():
+            return await self._mailing.wait(
+                self._id, jobs, until=until, deadline=deadline, itself=True
+            )
+
+    async def awaited(self) -> Sequence[str]:
+        with _for_the_model():
+            return await self._mailing.awaited(self._id)
+
+
+@contextmanager
+def _for_the_model() -> Iterator[None]:
+    """What was asked wrongly is the model's to mend; what the log cannot hold is not."""
+    try:
+        yield
+    except (InvalidRequest, NotFound, NotTrusted, InvalidConfig, ProviderError) as error:
+        raise ToolError(error.message) from None
