@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
 from magy_server.core.events import Action, Evidence, Facts, Hash
 from magy_server.core.ports import Editor
 from magy_server.core.tool import Tool
+from magy_server.tools.search import ripgrep_program
 from magy_server.tools.search.search_tools import search_tools
 
-NONE = "no-such-ripgrep"
 NOTHING = Evidence()
 LINES = 200
 """Of a file; about eight kilobytes."""
@@ -28,49 +27,36 @@ NEEDLE = "the_needle"
 
 def grep(run: Run) -> Row:
     """A word, in a tree of so many files: the whole tool call, permission and page included."""
-    return _grep(run, "rg", "grep", 2)
-
-
-def grep_alone(run: Run) -> Row:
-    """The same without ripgrep."""
-    return _grep(run, NONE, "grep without ripgrep", None)
+    return _beside(run, "grep", NEEDLE, ["--line-number", NEEDLE], 2)
 
 
 def glob(run: Run) -> Row:
     """Names in a tree of so many files: all that match, with their times, the newest first."""
-    return _glob(run, "rg", "glob", 4)
+    return _beside(run, "glob", "*7.py", ["--files", "--glob=*7.py"], 4)
 
 
-def glob_alone(run: Run) -> Row:
-    """The same without ripgrep."""
-    return _glob(run, NONE, "glob without ripgrep", None)
+ROWS = (grep, glob)
 
 
-ROWS = (grep, grep_alone, glob, glob_alone)
-
-
-def _grep(run: Run, program: str, name: str, target: float | None) -> Row:
+def _beside(run: Run, name: str, pattern: str, options: list[str], target: float) -> Row:
+    """The tool against the same ripgrep run by itself."""
     root, files = tree(run)
-    bare = ["rg", "--no-config", "--hidden", "--line-number", NEEDLE, str(root)]
+    bare = [_ripgrep(), "--no-config", "--hidden", *options, str(root)]
     with asyncio.Runner() as loop:
         ours, floor = in_turn(
             run.choose(5, 15),
-            lambda: stopwatch(lambda: loop.run(_call(root, program, "grep", pattern=NEEDLE))),
+            lambda: stopwatch(lambda: loop.run(_call(root, name, pattern))),
             lambda: stopwatch(lambda: _bare(bare)),
         )
     return Row(f"{name}, {files:,} files", "seconds", ours, floor, target)
 
 
-def _glob(run: Run, program: str, name: str, target: float | None) -> Row:
-    root, files = tree(run)
-    bare = ["rg", "--no-config", "--hidden", "--files", "--glob=*7.py", str(root)]
-    with asyncio.Runner() as loop:
-        ours, floor = in_turn(
-            run.choose(5, 15),
-            lambda: stopwatch(lambda: loop.run(_call(root, program, "glob", pattern="*7.py"))),
-            lambda: stopwatch(lambda: _bare(bare)),
-        )
-    return Row(f"{name}, {files:,} files", "seconds", ours, floor, target)
+def _ripgrep() -> str:
+    for path in ripgrep_program.candidates("rg"):
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        if ripgrep_program.suits(ripgrep_program.version(said.stdout)):
+            return path
+    raise Failed(ripgrep_program.MISSING)
 
 
 def _bare(command: list[str]) -> None:
@@ -79,8 +65,6 @@ def _bare(command: list[str]) -> None:
 
 def tree(run: Run) -> tuple[Path, int]:
     """A repository with files in directories of fifty, and what it ignores."""
-    if shutil.which("rg") is None:
-        raise Failed("ripgrep (rg) is not installed; there is nothing to compare with")
     files = run.choose(2_000, 10_000, 40_000)
     root = run.directory / f"tree-{files}"
     if root.exists():
@@ -102,24 +86,20 @@ def tree(run: Run) -> tuple[Path, int]:
     return root, files
 
 
-async def _call(root: Path, program: str, name: str, **arguments: Any) -> None:
-    tool = _tools(program)[name]
+async def _call(root: Path, name: str, pattern: str) -> None:
+    tool = _tools()[name]
     context = _Context(str(root))
-    checked = tool.arguments(arguments)
+    checked = tool.arguments({"pattern": pattern})
     context.facts, _ = await tool.facts(context, **checked)
     result = await tool.run(context, **checked)
     if not result.for_model.count("\n"):
         raise Failed(f"{name} found nothing: {result.for_model}")
 
 
-_KNOWN: dict[str, dict[str, Tool]] = {}
-
-
-def _tools(program: str) -> Mapping[str, Tool]:
+@cache
+def _tools() -> Mapping[str, Tool]:
     """Kept, as a server keeps them."""
-    if program not in _KNOWN:
-        _KNOWN[program] = {tool.name: tool for tool in search_tools(program, 100, 500)}
-    return _KNOWN[program]
+    return {tool.name: tool for tool in search_tools("rg", 100, 500)}
 
 
 @dataclass

@@ -262,7 +262,9 @@ The others are denied, whatever an agent's own rules allow."
   :package-version '(magy . "0.1"))
 
 (defcustom magy-grep-program "rg"
-  "The ripgrep program; without it, Magy uses its own search."
+  "The ripgrep program.
+Where it is not there or older than version 14, Magy takes the one that
+came with it."
   :type 'string
   :group 'magy
   :package-version '(magy . "0.1"))

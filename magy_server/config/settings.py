@@ -164,7 +164,9 @@ class ToolSettings(Part):
         "matches a key). Only your own settings can set this, not a project's.",
     )
     grep_program: str = Field(
-        default="rg", description="The ripgrep program; without it, Magy uses its own search."
+        default="rg",
+        description="The ripgrep program. Where it is missing or older than version 14, Magy takes "
+        "the one that came with it.",
     )
     grep_matches: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=100, description="The most matching lines that one `grep` call shows."

@@ -111,20 +111,21 @@ async def _identity(path: str, around: Around) -> Finding:
 
 async def _ripgrep(around: Around) -> list[Finding]:
     from magy_server.doctor.project import settings
+    from magy_server.tools.search import ripgrep_program
 
     name = settings(around).tools.grep_program
-    path = found(name, around)
-    if path is None:
-        what = f"ripgrep ({name}) is not installed: Magy uses its own search, which is slower."
-        mend = "Install ripgrep, or name it in magy.toml: `tools.grep_program`."
-        return [Finding("programs", "note", what, mend)]
-    code, said = await outcome([path, "--version"], around)
-    if code != 0 or not said.startswith("ripgrep"):
-        what = f"{path} is not a working ripgrep: Magy uses its own search, which is slower."
-        mend = "Install ripgrep, or name it in magy.toml: `tools.grep_program`."
-        return [Finding("programs", "warning", what, mend)]
-    number = ".".join(map(str, version_in(said)))
-    return [Finding("programs", "ok", f"ripgrep {number} ({path}).")]
+    unfit: list[Finding] = []
+    path = around.environ.get("PATH", os.defpath)
+    for candidate in ripgrep_program.candidates(name, path):
+        code, said = await outcome([candidate, "--version"], around)
+        number = ripgrep_program.version(said) if code == 0 else None
+        if ripgrep_program.suits(number):
+            return [Finding("programs", "ok", f"ripgrep {number} ({candidate})."), *unfit]
+        oldest = f"ripgrep {ripgrep_program.OLDEST} or newer"
+        what = f"{candidate} is not a working {oldest}."
+        mend = f"Install {oldest}, or name another one in magy.toml: `tools.grep_program`."
+        unfit.append(Finding("programs", "note", what, mend))
+    return [*unfit, Finding("programs", "warning", ripgrep_program.MISSING, ripgrep_program.MEND)]
 
 
 async def _sandbox(around: Around) -> list[Finding]:

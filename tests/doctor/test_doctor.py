@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from magy_server.doctor import programs
+from magy_server.doctor.finding import Around
 from magy_server.store.schema import MIGRATIONS
+from magy_server.tools.search import ripgrep_program
 from tests.doctor.conftest import SHUT, Machine, change
 from tests.loopback import AnthropicServer, ChatServer, Fault
 from tests.lsp.client import Client
@@ -270,7 +273,7 @@ async def test_missing_programs(machine: Machine, tmp_path: Path) -> None:
     assert seen.code == 1
     assert "bash is not on PATH" in "".join(seen.of("programs", "problem"))
     notes = "".join(seen.of("programs", "note"))
-    assert "ripgrep (rg) is not installed" in notes
+    assert "ripgrep" in "".join(seen.of("programs", "ok")), "it comes with Magy"
     assert (sys.platform != "linux") or "bubblewrap is not installed" in notes
     assert "PATH has no editor" in seen.of("editors", "note")[0]
     (bin / "git").unlink()
@@ -291,12 +294,20 @@ async def test_programs_that_do_not_work(machine: Machine, tmp_path: Path) -> No
     seen = await machine.doctor()
     said = "".join(seen.of("programs", "warning"))
     assert "git 1.7.1" in said and "Install git 2.25 or newer" in said
-    assert "not a working ripgrep" in said
+    assert "rg is not a working ripgrep 14 or newer" in "".join(seen.of("programs", "note"))
     if sys.platform == "linux":
         assert "cannot create a sandbox here: No permissions to create" in said
     assert "Install Emacs 28.1 or newer" in "".join(seen.of("editors", "warning"))
     text = (await machine.text()).output
     assert "broken" in text and "\x1b" not in text
+
+
+async def test_no_ripgrep_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ripgrep_program, "PACKAGE", "no-such-package")
+    found = await programs.check(Around(str(tmp_path), {"PATH": str(tmp_path)}))
+    (said,) = [one for one in found if "ripgrep" in one.what]
+    assert said.status == "warning" and "nothing can be searched" in said.what
+    assert said.mend == "Install ripgrep 14 or newer, or install Magy again, which brings it along."
 
 
 async def test_a_program_that_hangs_does_not_stop_the_rest(

@@ -7,18 +7,17 @@ happened is seen outside Magy.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from magy_server.tools.search import ripgrep_program
 from tests.e2e.harness import Person, person
 from tests.loopback import AnthropicServer, call, cut, hang, pause, text
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.needs("rg")
 ENV = {"ANTHROPIC_API_KEY": "test", "MAGY_MODEL": "anthropic/test"}
 
 
@@ -29,7 +28,7 @@ class Searches:
         self.program = directory / "counting-rg"
         self._log = directory / "searches"
         self._log.touch()
-        rg = shutil.which("rg")
+        *_, rg = ripgrep_program.candidates("rg")
         self.program.write_text(f'#!/bin/sh\necho "$@" >> {self._log}\nexec {rg} "$@"\n')
         self.program.chmod(0o755)
 

@@ -37,7 +37,7 @@ async def test_grep_finds_what_is_not_saved_yet(root: Path, state: Path) -> None
 
 
 @pytest.mark.req("E037", "E113")
-async def test_grep_finds_the_same_without_ripgrep(root: Path, state: Path) -> None:
+async def test_grep_needs_no_ripgrep_on_path(root: Path, state: Path) -> None:
     state.mkdir(parents=True, exist_ok=True)
     (state / "magy.toml").write_text('[tools]\ngrep_program = "no-such-ripgrep"\n')
     async with person(root, state, calling("grep", pattern=r"\breturn\b")) as one:

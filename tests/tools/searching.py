@@ -1,4 +1,4 @@
-"""A workspace with the tools that find, with ripgrep and without it."""
+"""A workspace with the tools that find."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from magy_server.tools.search.search_tools import search_tools
 
 from .conftest import Context, Workspace
 
-RIPGREP, NONE = "rg", "no-such-ripgrep"
-BOTH = [pytest.param(RIPGREP, marks=pytest.mark.needs("rg")), NONE]
 MATCHES, RESULTS = 10, 8
 
 
@@ -33,7 +31,7 @@ class Looking(Context):
 
 
 class Searcher(Workspace):
-    def __init__(self, root: Path, program: str = NONE) -> None:
+    def __init__(self, root: Path, program: str = "rg") -> None:
         self.rules: dict[str, Action] = {}
         super().__init__(root)
         tools = search_tools(program, MATCHES, RESULTS)
@@ -60,7 +58,7 @@ class Searcher(Workspace):
         (self.root / folder / ".git").mkdir(parents=True)
 
 
-def searcher(tmp_path: Path, program: str) -> Searcher:
+def searcher(tmp_path: Path, program: str = "rg") -> Searcher:
     root = tmp_path.resolve() / "work"
     root.mkdir()
     return Searcher(root, program)

@@ -1,4 +1,4 @@
-"""glob: files by name. Every test runs with ripgrep and without it."""
+"""glob: files by name."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.tools.search import finder as finding
 from magy_server.tools.search.globs import BadGlob, Filter
 
-from .searching import BOTH, NONE, Searcher, searcher
+from .searching import Searcher, searcher
 
 
-@pytest.fixture(params=BOTH)
-def search(request: pytest.FixtureRequest, tmp_path: Path) -> Searcher:
-    return searcher(tmp_path, request.param)
+@pytest.fixture
+def search(tmp_path: Path) -> Searcher:
+    return searcher(tmp_path)
 
 
 def aged(search: Searcher, *names: str) -> None:
@@ -142,17 +141,6 @@ async def test_wrong_places_are_told(search: Searcher) -> None:
     assert said == "src/a.py is a file, not a directory; read it with read_file."
     facts = await search.judge(search.tools["glob"], pattern="*", path="..")
     assert facts.problem is not None
-
-
-async def test_without_ripgrep_a_scan_has_an_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    search = searcher(tmp_path, NONE)
-    aged(search, *(f"{letter}{number}.txt" for number in range(3) for letter in "ab"))
-    monkeypatch.setattr(finding, "SCANNED", 3)
-    lines = await search.glob("*.txt")
-    assert lines[:3] == ["a2.txt", "a1.txt", "a0.txt"]
-    assert lines[3].startswith("[the search stopped after 3 files, so there may be more")
 
 
 # --- the patterns alone -------------------------------------------------------------------------

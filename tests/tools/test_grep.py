@@ -1,4 +1,4 @@
-"""grep: what it finds and shows. Every test runs with ripgrep and without it."""
+"""grep: what it finds and shows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pytest
 
 from magy_server.core.errors import ToolError
 from magy_server.tools.search import lines as grepping
+from magy_server.tools.search import ripgrep_program
 
 from .conftest import FakeEditor
-from .searching import BOTH, NONE, Searcher, searcher
+from .searching import Searcher, searcher
 
 
-@pytest.fixture(params=BOTH)
-def search(request: pytest.FixtureRequest, tmp_path: Path) -> Searcher:
-    return searcher(tmp_path, request.param)
+@pytest.fixture
+def search(tmp_path: Path) -> Searcher:
+    return searcher(tmp_path)
 
 
 async def test_lines_come_with_path_and_number_in_the_order_of_the_paths(search: Searcher) -> None:
@@ -371,32 +372,43 @@ async def test_buffers_are_left_out_where_files_are(search: Searcher) -> None:
 # --- time ---------------------------------------------------------------------------------------
 
 
+def program(path: Path, does: str, says: str = "ripgrep 15.0.0") -> str:
+    """A program that has this to say of itself, and else does that."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\ncase $1 in --version) echo '{says}' ;; *) {does} ;; esac\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 def workers() -> list[psutil.Process]:
     """Search programs that this process has started."""
     return psutil.Process().children(recursive=True)
 
 
-async def test_without_ripgrep_a_hopeless_pattern_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def slow(tmp_path: Path) -> Searcher:
+    """With a ripgrep that finds one file and then never ends."""
+    found = tmp_path.resolve() / "work/a.txt"
+    does = f"printf '{found}\\0001\\n'; exec sleep 1000"
+    return searcher(tmp_path, program(tmp_path / "slow", does))
+
+
+async def test_a_search_that_takes_too_long_is_stopped(
+    slow: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = searcher(tmp_path, NONE)
-    search.file("a.txt", "fine aab\n")
-    search.file("b.txt", "a" * 60 + "!\n")
     monkeypatch.setattr(grepping, "SECONDS", 1.0)
-    said = await search.refusal("grep", pattern="(a|a)*b")
+    said = await slow.refusal("grep", pattern="x")
     assert said.startswith("The search took longer than 1 s and was stopped.")
-    assert "It had found nothing" in said
+    assert "Until then it had found matches in a.txt" in said
     assert workers() == []
 
 
 async def test_cancelling_ends_the_search_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slow: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "hunter2")
-    search = searcher(tmp_path, NONE)
-    search.file("b.txt", "a" * 60 + "!\n")
-    task = asyncio.create_task(search.do("grep", pattern="(a|a)*b"))
-    while not workers():
+    task = asyncio.create_task(slow.do("grep", pattern="x"))
+    while not any(worker.name() == "sleep" for worker in workers()):
         await asyncio.sleep(0.01)
     [worker] = workers()
     assert "ANTHROPIC_API_KEY" not in worker.environ()
@@ -416,18 +428,34 @@ async def test_ripgrep_reads_no_settings_of_the_user(
     assert (await search.grep("hit"))[:2] == ["a.txt:1:hit", "a.txt:2:hit"]
 
 
-async def test_code_in_the_searched_directory_is_not_run(tmp_path: Path) -> None:
-    search = searcher(tmp_path, NONE)
-    for name in ("re.py", "json.py", "magy_server/__init__.py", "sitecustomize.py"):
-        search.file(name, f"open({str(search.root / 'ran')!r}, 'w')\n# hit\n")
-    assert len(await search.grep("hit")) == 5
-    assert not (search.root / "ran").exists()
+# --- which program ------------------------------------------------------------------------------
 
 
-async def test_another_program_of_that_name_is_not_asked(tmp_path: Path) -> None:
-    fake = tmp_path / "rg"
-    fake.write_text("#!/bin/sh\necho 'grep (GNU grep) 3.11'\n")
-    fake.chmod(0o755)
-    search = searcher(tmp_path, str(fake))
+async def test_the_one_on_path_goes_first(
+    search: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *_, brought = ripgrep_program.candidates("rg")
+    folder = search.root.parent / "bin"
+    program(folder / "rg", f'echo >> {folder}/asked; exec {brought} "$@"')
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     search.file("a.txt", "hit")
     assert (await search.grep("hit"))[0] == "a.txt:1:hit"
+    assert (folder / "asked").exists()
+
+
+@pytest.mark.parametrize("says", ["grep (GNU grep) 3.11", "ripgrep 13.0.0", "ripgrep", ""])
+async def test_one_that_does_not_suit_is_passed_over(tmp_path: Path, says: str) -> None:
+    search = searcher(tmp_path, program(tmp_path / "rg", "exit 3", says))
+    search.file("a.txt", "hit")
+    assert (await search.grep("hit"))[0] == "a.txt:1:hit"
+
+
+async def test_that_there_is_none_is_said_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep_program, "PACKAGE", "no-such-package")
+    search = searcher(tmp_path, "no-such-ripgrep")
+    for name in ("grep", "glob"):
+        said = await search.refusal(name, pattern="x")
+        assert said.startswith("There is no working ripgrep 14 or newer")
+        assert "Install ripgrep 14 or newer, or install Magy again" in said

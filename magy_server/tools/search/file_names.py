@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 import os
 import re
 import time
@@ -12,10 +13,12 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from magy_server.core.errors import ToolError
 from magy_server.tools.search.finder import Answer, Finder
 from magy_server.tools.search.globs import Filter
 from magy_server.tools.search.scope import in_thread
 
+logger = logging.getLogger(__name__)
 FRESH = 5.0
 """Seconds for which a list is taken as it is; an older one is used while it is read again."""
 SECONDS = 60.0
@@ -68,13 +71,15 @@ class FileIndex:
         found.answer = Answer()
         start = len(found.root.rstrip("/")) + 1
         try:
-            late = False
+            whole = False
             try:
                 async with asyncio.timeout(SECONDS):
                     await self._finder.files(found.root, _ALL, start, found.answer)
+                whole = True
             except TimeoutError:
-                late = True
-            whole = not (late or found.answer.cut)
+                pass
+            except ToolError as error:
+                logger.warning("the names of the files in %s: %s", found.root, error.message)
             answer = found.answer
             found.names = await in_thread(
                 lambda check: _names(found.root, answer, check, whole=whole)

@@ -3,18 +3,12 @@ user, no global ignore file. Hidden files are searched, the stores of version co
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 from collections.abc import Sequence
 
 from magy_server.tools.search.dialect import Regex
 from magy_server.tools.search.globs import Filter
 from magy_server.tools.search.ignores import STORES
 
-OLDEST = 13
-"""The first version known to answer all that is asked here."""
-_VERSION = re.compile(rb"ripgrep (\d+)\.")
 _COMMON = [
     "--no-config", "--hidden", "--no-messages", "--no-ignore-messages", "--no-ignore-global",
     "--color=never", "--null", *(f"--glob=!{store}" for store in STORES),
@@ -27,41 +21,27 @@ _LINES = ["--line-number", "--column", "--text", "--max-columns=1"]
 """The text of a line is left out: it may be a gigabyte."""
 
 
-def located(program: str) -> str | None:
-    """The absolute path of the program; None when it is not there."""
-    found = shutil.which(program)
-    if found is None or not (os.path.isabs(found) or os.sep in program):
-        return None  # from a relative entry of PATH: whatever lies where the server was started
-    return os.path.abspath(found)
-
-
-def suits(version: bytes) -> bool:
-    """By the answer to `--version`."""
-    found = _VERSION.match(version)
-    return found is not None and int(found[1]) >= OLDEST
-
-
-def files(rg: str, folder: str, keep: Filter | None) -> list[str]:
+def files(folder: str, keep: Filter | None) -> list[str]:
     """`path NUL` for each file."""
-    return [rg, *_COMMON, "--files", *_types(keep), "--", folder]
+    return [*_COMMON, "--files", *_types(keep), "--", folder]
 
 
-def counts(rg: str, path: str, regex: Regex, keep: Filter | None) -> list[str]:
+def counts(path: str, regex: Regex, keep: Filter | None) -> list[str]:
     """`path NUL count LF` for each file with matching lines. Files with a NUL byte are left out,
     but for one that is named."""
     what = f"--regexp={regex.rust}"
-    return [rg, *_COMMON, *_SEARCH, "--count", *_types(keep), what, "--", path]
+    return [*_COMMON, *_SEARCH, "--count", *_types(keep), what, "--", path]
 
 
-def lines(rg: str, paths: Sequence[str], regex: Regex, most: int) -> list[str]:
+def lines(paths: Sequence[str], regex: Regex, most: int) -> list[str]:
     """`path NUL line:column:... LF` for the first `most` matching lines of each file."""
     what = [f"--max-count={most}", f"--regexp={regex.rust}"]
-    return [rg, *_COMMON, *_SEARCH, *_LINES, *what, "--", *paths]
+    return [*_COMMON, *_SEARCH, *_LINES, *what, "--", *paths]
 
 
-def lines_of_input(rg: str, regex: Regex) -> list[str]:
+def lines_of_input(regex: Regex) -> list[str]:
     """The same for UTF-8 text on standard input."""
-    return [rg, *_COMMON, *_SEARCH, *_LINES, "--encoding=none", f"--regexp={regex.rust}", "--", "-"]
+    return [*_COMMON, *_SEARCH, *_LINES, "--encoding=none", f"--regexp={regex.rust}", "--", "-"]
 
 
 def _types(keep: Filter | None) -> list[str]:

@@ -1,6 +1,6 @@
 """The tools that find: `glob` files by name, `grep` lines by content.
 
-Both ask ripgrep, and give the same answers without it. See `dialect.py` and `globs.py` for what
+Both ask ripgrep. See `dialect.py` and `globs.py` for what
 patterns may say, `ignores.py` for what is left out.
 """
 
@@ -18,7 +18,6 @@ from magy_server.core.events import Facts, Hash
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.files.paths import Place, below
 from magy_server.tools.search import excerpts, scope
-from magy_server.tools.search import finder as finding
 from magy_server.tools.search import lines as grepping
 from magy_server.tools.search.dialect import BadPattern, Regex, translate
 from magy_server.tools.search.finder import Answer, Finder
@@ -33,7 +32,7 @@ Folder = Annotated[str, "The directory to look in, relative to the workspace roo
 
 def search_tools(program: str, matches: int, results: int) -> list[Tool]:
     """`glob`, which shows `results` files at most, and `grep`, which shows `matches` lines at most.
-    `program` is ripgrep's name or path; where it is not there, they do without."""
+    `program` is the name or path of the ripgrep that is preferred."""
     finder = Finder(program)
     return [_glob_tool(finder, results), _grep_tool(finder, matches)]
 
@@ -149,11 +148,6 @@ async def _glob(ctx: ToolContext, finder: Finder, pattern: str, most: int) -> Re
         raise ToolError(_late(ctx, answer)) from None
     names = [printable(below(ctx.root, path) or path) for path in found[:most]]
     notes = "\n[something in there could not be read and was skipped]" * answer.unreadable
-    if answer.cut:
-        notes += (
-            f"\n[the search stopped after {finding.SCANNED:,} files, so there may be more; "
-            "look in a directory with path]"
-        )
     if not names:
         hint = "; the pattern is for paths below it" * ("/" in pattern and place.name != ".")
         text = f"No files match {printable(pattern)} in {called(place)}{hint}.{notes}"
