@@ -21,38 +21,11 @@ NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
 
 
 def protocol() -> Iterator[str]:
-    from magy_server.api.wire import children as child_wire
-    from magy_server.api.wire import methods
-    from magy_server.api.wire import sessions as wire
-    from magy_server.api.wire.commands import COMMANDS
-    from magy_server.api.wire.docs import commands, describe
-    from magy_server.api.wire.refusals import NAME, PATTERNS
-    from magy_server.api.wire.shapes import LONGEST_ID
+    from magy_server.api.wire.docs import page, shapes
 
-    yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
-    yield (
-        "Transport is that of the Language Server Protocol: JSON-RPC 2.0 in `Content-Length`\n"
-        "frames on standard input and output, beside the standard methods. A field marked `?` may\n"
-        f"be left out. An `id` is a string of 1 to {LONGEST_ID} characters:\n{PATTERNS[NAME]}.\n"
-    )
-    yield f"## Children\n\n{inspect.getdoc(child_wire)}\n"
-    yield "## From the client\n"
-    yield from describe(methods.CLIENT_TO_SERVER)
-    yield "## From the server\n"
-    yield from describe(methods.SERVER_TO_CLIENT)
-    yield (
-        "## Commands\n\n"
-        "Of `workspace/executeCommand`, for any client; each takes one object as its argument.\n"
-        "Those of a review: [in an editor without Magy code]"
-        "(howto/review.md#in-an-editor-without-magy-code).\n"
-    )
-    yield from commands(COMMANDS)
+    yield from page()
     yield "## Types\n"
-    shared: dict[str, Any] = {}
-    for method in (*methods.CLIENT_TO_SERVER, *methods.SERVER_TO_CLIENT, *COMMANDS):
-        for model in filter(None, (method.params, method.result)):
-            shared |= model.model_json_schema(by_alias=True).get("$defs", {})
-    for name, schema in sorted(shared.items()):
+    for name, schema in sorted(shapes().items()):
         yield f"### {name}\n\n{_prose(schema.get('description', ''))}{_fields(schema)}\n"
 
 
@@ -221,7 +194,7 @@ def command_line() -> Iterator[str]:
 
 
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
-    "docs/protocol.md": ("magy_server/api/wire/sessions.py and methods.py", protocol),
+    "docs/protocol.md": ("magy_server/api/wire", protocol),
     "docs/reference/command-line.md": ("magy_server/cli/parser.py", command_line),
     "docs/reference/configuration.md": ("magy_server/config/layers.py", configuration),
     "docs/reference/events.md": ("magy_server/core/events.py and values.py", events),

@@ -183,6 +183,35 @@ def progress(text: str) -> Update:
     return {"sessionUpdate": "_magy_progress", "text": text}
 
 
+def chunk(kind: str, id: str, text: str, name: str = "") -> Update | None:
+    """What has streamed of something of this `kind` (see `live.Partial`) since the last one. Never
+    in the log. A call that streams has its name, and is told of once."""
+    block = {"type": "text", "text": text}
+    match kind:
+        case "text":
+            return {"sessionUpdate": "agent_message_chunk", "messageId": id, "content": block}
+        case "thinking":
+            return {"sessionUpdate": "agent_thought_chunk", "messageId": f"{id}.thought",
+                    "content": block}  # fmt: skip
+        case "output":
+            return {"sessionUpdate": "tool_call_content_chunk", "toolCallId": id,
+                    "content": {"type": "content", "content": block}}  # fmt: skip
+        case "call":
+            return tool_call(id, name=name, title=name, status="pending")
+        case "progress":
+            return progress(text)
+        case "notice":
+            return notice("warning", "Model", text.strip())
+    return None
+
+
+def emptied(kind: str, id: str) -> Update:
+    """What has streamed of a text, or of thinking, does not count: the reply begins anew."""
+    if kind == "thinking":
+        return {"sessionUpdate": "agent_thought", "messageId": f"{id}.thought", "content": []}
+    return {"sessionUpdate": "agent_message", "messageId": id, "content": []}
+
+
 def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
     """An open question as clients get it, in updates and from `magy/interaction/list`. `title`,
     `rule` and `covers` are each one line to be shown as it is; `content` is all that would run or

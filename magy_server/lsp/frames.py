@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from magy_server.api.wire.codes import INVALID_REQUEST, PARSE_ERROR
 from magy_server.core.text.surrogates import loads
 
 MAX_BODY = 256 * 1024 * 1024
@@ -48,10 +49,6 @@ class Malformed:
     code: int
     message: str
     id: int | str | None = None
-
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
 
 
 class FrameDecoder:

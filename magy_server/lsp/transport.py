@@ -17,6 +17,16 @@ from inspect import CORO_CREATED, getcoroutinestate
 from types import CoroutineType
 from typing import Any, Protocol, TypeVar, cast
 
+from magy_server.api.wire.codes import (
+    CANCELLED,
+    CONTENT_MODIFIED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    NOT_INITIALIZED,
+    REQUEST_FAILED,
+)
 from magy_server.core.errors import (
     Conflict,
     EditorError,
@@ -24,7 +34,7 @@ from magy_server.core.errors import (
     InvalidRequest,
     MagyError,
 )
-from magy_server.lsp.frames import INVALID_REQUEST, FrameDecoder, Malformed
+from magy_server.lsp.frames import FrameDecoder, Malformed
 from magy_server.lsp.outbox import Failure, Outbox, settle
 
 log = logging.getLogger(__name__)
@@ -36,14 +46,6 @@ STUBBORN = 5.0
 """Seconds that cancelled requests may take to end before the connection is closed without them."""
 
 T = TypeVar("T")
-
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-NOT_INITIALIZED = -32002
-CANCELLED = -32800
-CONTENT_MODIFIED = -32801
-REQUEST_FAILED = -32803
 
 MOST_REQUESTS = 4096
 """Requests in flight. More are refused, so that a client gone wild cannot use up the memory."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from magy_server.api.positions import Positions
+from magy_server.api.wire.live_edits import ANSWER, PATIENCE, SAVE, VERIFY
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
 from magy_server.core.knowledge import Question
 from magy_server.core.ports import Buffer, Seen
@@ -21,8 +22,6 @@ from magy_server.lsp.transport import ClientError, Connection, NotAnswered
 from magy_server.lsp.verify_edit import Verdict
 
 A = TypeVar("A")
-SAVE = 60.0
-"""Seconds in which an editor saves a file, or has not."""
 CAUGHT_UP = 2.0
 """Seconds for an answer that only shows that all before it has come."""
 SOON = 1.0
@@ -47,9 +46,9 @@ class LiveEditor:
         offers: Collection[str] = (),
         *,
         configurable: bool = False,
-        patience: float = 20.0,
-        answer: float = 600.0,
-        verify: float = 15.0,
+        patience: float = PATIENCE,
+        answer: float = ANSWER,
+        verify: float = VERIFY,
     ) -> None:
         self._connection = connection
         self._workspace = workspace

@@ -64,7 +64,7 @@ class Follower:
             before, offset = self._sent.get(key, (partial, 0))
             if before is not partial:  # a reply that is tried again begins anew
                 if partial.kind in ("text", "thinking"):
-                    found.append(_emptied(partial))
+                    found.append(updates.emptied(partial.kind, partial.id))
                 offset = 0
             if partial.size > offset:
                 found.extend(_chunk(partial, offset))
@@ -88,30 +88,8 @@ def stamped(item: dict[str, Any]) -> Update:
     return {**update, "_meta": {"magy": meta}}
 
 
-def _emptied(partial: Partial) -> Update:
-    if partial.kind == "thinking":
-        return {"sessionUpdate": "agent_thought", "messageId": f"{partial.id}.thought",
-                "content": []}  # fmt: skip
-    return {"sessionUpdate": "agent_message", "messageId": partial.id, "content": []}
-
-
 def _chunk(partial: Partial, offset: int) -> list[Update]:
-    text = {"type": "text", "text": partial.since(offset)}
-    match partial.kind:
-        case "text":
-            return [{"sessionUpdate": "agent_message_chunk", "messageId": partial.id,
-                     "content": text}]  # fmt: skip
-        case "thinking":
-            return [{"sessionUpdate": "agent_thought_chunk", "messageId": f"{partial.id}.thought",
-                     "content": text}]  # fmt: skip
-        case "output":
-            return [{"sessionUpdate": "tool_call_content_chunk", "toolCallId": partial.id,
-                     "content": {"type": "content", "content": text}}]  # fmt: skip
-        case "call" if offset == 0:
-            return [updates.tool_call(partial.id, name=partial.name, title=partial.name,
-                                      status="pending")]  # fmt: skip
-        case "progress":
-            return [updates.progress(str(text["text"]))]
-        case "notice":
-            return [updates.notice("warning", "Model", str(text["text"]).strip())]
-    return []
+    if partial.kind == "call" and offset:  # its arguments are shown when they are whole
+        return []
+    found = updates.chunk(partial.kind, partial.id, partial.since(offset), partial.name)
+    return [found] if found else []

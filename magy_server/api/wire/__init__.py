@@ -1,1 +1,8 @@
-"""The wire of `magy/*`: shapes of parameters and results, and the table of methods."""
+"""Magy speaks JSON-RPC 2.0 on standard input and output, framed as the Language Server Protocol
+frames it: a header `Content-Length: N`, an empty line (each line end is CR LF), and N bytes of JSON
+in UTF-8. `magy lsp` is a language server. Beside the standard methods it has its own, `magy/...`,
+which this page describes: first a conversation, then the rules, then every method and type.
+
+Where the Agent Client Protocol has a method, name and shapes are its own: `session/prompt` is
+`magy/session/prompt`.
+"""

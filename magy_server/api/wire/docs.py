@@ -1,14 +1,112 @@
-"""The wire tables as documentation."""
+"""The wire tables as documentation: the parts of `docs/protocol.md`."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from magy_server.api.wire.methods import Method
+from pydantic import BaseModel
+
+from magy_server.api import wire
+from magy_server.api.wire import (
+    announcing,
+    children,
+    codes,
+    conversation,
+    edit_objects,
+    live_edits,
+    sessions,
+    updates,
+)
+from magy_server.api.wire.commands import COMMANDS
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
 from magy_server.api.wire.refusals import NAME, PATTERNS
-from magy_server.api.wire.shapes import LONGEST_ID, Wire
+from magy_server.api.wire.samples import samples
+from magy_server.api.wire.shapes import LONGEST_ID
+from magy_server.api.wire.updates import STOPS, UPDATES, Update, kind_of
+
+WIDTH = 100
+STAMPED = ("seq", "at")
+"""What each update from the log has; the page says it once."""
+
+
+def page() -> Iterable[str]:
+    """`docs/protocol.md`, from the top."""
+    yield f"# The wire\n\n{inspect.getdoc(wire)}\n"
+    yield f"## A conversation\n\n{_conversation()}\n"
+    yield f"## Sessions\n\n{_sessions()}\n"
+    yield f"## Edits of open files\n\n{live_edits.described()}\n"
+    yield f"### Edits as objects\n\n{inspect.getdoc(edit_objects)}\n"
+    yield from _named(edit_objects.OBJECTS)
+    yield f"## Children\n\n{inspect.getdoc(children)}\n"
+    yield f"## What a client announces\n\n{inspect.getdoc(announcing)}\n"
+    yield from _named(announcing.PARTS)
+    yield f"## Errors\n\n{inspect.getdoc(codes)}\n"
+    yield from _meanings("Code", codes.CODES)
+    yield from _meanings("`data.reason`", codes.REASONS)
+    yield f"## Updates\n\n{inspect.getdoc(updates)}\n"
+    yield from kinds()
+    yield f"## Methods\n\n{_FIELDS}\n"
+    yield "## From the client\n"
+    yield from describe(CLIENT_TO_SERVER)
+    yield "## From the server\n"
+    yield from describe(SERVER_TO_CLIENT)
+    yield f"## Commands\n\n{_COMMANDS}\n"
+    yield from commands(COMMANDS)
+
+
+_FIELDS = (
+    "A field marked `?` may be left out. An `id` is a string of 1 to "
+    f"{LONGEST_ID} characters:\n{PATTERNS[NAME]}. An unknown field is refused, but\n"
+    "for `_meta`, which may stand anywhere. Types in capitals are under [Types](#types)."
+)
+_COMMANDS = (
+    "Of `workspace/executeCommand`, for any client; each takes one object as its argument.\n"
+    "Those of a review: [in an editor without Magy code]"
+    "(howto/review.md#in-an-editor-without-magy-code)."
+)
+
+
+def shapes() -> Mapping[str, Mapping[str, Any]]:
+    """The schemas, by name, of the types that the page names."""
+    found: dict[str, Mapping[str, Any]] = {}
+    methods = (*CLIENT_TO_SERVER, *SERVER_TO_CLIENT, *COMMANDS)
+    for model in [one for each in methods for one in (each.params, each.result)] + [*UPDATES]:
+        if model:
+            found |= model.model_json_schema(by_alias=True).get("$defs", {})
+    inside = ("Stamp", "Meta")
+    return {name: one for name, one in found.items() if not any(part in name for part in inside)}
+
+
+def _conversation() -> str:
+    """Its messages stand on one line each; people read them on several."""
+
+    def laid_out(message: re.Match[str]) -> str:
+        return f"{message[1]} {pretty(json.loads(message[2]))}"
+
+    text = inspect.getdoc(conversation) or ""
+    return re.sub(r"^(->|<-) (.*)$", laid_out, text, flags=re.MULTILINE)
+
+
+def _sessions() -> str:
+    stops = "\n".join(_meanings("`stop`", STOPS))
+    return (inspect.getdoc(sessions) or "").replace("STOPS\n", stops)
+
+
+def _named(models: Iterable[type[BaseModel]]) -> Iterable[str]:
+    """Shapes that are described where they are used, and not among the types."""
+    for model in models:
+        yield f"**{model.__name__}**\n"
+        yield from _table("Field", model)
+
+
+def _meanings(title: str, meanings: Mapping[Any, str]) -> Iterable[str]:
+    yield f"| {title} | |\n|---|---|"
+    yield from (f"| `{word}` | {said} |" for word, said in meanings.items())
+    yield ""
 
 
 def describe(methods: Iterable[Method]) -> Iterable[str]:
@@ -26,18 +124,87 @@ def commands(methods: Iterable[Method]) -> Iterable[str]:
         yield from _shapes("Argument", method)
 
 
+def kinds() -> Iterable[str]:
+    """The same for kinds of updates, each with an example of every form that it has."""
+    for model in UPDATES:
+        yield f"### `{kind_of(model)}`\n\n{model.__doc__ and _joined(model.__doc__)}\n"
+        yield "| Field | Type | |\n|---|---|---|"
+        yield from _rows(_update_fields(model))
+        yield ""
+        forms: dict[tuple[str, ...], Mapping[str, Any]] = {}
+        for one in samples():
+            if one["sessionUpdate"] == kind_of(model):
+                forms.setdefault(_form(one), one)
+        yield from (f"```json update\n{pretty(one)}\n```\n" for one in forms.values())
+
+
+def _update_fields(model: type[Update[Any]]) -> Iterable[tuple[str, Mapping[str, Any], bool]]:
+    """(name, schema, whether it may be left out); what `_meta.magy` holds comes last."""
+    schema = model.model_json_schema(by_alias=True)
+    required = schema.get("required", [])
+    for name, body in schema["properties"].items():
+        if name not in ("sessionUpdate", "_meta"):
+            yield name, body, name not in required
+    stamp = next(part for name, part in schema["$defs"].items() if name.endswith("Stamp"))
+    for name, body in stamp["properties"].items():
+        if name not in STAMPED:
+            yield f"_meta.magy.{name}", body, name not in stamp.get("required", [])
+
+
+def _rows(fields: Iterable[tuple[str, Mapping[str, Any], bool]]) -> Iterable[str]:
+    for name, body, optional in fields:
+        cells = (f"`{name}{'?' * optional}`", type_name(_given(body, optional)), _said(body))
+        yield f"| {' | '.join(cells)} |"
+
+
+def _said(body: Mapping[str, Any]) -> str:
+    return about(body).replace("|", "\\|")
+
+
+def _given(body: Mapping[str, Any], optional: bool) -> Mapping[str, Any]:
+    """Its shape where it is there: what may be left out is never null."""
+    options = [one for one in body.get("anyOf", ()) if one.get("type") != "null"]
+    return {"anyOf": options} if optional and options else body
+
+
+def _form(update: Mapping[str, Any]) -> tuple[str, ...]:
+    inner = update.get("_meta", {}).get("magy", {})
+    return (*sorted(update), *sorted(inner), str(update.get("state", "")))
+
+
+def pretty(value: Any, indent: str = "") -> str:
+    """JSON on few lines that are not too long."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(line) <= WIDTH or not isinstance(value, dict | list) or not value:
+        return line
+    inner = f"{indent}  "
+    if isinstance(value, list):
+        items = [pretty(one, inner) for one in value]
+        return f"[\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}]"
+    items = [
+        f"{json.dumps(key, ensure_ascii=False)}: {pretty(one, inner)}" for key, one in value.items()
+    ]
+    return f"{{\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}}}"
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _shapes(given: str, method: Method) -> Iterable[str]:
     yield from _table(given, method.params)
     if method.result:
         yield from _table("Result", method.result)
 
 
-def _table(title: str, model: type[Wire]) -> Iterable[str]:
+def _table(title: str, model: type[BaseModel]) -> Iterable[str]:
     schema = model.model_json_schema(by_alias=True)
     properties = schema.get("properties", {})
     if not properties:
         yield f"{title}: `{{}}`\n"
         return
+    if described := schema.get("description"):
+        yield f"{_joined(described)}\n"
     sent = title != "Result"
     yield (
         f"| {title} | Type | Default | |\n|---|---|---|---|"
@@ -49,7 +216,7 @@ def _table(title: str, model: type[Wire]) -> Iterable[str]:
         optional = "" if name in required else "?"
         cells = [f"`{name}{optional}`", type_name(body)]
         cells += [default(body)] if sent else []
-        yield f"| {' | '.join([*cells, about(body).replace('|', chr(92) + '|')])} |"
+        yield f"| {' | '.join([*cells, _said(body)])} |"
     yield ""
 
 
@@ -91,7 +258,7 @@ def _span(least: float | None, most: float | None, of: str) -> str:
     return f"{least:,} to {most:,}{of}" if least is not None else f"at most {most:,}{of}"
 
 
-def type_name(body: dict[str, Any]) -> str:
+def type_name(body: Mapping[str, Any]) -> str:
     """A JSON Schema as a short type, in TypeScript's words."""
     if "$ref" in body:
         return str(body["$ref"]).rsplit("/", 1)[-1]

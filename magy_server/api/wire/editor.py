@@ -294,7 +294,7 @@ Long = Annotated[Prose, _bounded(1_000_000), BeforeValidator(_words)]
 
 class EvalParams(Wire):
     code: str = Field(description="Code in the language that the client announced: elisp")
-    timeout_ms: int = Field(description="Seconds after which the client gives up and answers")
+    timeout_ms: int = Field(description="Milliseconds after which the client gives up and answers")
 
 
 class EvalAnswer(Loose):

@@ -281,7 +281,9 @@ def _methods(verbs: type) -> Iterator[Method]:
 CLIENT_TO_SERVER = tuple(_methods(Verbs))
 
 SERVER_TO_CLIENT = (
-    Method("magy/session/update", SessionUpdate, None, "An event or a delta of a subscription."),
+    Method("magy/session/update", SessionUpdate, None,
+           "What happens in a session that the client subscribed to. [Updates](#updates) has the "
+           "kinds."),
     Method("magy/interaction/changed", InteractionChanged, None,
            "Questions were opened or resolved, in any session of this workspace."),
     Method("magy/child/changed", child.ChildChanged, None,

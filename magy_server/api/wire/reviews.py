@@ -331,7 +331,7 @@ class EditParams(Wire):
     )
     text: Prose | None = Field(default=None, description="The edit as text")
     edits: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = Field(
-        default=None, description="The edit as objects of the format `str_replace`"
+        default=None, description="The edit as [objects](#edits-as-objects)"
     )
     seen: Prose | None = Field(
         default=None,
@@ -385,6 +385,6 @@ class EditResult(Wire):
 
 class EditApplyParams(EditParams):
     label: Prose = Field(
-        default="Magy: edit", max_length=200, description="Whether the editor's own undo reverts it"
+        default="Magy: edit", max_length=200, description="Title of the step, for the editor's undo"
     )
     request_key: RequestKey

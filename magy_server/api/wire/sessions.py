@@ -1,11 +1,99 @@
-"""The shapes of the `magy/*` wire, defined once; `methods.py` has the methods.
+"""A session is a conversation with an agent. It is kept as a log of numbered entries, and all that
+clients see of it comes from that log. The client chooses the id of a session (`magy/session/new`)
+and of each message (`magy/session/prompt`). So a client need not wait for one answer before it
+sends the next request: requests that name a session wait until it is made.
 
-`docs/protocol.md` is generated from both (`make docs`).
+**Repeating is harmless.** A request that changes something has an id or a `requestKey` that the
+client chose. Sent again with the same content, it changes nothing; after a lost connection a client
+repeats what was not answered. Other content under a used id is refused (`key_used`).
 
-Where the Agent Client Protocol has the method, name and shapes are its own (`session/prompt` is
-`magy/session/prompt`). Clients make session and message ids, so nothing depends on message order;
-a mutating request whose id was seen before changes nothing and may be retried; another message
-under the id of one that was sent is refused.
+### Attaching
+
+`magy/session/subscribe` returns what the session is now (`summary`) and the newest part of its log
+(`events`): the last 20 turns, or what `from` asks for. After that, `magy/session/update` tells what
+happens, without a gap; if something streams at the moment, the first deltas carry all of it so far.
+A client that was connected before passes the last `seq` that it has seen, `"from": {"seq": 41}`,
+and gets what came after it. An answer holds the newest 500 entries at most, from `floorSeq` on;
+older ones come from `magy/session/events`. With `more`, later ones follow as updates. Subscribing
+again starts anew from the given place.
+
+### Subscribe, resume and takeover
+
+A session belongs to no connection. Any number of clients, of one Magy process or of several on the
+same machine, may subscribe to it, prompt it and answer its questions, and see the same updates. One
+process at a time runs its turn, with the editor of the client that prompted.
+
+- `subscribe` looks, and changes nothing. A turn that a crash interrupted stays as it is.
+- `resume` subscribes. In addition, if a turn was left open and no living process runs it, this
+  process continues it. If a process runs it, that one goes on: `resume` takes nothing away from
+  anybody.
+- Takeover happens by itself. When the client goes away, its process ends and leaves its turns open.
+  A process that starts continues the sessions of its workspace folders that were left open in the
+  last hour. A new prompt to a session continues the turn that was left open there, and joins it.
+  Another process that has worked with the session takes over within seconds when the one that ran
+  it dies.
+
+A turn that continues says so with a `notice` titled `Resumed`. Before that, Magy ends the programs
+that the dead process left running. A call that had begun is done again only if that is safe;
+otherwise the model is told what is known of it.
+
+### Turns
+
+A prompt opens a turn, or joins the one that runs. A turn ends when the agent has nothing more to
+do. `magy/session/prompt` answers at once, with an `outcome`; updates tell the rest, and the first
+of them may come before the answer.
+
+| `delivery` | no turn runs | a turn runs |
+|---|---|---|
+| `auto`, `steer` | `started` | `steered`: the prompt joins the turn before its next request |
+| `queue` | `started` | `queued`: the prompt opens a turn of its own after this one |
+| `interrupt` | `started` | `queued`: the turn is cancelled, and this prompt is the next |
+
+`known` means that this message was sent before, and that nothing was done now.
+
+**How a client knows that its turn is over.** The outcome is a forecast: a prompt that is to join a
+turn may come just as that ends, and then opens its own. The updates are certain:
+
+1. A `_magy_queue` update has the prompt's `messageId` in `admitted`.
+2. The next `state_update`, with the same `seq`, has the state `running` and names the turn in
+   `_meta.magy.turnId`. The turn has the id of the message that opened it.
+3. The turn is over when a `state_update` has the state `idle` and the same `_meta.magy.turnId`.
+   `_meta.magy.stop` says how it ended, and `message` what the person should know.
+
+Do not take any `idle` for your own: other clients' turns end, too, and an `idle` without a `turnId`
+ends a compaction. A prompt that appears in `dropped` of a `_magy_queue` update has no turn. A turn
+that could not even begin, because no model is configured, say, ends in the same way, with `stop`
+`error`.
+
+`magy/session/cancel` with a `turnId` cancels that turn and no other; without one, whatever runs.
+The turn then ends with `stop` `cancelled`.
+
+STOPS
+
+### Questions
+
+When the rules say *ask*, the agent's call waits for a person. No request waits: the question is an
+entry of the log, the session's state becomes `requires_action`, and the question stays open, over a
+restart too, until somebody answers it or the call is cancelled. There is no time-out and no default
+answer: to dismiss a question is to send nothing.
+
+A client that announced `interactions` hears of all questions of its workspace from
+`magy/interaction/changed`, children's too, and of those of a subscribed session also from
+`_magy_interaction`; `magy/interaction/list` names the open ones. It shows `title` as it is, the
+`rule` that asks, and `content` when the person wants to see all of it. It answers with
+`magy/interaction/respond`, to the `sessionId` of the question:
+
+| | | |
+|---|---|---|
+| `outcome` | `allow` | the call runs |
+| | `refuse` | it does not; the model reads `reason` and goes on |
+| `scope` | `once` | this call alone (the default); about agents: until the next prompt |
+| | `session` | also what `remember` names, in this session |
+| | `project` | also what `remember` names, in all sessions of the project |
+
+Show `covers` before the person chooses `session` or `project`; where it is empty, offer only
+`once`. A `scope` has no meaning with `refuse`. The first answer wins: a later one gets `accepted:
+false`, and `winner` says how the question was resolved.
 """
 
 from __future__ import annotations
@@ -106,7 +194,8 @@ class Summary(Wire):
 
 
 class Update(Wire):
-    """One update of a page: what `magy/session/update` would have carried."""
+    """One update of a page: what `magy/session/update` would have carried, with `seq` and `at`
+    beside it."""
 
     seq: int
     at: float
@@ -122,8 +211,10 @@ class NewParams(Wire):
         "another request under the same id is refused (`key_used`)"
     )
     cwd: str | None = Field(default=None, description="Absolute path; null: a global session")
-    agent: str | None = None
-    model: str | None = None
+    agent: str | None = Field(default=None, description="null: `default_agent` of the settings")
+    model: str | None = Field(
+        default=None, description="`provider/model`; null: the agent's, or the configured one"
+    )
 
 
 class NewResult(Wire):
@@ -136,17 +227,18 @@ class ListParams(Wire):
         default=None, description="Sessions of this directory's project come first"
     )
     only: bool = Field(default=False, description="List only that project's sessions")
-    cursor: str | None = None
+    cursor: str | None = Field(default=None, description="`nextCursor` of the page before")
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
 class ListResult(Wire):
     sessions: list[SessionInfo]
-    next_cursor: str | None = None
+    next_cursor: str | None = Field(default=None, description="null: this is the last page")
 
 
 class From(Wire):
-    """Where to begin: after an entry the client has, or with the last `tail` turns."""
+    """Where to begin: after the entry `seq`, which the client has, or with the last `tail`
+    turns."""
 
     seq: Annotated[int, Field(ge=0)] | None = None
     tail: Annotated[int, Field(ge=0, le=1000)] | None = None
@@ -168,8 +260,10 @@ class SubscribeResult(Wire):
 
 
 class EventsParams(SessionParams):
-    before: Annotated[int, Field(ge=1)] | None = None
-    after: Annotated[int, Field(ge=0)] | None = None
+    """With `after`, the first entries after that one; else the last ones, before `before`."""
+
+    before: Annotated[int, Field(ge=1)] | None = Field(default=None, description="A `seq`")
+    after: Annotated[int, Field(ge=0)] | None = Field(default=None, description="A `seq`")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
@@ -182,16 +276,20 @@ class EventsResult(Wire):
 class PromptParams(SessionParams):
     message_id: Id = Field(description="Chosen by the client; also the turn's id if it opens one")
     prompt: Prompt
-    delivery: Literal["auto", "steer", "queue", "interrupt"] = "auto"
+    delivery: Literal["auto", "steer", "queue", "interrupt"] = Field(
+        default="auto", description="What it does to a running turn; see [Turns](#turns)"
+    )
 
 
 class PromptResult(Wire):
     message_id: str
-    outcome: Literal["started", "steered", "queued", "known"]
+    outcome: Literal["started", "steered", "queued", "known"] = Field(
+        description="See [Turns](#turns)"
+    )
 
 
 class CancelParams(SessionParams):
-    turn_id: str | None = None
+    turn_id: str | None = Field(default=None, description="null: whatever runs")
 
 
 class CancelResult(Wire):
@@ -273,9 +371,11 @@ class InteractionsResult(Wire):
 
 class RespondParams(Wire):
     interaction_id: str
-    session_id: Id
+    session_id: Id = Field(description="`sessionId` of the question")
     outcome: Literal["allow", "refuse"]
-    scope: Literal["once", "session", "project"] = "once"
+    scope: Literal["once", "session", "project"] = Field(
+        default="once", description="See [Questions](#questions)"
+    )
     reason: Prose = Field(default="", max_length=10_000, description="Reaches the model")
 
 
@@ -324,7 +424,7 @@ class TrustResult(Wire):
 
 
 class SessionUpdate(Wire):
-    """An event of the log (then `_meta.magy` has its seq and time) or a delta (then it has not)."""
+    """An update from the log (`_meta.magy` has `seq` and `at`), or a delta (it has not)."""
 
     session_id: str
     update: dict[str, Any]
