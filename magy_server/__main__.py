@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from magy_server import privacy
+from magy_server.cli.exit_codes import CANCELLED
 from magy_server.cli.parser import build
 
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
-    from magy_server.cli.door import Composition
+    from magy_server.cli.composition import Composition
 
 BY_HAND = """\
 Magy runs coding agents: in your editor, and here in the terminal.
@@ -29,16 +30,12 @@ Magy runs coding agents: in your editor, and here in the terminal.
 Your editor starts `magy lsp` by itself: docs/start in Magy's source says how."""
 
 
-INTERRUPTED = 130
-"""`cli.ending.CANCELLED`, which loads too much for here."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code. Ctrl-C may come at any moment, also while modules are loaded."""
     try:
         return _main(arguments)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return CANCELLED
 
 
 def _main(arguments: Sequence[str] | None) -> int:
@@ -91,18 +88,22 @@ def _open_standard_streams() -> None:
 
 
 def _terminal(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
-    from magy_server.cli.commands import perform
+    from magy_server.cli.dispatch import perform
 
     return perform(parser, chosen, _composition)
 
 
 def _composition() -> Composition:
-    from magy_server.app import compose
-    from magy_server.cli.door import Composition
+    from magy_server.cli.composition import Compose, Composition
     from magy_server.config import layers
     from magy_server.store.sqlite import SqliteStore
 
-    return Composition(compose, lambda: SqliteStore.open(str(layers.state_dir())))
+    def composing() -> Compose:
+        from magy_server.app import compose
+
+        return compose
+
+    return Composition(composing, lambda: SqliteStore.open(str(layers.state_dir())))
 
 
 def _lsp() -> int:

@@ -39,7 +39,8 @@ class Magy:
 
     def verbs(self) -> Verbs:
         at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews
-        checkpoints, edits, questions = CheckpointVerbs(at), EditVerbs(at), QuestionVerbs(at)
+        checkpoints, edits = CheckpointVerbs(at.service), EditVerbs(at)
+        questions = QuestionVerbs(at.service, at.client)
         workspaces, prompts = WorkspaceVerbs(at), PromptVerbs(at, self.reach)
         return Verbs(
             session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,

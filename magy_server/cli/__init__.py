@@ -1,6 +1,7 @@
-"""Magy in a terminal: `magy run`, `magy sessions`, `magy config`, `magy completion`.
+"""Magy in a terminal: `magy run`, `magy sessions`, `magy agents`, `magy config`, `magy edit`.
 
-A front door like `lsp`: it turns words and keys into the engine's verbs and its updates into lines.
-What is shown is a pure function of the updates (`text`, `prose`, `view`, `ending`); around it lies
-a thin shell that writes, reads keys and keeps time (`terminal`, `keyboard`, `watch`).
+A front door like `lsp`, over `api`: `dispatch` finds the command, `commands/` has a module for
+each, `turn/` shows a turn until it is over, and `screen/` turns updates into lines. What is shown
+is a pure function of the updates; only `screen/terminal`, `screen/keyboard` and `turn/watching`
+write, read keys and keep time.
 """

@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from magy_server import __version__
-
-EXIT_CODES = (
-    (0, "done"),
-    (1, "an error: the model, the log or the output failed, or the model declined the task"),
-    (2, "the command line or the configuration is wrong"),
-    (3, "done, but something was refused because there was nobody to ask for permission"),
-    (4, "stopped at a limit (requests, tokens, time, length of a reply) or in a loop"),
-    (6, "the model wrote a tool call as text, and Magy could not run it"),
-    (130, "cancelled with Ctrl-C"),
-    (141, "the program that read the output ended"),
-)
+from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 
 SESSION = "id or title of a session, or enough of its beginning to be unique"
 
@@ -357,13 +347,6 @@ def _positive(text: str) -> int:
 
 
 EDIT_FORMATS = ("str_replace", "aider", "cline", "roo", "unified", "v4a", "whole")
-EDIT_CODES = (
-    (0, "done; with --check: the edit would succeed"),
-    (1, "refused, or an error; nothing was written"),
-    (2, "the command line is wrong"),
-    (5, "the edit was made, but the output could not be written"),
-    (141, "done or refused, but the program that read the output ended"),
-)
 
 
 def _edit(commands: Commands) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from magy_server.cli import place
-from magy_server.cli.door import ONCE, Composition
+from magy_server.cli import project_directory
+from magy_server.cli.composition import ONCE, Composition
 from magy_server.config.resources import resource
 from magy_server.core.specs import Agents
 from magy_server.tools.kit import USUAL
@@ -49,7 +49,7 @@ def typed(options: argparse.Namespace, app: Composition) -> str:
 
 
 async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
-    root, _ = place.project(options.root, options.cwd)
+    root, _ = project_directory.project(options.root, options.cwd)
     async with app.compose([root], ONCE) as (service, _), asyncio.TaskGroup() as group:
         reading: list[asyncio.Task[None]] = []
 

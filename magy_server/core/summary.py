@@ -6,7 +6,7 @@ costs what one of a hundred does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -217,6 +217,27 @@ def row(info: StreamInfo) -> Row | None:
         return None
     questions = len(info.summary.get("questions") or ())
     return Row(info.id, about, questions, info.created, info.updated)
+
+
+def children(
+    rows: Iterable[Row], queued: Callable[[Stream], bool] = lambda stream: False
+) -> list[ChildInfo]:
+    """Returns each after its parent; brothers and sisters by age. `queued`: it waits for a slot."""
+    rows = list(rows)
+    ages = {one.session: one.created for one in rows}
+    below: dict[str, list[Row]] = {one.session: [] for one in rows}
+    for one in rows:
+        for id in tree.ancestors(one.session):
+            if id in below:
+                below[id].append(one)
+
+    def place(one: Row) -> list[tuple[float, str]]:
+        above = [*reversed(tree.ancestors(one.session)), one.session]
+        return [(ages.get(id, 0.0), id) for id in above]
+
+    return [
+        one.info(below[one.session], queued=queued(one.stream)) for one in sorted(rows, key=place)
+    ]
 
 
 def total(each: Iterable[Spent]) -> Spent:

@@ -66,7 +66,8 @@ class Preview:
     conversation: bool
     """It would go back (as far as was asked); else `why` says why not."""
     why: str = ""
-    prompt: tuple[Content, ...] = ()
+    text: str = ""
+    """The prompt of the turn that goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,8 @@ class Checkpoints:
         plan = await self._restorer(session).plan(to.runs, to.moves)
         changed = await asyncio.to_thread(self._planned, session, plan)
         prompt = found.turns[to.turn].content if to.conversation and not to.redid else ()
-        return Preview(to.turn, undoes, to.turns, changed, to.conversation, to.why, prompt)
+        text = said(prompt)
+        return Preview(to.turn, undoes, to.turns, changed, to.conversation, to.why, text)
 
     def _planned(self, session: Session, plan: Plan) -> tuple[FileChanged, ...]:
         changes = {change.path: change for change in plan.changes}

@@ -27,7 +27,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state.state import State
-from magy_server.core.summary import Row, row, task_id
+from magy_server.core.summary import Row, children, row, task_id
 from magy_server.engine import trees
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
@@ -174,17 +174,14 @@ class Children:
         if parent is not None and not await self._world.store.head(stream_of(parent)):
             raise NotFound(_no_session(parent))
         rows = await self._rows(parent) if parent else await self._all_rows()
-        below: dict[str, list[Row]] = {one.session: [] for one in rows}
-        for one in rows:
-            for id in tree.ancestors(one.session):
-                if id in below:
-                    below[id].append(one)
-        return [
-            self._info(one, below[one.session])
-            for one in _in_order(rows)
+        listed = {
+            one.session
+            for one in rows
             if (closed or not one.closed)
             and (recursive or parent is None or tree.parent(one.session) == parent)
-        ]
+        }
+        infos = children(rows, self._lanes.queued)
+        return [info for info in infos if info.session in listed]
 
     def _info(self, one: Row, below: Sequence[Row]) -> ChildInfo:
         return one.info(below, queued=self._lanes.queued(one.stream))
@@ -300,17 +297,6 @@ def _may_spawn(above: State, wanted: Spawn) -> None:
 def _stopped(now: State, *, everything: bool) -> Write | None:
     events = stopping(now, "closed" if everything else "user", everything=everything)
     return Write(events) if events else None
-
-
-def _in_order(rows: Sequence[Row]) -> list[Row]:
-    """Each after its parent; brothers and sisters by age."""
-    ages = {one.session: one.created for one in rows}
-
-    def place(one: Row) -> list[tuple[float, str]]:
-        above = [*reversed(tree.ancestors(one.session)), one.session]
-        return [(ages.get(id, 0.0), id) for id in above]
-
-    return sorted(rows, key=place)
 
 
 def _no_session(id: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from magy_server.cli import listing
+from magy_server.cli.commands import session_list
 from magy_server.store.sqlite import SqliteStore
 from tests.guard import SHUT
 from tests.patience import PATIENCE
@@ -80,10 +80,10 @@ class Magy:
         async def read() -> dict[str, Any]:
             store = await SqliteStore.open(str(self.state))
             try:
-                found = await listing.read(
+                found = await session_list.read(
                     store, str(self.root), only=False, cursor=None, limit=1, whole=True
                 )
-                return listing.as_json(found)
+                return session_list.as_json(found)
             finally:
                 await store.close()
 

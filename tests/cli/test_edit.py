@@ -1,4 +1,4 @@
-"""`magy edit`: what a shell can do with the edit engine."""
+"""`magy edit`: what a shell can do with the edit service."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from magy_server.__main__ import main
-from magy_server.cli.edit_files import load, write
-from magy_server.cli.parser import EDIT_CODES, EDIT_FORMATS
+from magy_server.cli.commands.edit_files import load, write
+from magy_server.cli.exit_codes import EDIT_CODES
+from magy_server.cli.parser import EDIT_FORMATS
 from magy_server.core.errors import ToolError
 from magy_server.edits.formats import FORMATS
 from magy_server.tools.files.paths import resolve

@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 
 FAILURE = """
 import logging
-from magy_server.cli.commands import log_to_terminal
+from magy_server.cli.dispatch import log_to_terminal
 log_to_terminal()
 try:
     1 / 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.cli.screen.rendered import Rendered
+from magy_server.cli.screen.rendered_markdown import Rendered
 from magy_server.cli.screen.text import coloured, plain, width_of
 
 PIECES = st.lists(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from magy_server.cli.parser import EXIT_CODES
+from magy_server.cli.exit_codes import EXIT_CODES
 from tests.patience import PATIENCE
 from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
 

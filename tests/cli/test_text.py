@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.cli.screen.prose import Prose
 from magy_server.cli.screen.text import (
     ASCII,
     UNICODE,
@@ -20,6 +19,7 @@ from magy_server.cli.screen.text import (
     shortened,
     width_of,
 )
+from magy_server.cli.screen.written_markdown import Prose
 
 NASTY = st.text(
     st.sampled_from("\x1b[]0;31mKH\x07\x9b\\P?2J\r\nab \u202e\u2066\x00\x7f\x85\ufeff日é`*#-~>")

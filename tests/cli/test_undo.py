@@ -96,9 +96,9 @@ def test_turns_are_listed(magy: Magy, id: str) -> None:
     assert done.returncode == 0 and "conversation" not in done.stdout
     assert (magy.root / "app.py").read_text() == START
     assert magy("sessions", "undo", id, "--list").stdout.count("  undone\n") == 3
-    listed = json.loads(magy("sessions", "undo", id, "--list", "--json").stdout)["turns"]
+    listed = json.loads(magy("sessions", "undo", id, "--list", "--json").stdout)["checkpoints"]
     assert [point["state"] for point in listed] == ["undone", "undone"]
-    assert listed[0]["turn"] == turn and listed[0]["restore"] == listed[1]["restore"]
+    assert listed[0]["turnId"] == turn and listed[0]["restoreId"] == listed[1]["restoreId"]
     shown = magy("sessions", "show", id).stdout
     assert "The user undid your changes to these files: app.py, new/file.py." in shown
 
@@ -118,10 +118,10 @@ def test_of_a_turn_each_file_is_listed_as_it_is(magy: Magy, id: str) -> None:
 def test_only_the_conversation(magy: Magy, id: str) -> None:
     after = (magy.root / "app.py").read_text()
     done = json.loads(magy("sessions", "undo", id, "--conversation", "--json").stdout)
-    assert done["text"] == "the second\nprompt" and done["files"] == []
+    assert done["prompt"] == "the second\nprompt" and done["files"] == []
     assert (magy.root / "app.py").read_text() == after
     back = json.loads(magy("sessions", "redo", id, "--dry-run", "--json").stdout)
-    assert back["conversation"] and back["undoes"] == done["id"]
+    assert back["conversation"] and back["undoes"] == done["restoreId"]
 
 
 def test_a_file_that_is_left_alone_is_an_error(magy: Magy, id: str) -> None:

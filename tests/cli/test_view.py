@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from magy_server.cli.screen.text import ASCII, UNICODE, Span, plain
-from magy_server.cli.screen.view import View
+from magy_server.cli.screen.updates_view import View
 from magy_server.core.events import (
     Answered,
     Asked,

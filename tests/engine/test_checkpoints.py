@@ -155,7 +155,7 @@ async def test_looking_changes_nothing(here: Place) -> None:
     await agent.turn(a_py="2\n", b_py="new\n")
     before, seq = here.files(), agent.session.state.seq
     preview = await here.checkpoints.preview(agent.session)
-    assert preview.conversation and preview.turns == ("p1",) and len(preview.prompt) == 1
+    assert preview.conversation and preview.turns == ("p1",) and preview.text == "Do p1"
     assert here.files() == before and agent.session.state.seq == seq
 
 

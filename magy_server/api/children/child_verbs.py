@@ -92,11 +92,7 @@ class ChildVerbs:
             after=params.after_seq,
             deadline=self._world.clock.now() + seconds,
         )
-        return wire.ChildWaited(
-            results=[present.result(one) for one in waited.results],
-            timed_out=waited.why == "timed_out",
-            seq=waited.cursor,
-        )
+        return present.waited(waited)
 
     async def list(self, params: wire.ChildListParams) -> wire.ChildListResult:
         infos = await self._children.list(

@@ -14,6 +14,7 @@ from typing import Any
 
 from magy_server.api.children import present as family_present
 from magy_server.api.connected import Connected
+from magy_server.api.service import Service
 from magy_server.api.wire import children as child_wire
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo
@@ -27,12 +28,19 @@ KEPT = 512
 """Children of which it is known what was said last."""
 
 
+def hear(service: Service, session_id: str, heard: Callable[[str], None]) -> Callable[[], None]:
+    """Calls `heard` with the id of every session of that tree that has changed, wherever it runs.
+    The answer ends it."""
+    topic = tree_topic(tree.root(session_id))
+    return service.world.bus.subscribe(topic, lambda message: heard(str(message.get("session"))))
+
+
 class ChildNews:
     """Tells one client about child agents. One instance per connection."""
 
     def __init__(self, at: Connected) -> None:
+        self._engine = at.service
         self._children = at.service.children
-        self._bus = at.service.world.bus
         self._notify = at.notify
         self._spawn = at.spawn
         self._watched: Counter[str] = Counter()
@@ -42,13 +50,13 @@ class ChildNews:
         self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._telling: asyncio.Task[None] | None = None
         self._deletions = 0
-        self._stop_hearing = self._bus.subscribe(DELETED, self._hear_deleted)
+        self._stop_hearing = at.service.world.bus.subscribe(DELETED, self._hear_deleted)
 
     def follow(self, session_id: str) -> None:
         root = tree.root(session_id)
         self._watched[root] += 1
         if root not in self._stops:
-            self._stops[root] = self._bus.subscribe(tree_topic(root), self._hear)
+            self._stops[root] = hear(self._engine, root, self._hear)
 
     def leave(self, session_id: str) -> None:
         root = tree.root(session_id)
@@ -65,8 +73,7 @@ class ChildNews:
         self._watched.clear()
         self._changed.clear()
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
-        session = str(message.get("session"))
+    def _hear(self, session: str) -> None:
         self._look_at((session, *tree.ancestors(session)))  # they count what is below them
 
     def _hear_deleted(self, message: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import sessions as wire
 from magy_server.core import wire_values
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import ChildInfo, Result
+from magy_server.core.agents.child import ChildInfo, Result, Waited
 from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.wire_values import cost
@@ -28,6 +28,14 @@ def result(found: Result) -> child_wire.ChildResult:
     )
     return child_wire.ChildResult(
         child=child(found.child), text=found.text, report=report, seq=found.seq
+    )
+
+
+def waited(found: Waited) -> child_wire.ChildWaited:
+    return child_wire.ChildWaited(
+        results=[result(one) for one in found.results],
+        timed_out=found.why == "timed_out",
+        seq=found.cursor,
     )
 
 

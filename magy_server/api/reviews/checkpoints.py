@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from magy_server.api.connected import Connected
 from magy_server.api.places import uri_of
 from magy_server.api.present import stamp
+from magy_server.api.service import Service
 from magy_server.api.wire import reviews as wire
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest
@@ -16,20 +16,21 @@ from magy_server.reviews.file_changes import FileChanged
 
 
 class CheckpointVerbs:
-    def __init__(self, at: Connected) -> None:
-        self._engine = at.service
-        self._checkpoints = at.service.checkpoints
+    def __init__(self, service: Service) -> None:
+        self._engine = service
+        self._checkpoints = service.checkpoints
 
     async def list(self, params: wire.CheckpointListParams) -> wire.CheckpointListResult:
         session = await self._session(params.session_id)
         found = await self._checkpoints.list(
             session, limit=params.limit, before=params.before or ""
         )
-        return wire.CheckpointListResult(checkpoints=[_info(one) for one in found])
+        redo = await self._checkpoints.newest(session)
+        return wire.CheckpointListResult(checkpoints=[_info(one) for one in found], redo=redo)
 
     async def preview(self, params: wire.CheckpointParams) -> wire.CheckpointPreview:
         session = await self._session(params.session_id)
-        _one_of(params)
+        _not_both(params)
         found = await self._checkpoints.preview(
             session,
             params.turn_id or "",
@@ -44,11 +45,12 @@ class CheckpointVerbs:
             files=_files(found.files),
             conversation=found.conversation,
             why=found.why,
+            prompt=found.text,
         )
 
     async def restore(self, params: wire.CheckpointRestoreParams) -> wire.CheckpointRestored:
         session = await self._session(params.session_id)
-        _one_of(params)
+        _not_both(params)
         found = await self._checkpoints.restore(
             session,
             params.request_key,
@@ -74,11 +76,9 @@ class CheckpointVerbs:
         return session
 
 
-def _one_of(params: wire.CheckpointParams) -> None:
-    if (params.turn_id is None) == (params.undoes is None):
-        raise InvalidRequest(
-            "Give either a `turnId` to go back to, or in `undoes` the restore to undo."
-        )
+def _not_both(params: wire.CheckpointParams) -> None:
+    if params.turn_id is not None and params.undoes is not None:
+        raise InvalidRequest("Give a `turnId` to go back to or `undoes`, a restore: not both.")
 
 
 def _info(one: Checkpoint) -> wire.CheckpointInfo:

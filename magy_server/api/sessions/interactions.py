@@ -4,15 +4,15 @@ allowed for longer."""
 from __future__ import annotations
 
 from magy_server.api.children import present as family_present
-from magy_server.api.connected import Connected
+from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
 from magy_server.engine import trees
 
 
 class QuestionVerbs:
-    def __init__(self, at: Connected) -> None:
-        self._engine = at.service
-        self._client = at.client
+    def __init__(self, service: Service, client: str) -> None:
+        self._engine = service
+        self._client = client
 
     async def list(self, params: wire.InteractionsParams) -> wire.InteractionsResult:
         store = self._engine.world.store

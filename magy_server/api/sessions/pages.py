@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.agents.tree import Stream
@@ -11,6 +11,8 @@ from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import shown
 
 MOST_ENTRIES = 500
+AT_ONCE = 200
+"""Entries of a whole log that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ async def events(
     else:
         entries = await store.read(info.stream, after=after, before=before, limit=limit)
     return Attached(info.head, info, entries, await texts_of(store, entries))
+
+
+async def whole(store: Store, stream: Stream, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
+    """The log after an entry to its end, a part at a time."""
+    while entries := await store.read(stream, after=after, limit=AT_ONCE):
+        yield entries
+        after = entries[-1].seq
 
 
 async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from urllib.parse import quote, unquote, urlsplit
 from magy_server.api.children.tree_links import relations
 from magy_server.api.places import SCHEME
 from magy_server.api.service import Service
+from magy_server.api.sessions.paragraphs import Paragraphs
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import EditorError, MagyError, NotFound
-from magy_server.core.events import Entry, Hash
-from magy_server.core.text.markdown import Markdown, shown_blobs
+from magy_server.core.ports import Store, StreamInfo
 from magy_server.engine import trees
 from magy_server.engine.session import Session
 
@@ -32,12 +32,8 @@ EVERY = 1.0
 UNSHOWN = 30.0
 """Seconds without a request for a text that was refreshed, after which it is not shown any more."""
 ANSWER = 10.0
-PAGE = 500
-"""Entries that are read at once."""
 MOST = 1_000_000
 """Characters of a transcript; of a longer one the end."""
-KEPT = 50
-"""Diffs that are kept from one look at a session to the next."""
 HELD = 8
 """Transcripts in memory."""
 SHOWN = 32
@@ -87,7 +83,7 @@ class Transcripts:
         if held is not None and held.made != info.created:  # it is another with the same id
             self.forget(session_id)
         held = self._held.pop(session_id, None)
-        held = held or _Transcript(self._engine, session_id, info.created)
+        held = held or _Transcript(self._engine.world.store, info)
         self._held[session_id] = held
         while len(self._held) > HELD:
             del self._held[next(iter(self._held))]
@@ -157,51 +153,28 @@ class Transcripts:
 
 
 class _Transcript:
-    """Grows with its session; only what is new is read. `made` is when the session was; `end` is
-    the last line of the text made last."""
+    """The end of a transcript. `made` is when the session was; `end` is the last line of the text
+    made last."""
 
-    def __init__(self, service: Service, session_id: str, made: float) -> None:
-        self.made = made
+    def __init__(self, store: Store, info: StreamInfo) -> None:
+        self.made = info.created
         self.end = 0
-        self._engine = service
-        self._session_id = session_id
-        self._cursor = 0
-        self._markdown: Markdown | None = None
+        self._session_id = info.id
+        self._new = Paragraphs(store, info)
         self._paragraphs: deque[str] = deque()
         self._size = 0
         self._cut = False
-        self._texts: dict[Hash, str] = {}
         self._reading = asyncio.Lock()
 
     async def text(self) -> str:
         async with self._reading:
-            await self._read()
+            async for paragraph in self._new.more():
+                self._add(paragraph)
             left_out = (
                 [f"*The earlier part is left out; `magy sessions export {self._session_id}` "
                     "writes all of it.*"] if self._cut else []
             )  # fmt: skip
             return "\n\n".join([*left_out, *self._paragraphs, ""])
-
-    async def _read(self) -> None:
-        store, stream = self._engine.world.store, stream_of(self._session_id)
-        if self._markdown is None:
-            info = await self._engine.info(self._session_id)
-            self._markdown = Markdown(str(info.summary.get("title") or ""))
-        while entries := await store.read(stream, after=self._cursor, limit=PAGE):
-            await self._learn(entries)
-            for entry in entries:
-                for text in self._markdown.paragraphs([entry], self._texts):
-                    self._add(text)
-            self._cursor = entries[-1].seq
-
-    async def _learn(self, entries: Sequence[Entry]) -> None:
-        """The diffs that they show. One may be shown a little later than it is known."""
-        while len(self._texts) > KEPT:
-            del self._texts[next(iter(self._texts))]
-        hashes = {hash for entry in entries for hash in shown_blobs(entry.event)}
-        if missing := list(hashes - self._texts.keys()):
-            blobs = await self._engine.world.store.blobs(missing)
-            self._texts |= {h: data.decode("utf-8", "replace") for h, data in blobs.items()}
 
     def _add(self, text: str) -> None:
         self._paragraphs.append(text)

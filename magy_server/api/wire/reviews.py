@@ -272,10 +272,14 @@ class CheckpointListParams(SessionParams):
 
 class CheckpointListResult(Wire):
     checkpoints: list[CheckpointInfo] = Field(description="Oldest first")
+    redo: str | None = Field(
+        default=None, description="The newest restore that can be taken back: pass it as `undoes`"
+    )
 
 
 class CheckpointParams(SessionParams):
-    """`turnId` goes back to where that turn began; `undoes` takes such a restore back."""
+    """`turnId` goes back to where that turn began, `undoes` takes such a restore back; without
+    either the newest turn is undone that is not."""
 
     turn_id: Annotated[str, Field(min_length=1)] | None = None
     undoes: Annotated[str, Field(min_length=1)] | None = None
@@ -300,6 +304,7 @@ class CheckpointPreview(Wire):
     files: list[RestoredFile]
     conversation: bool
     why: str = ""
+    prompt: str = Field(default="", description="The prompt of the turn that would be undone")
 
 
 class CheckpointRestoreParams(CheckpointParams):

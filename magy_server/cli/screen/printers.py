@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from magy_server.cli.below import Asked, line, live
+from magy_server.cli.screen.child_lines import line, live
 from magy_server.cli.screen.terminal import ECHO, Output, Screen
 from magy_server.cli.screen.text import Span
-from magy_server.cli.screen.view import View
+from magy_server.cli.screen.updates_view import View
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.updates import Update
 from magy_server.core.wire_values import child
@@ -45,11 +45,7 @@ class Printer(Protocol):
         """Shows the children whose state is another than before, and all that are at work."""
         ...
 
-    async def asked(self, asked: Asked) -> None:
-        """A child has a question: it is kept until `question` shows it."""
-        ...
-
-    async def question(self, id: str) -> None:
+    async def question(self, asked: Mapping[str, Any]) -> None:
         """Shows an open question. One at a time: it is what stands above the keys."""
         ...
 
@@ -63,8 +59,8 @@ class Lines:
         self._quiet = quiet
         self._prompted = ""
         self._next_draft = 0.0
-        self._waiting: dict[str, Update | Asked] = {}
-        """The questions that it has not shown yet, by their ids."""
+        self._unshown: set[str] = set()
+        """The questions of the session that it has not shown yet, by their ids."""
         self._working = ""
         """One line with the children at work."""
 
@@ -76,10 +72,12 @@ class Lines:
         if update["sessionUpdate"] != "_magy_interaction":
             return True
         if opened := update.get("open"):
-            self._waiting[opened["interactionId"]] = update
+            self._unshown.add(opened["interactionId"])
             return False
         resolved = update["resolved"]["interactionId"]
-        return self._waiting.pop(resolved, None) is None
+        shown = resolved not in self._unshown
+        self._unshown.discard(resolved)
+        return shown
 
     async def _update(self, updates: Sequence[Update]) -> None:
         width = self._screen.width
@@ -105,18 +103,9 @@ class Lines:
             width = self._screen.width
             await self._write([*self._view.close(width), *spans], self._live(width))
 
-    async def asked(self, asked: Asked) -> None:
-        self._waiting[asked.about["interactionId"]] = asked
-
-    async def question(self, id: str) -> None:
-        asked = self._waiting.pop(id, None)
-        if isinstance(asked, Asked):
-            width = self._screen.width
-            self._view.height = self._screen.height
-            spans = self._view.question(asked.about, asked.call, width)
-            await self._write(spans, self._live(width))
-        elif asked:
-            await self._update([asked])
+    async def question(self, asked: Mapping[str, Any]) -> None:
+        self._unshown.discard(asked["interactionId"])
+        await self._update([{"sessionUpdate": "_magy_interaction", "open": asked}])
 
     async def _write(self, spans: list[Span], live: str) -> None:
         """What is written stands in the place of the question, which is asked again below."""
@@ -177,9 +166,7 @@ class Records:
         updates = ({"sessionUpdate": "_magy_child", "child": child(one)} for one in moved)
         await self.show(list(updates))
 
-    async def asked(self, asked: Asked) -> None: ...
-
-    async def question(self, id: str) -> None: ...
+    async def question(self, asked: Mapping[str, Any]) -> None: ...
 
 
 class Silence:
@@ -196,9 +183,7 @@ class Silence:
 
     async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None: ...
 
-    async def asked(self, asked: Asked) -> None: ...
-
-    async def question(self, id: str) -> None: ...
+    async def question(self, asked: Mapping[str, Any]) -> None: ...
 
 
 def record(value: Any) -> str:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from magy_server.core.text.sanitizing import harmless as harmless
 from magy_server.core.text.sanitizing import one_line as one_line
@@ -21,6 +22,9 @@ STYLES = {
     "cyan": "36", "heading": "1;34", "code": "36", "question": "1;33",
 }  # fmt: skip
 """As parameters of the ANSI sequence that sets it."""
+
+PROMPT = 60
+"""Columns of a prompt that is only named."""
 
 _OPEN_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
 _LONGEST_SEQUENCE = 256
@@ -102,6 +106,11 @@ def shortened(text: str, columns: int, cut: str = "…") -> str:
     return "".join(taken) + cut if columns > len(cut) else cut[: max(0, columns)]
 
 
+def first_words(text: str, cut: str = "…") -> str:
+    """Returns the first line of a prompt, shortened: a name for it."""
+    return shortened(one_line(text.strip().partition("\n")[0]), PROMPT, cut)
+
+
 def plain(spans: Iterable[Span]) -> str:
     return "".join(text for text, _ in spans)
 
@@ -132,6 +141,31 @@ def tokens(usage: Usage) -> str:
         return "tokens unknown"
     unknown = counted(usage.unreported, "request")
     return f"{amount(usage.total)} tokens and {unknown} of unknown size"
+
+
+class Costs(Protocol):
+    """What some requests took. `cost`: US dollars of those whose price is known."""
+
+    @property
+    def requests(self) -> int: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def unpriced(self) -> int: ...
+
+
+def cost_of(found: Costs) -> str:
+    """Returns the cost in words, with how much of it is not known."""
+    if not found.requests:
+        return ""
+    if found.unpriced == found.requests:
+        return "cost unknown"
+    if not found.cost and not found.unpriced:
+        return "free"
+    dollars = f"${found.cost:.4f}" if found.cost < 0.1 else f"${found.cost:,.2f}"
+    if found.unpriced:
+        return f"{dollars} and {counted(found.unpriced, 'request')} of unknown cost"
+    return dollars
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from magy_server.cli import ending, place
-from magy_server.cli.door import Composition
-from magy_server.cli.run import complain
+from magy_server.cli import exit_codes, project_directory
+from magy_server.cli.composition import Composition
+from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, one_line, width_of
@@ -45,8 +45,8 @@ async def _settings(options: argparse.Namespace, app: Composition) -> int:
         schema = Settings.model_json_schema()
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         await output.write(json.dumps(schema, indent=2) + "\n")
-        return ending.DONE
-    root, _ = place.project(options.root, None)
+        return exit_codes.DONE
+    root, _ = project_directory.project(options.root, None)
     match options.verb:
         case "path":
             await screen.write(paths(root))
@@ -61,21 +61,18 @@ async def _settings(options: argparse.Namespace, app: Composition) -> int:
                 await output.write(record(as_json(loaded, root, trusted)))
             else:
                 await screen.write(table(loaded, root, trusted))
-    return ending.DONE
+    return exit_codes.DONE
 
 
 async def _trusted(app: Composition, root: str) -> bool:
     """Returns whether the project is trusted. Magy prints settings even when it cannot read the
     database."""
     try:
-        store = await app.store()
+        async with app.store() as store:
+            known = (await read_project(store, root)).trusted
     except StoreError as error:
         complain(f"{error.message} The project counts as not trusted.")
         return False
-    try:
-        known = (await read_project(store, root)).trusted
-    finally:
-        await store.close()
     try:
         return known is not None and known == files_hash(root)
     except NotTrusted:
@@ -100,7 +97,7 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
         else:
             spans += _right(one_line(str(path)), remarks(found.spawn), screen.marks)
     await screen.write(spans)
-    return ending.USAGE if wrong else ending.DONE
+    return exit_codes.USAGE if wrong else exit_codes.DONE
 
 
 def _right(path: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
@@ -120,7 +117,7 @@ async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) 
         else f"{root} is not trusted: its Magy files can only restrict what is allowed.\n"
     )
     await screen.write([(said, "")])
-    return ending.DONE
+    return exit_codes.DONE
 
 
 # --- what is printed ------------------------------------------------------------------------------

@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from magy_server.cli.screen import calls
-from magy_server.cli.screen.calls import Call
-from magy_server.cli.screen.prose import Prose, filled
-from magy_server.cli.screen.text import Marks, Span, Stream, counted, harmless, one_line, shortened
+from magy_server.cli.screen import tool_calls
+from magy_server.cli.screen.text import (
+    Marks,
+    Span,
+    Stream,
+    counted,
+    first_words,
+    harmless,
+    one_line,
+    shortened,
+)
+from magy_server.cli.screen.tool_calls import Call
+from magy_server.cli.screen.written_markdown import Prose, filled
 
 if TYPE_CHECKING:
-    from magy_server.cli.screen.rendered import Rendered
+    from magy_server.cli.screen.rendered_markdown import Rendered
 
 SEVERITY = {"error": "red", "warning": "yellow"}
-PROMPT = 60
-"""Columns of a prompt that is only named."""
 TASKS = {"completed": "green", "in_progress": "bold", "cancelled": "dim"}
 
 
@@ -133,21 +140,20 @@ class View:
         """What is written and not final, to be shown for now."""
         return self._dress(self._prose.draft(width, height)) if self._prose else []
 
-    def question(
-        self, asked: Mapping[str, Any], call: Call | None, width: int | None
-    ) -> list[Span]:
-        """Begins on a line of its own. `call`: what it is about."""
-        call = call or calls.Call(asked["toolCallId"])
+    def _question(self, asked: Mapping[str, Any], width: int | None) -> list[Span]:
+        """Begins on a line of its own. That of a child names its session."""
+        own = None if "sessionId" in asked else self._calls.get(asked["toolCallId"])
+        call = own or Call(asked["toolCallId"])
         self._asked[asked["interactionId"]] = (asked, call)
         spans = self._begin("calls", width)
-        return spans + calls.question(asked, call, self._marks, width, self.height)
+        return spans + tool_calls.question(asked, call, self._marks, width, self.height)
 
     def folded(self, question: str) -> bool:
         """Whether this question has shown only the beginning of what it is about."""
         return question in self._asked and self._asked[question][1].folded
 
     def unfold(self, question: str, width: int | None) -> list[Span]:
-        return calls.unfolded(*self._asked[question], self._marks, width)
+        return tool_calls.unfolded(*self._asked[question], self._marks, width)
 
     # --- text -----------------------------------------------------------------------------------
 
@@ -172,7 +178,9 @@ class View:
     def _writer(self) -> Prose | Rendered:
         if not self._rendered:
             return Prose()
-        from magy_server.cli.screen.rendered import Rendered  # takes longer than all else here
+        from magy_server.cli.screen.rendered_markdown import (
+            Rendered,  # takes longer than all else here
+        )
 
         return Rendered()
 
@@ -227,7 +235,7 @@ class View:
         self._doing = "waiting for the model"
         if call.kind == "think" and call.status == "completed":
             return []  # the plan shows for itself
-        lines = calls.outcome(call, self._marks, width, whole=self._whole)
+        lines = tool_calls.outcome(call, self._marks, width, whole=self._whole)
         return self._lines("calls", lines, width)
 
     def _plan(self, entries: list[dict[str, str]]) -> list[Span]:
@@ -261,8 +269,7 @@ class View:
 
     def _said(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
         texts = (block["text"] for block in update["content"] if block["type"] == "text")
-        first = next(iter("\n".join(texts).strip().split("\n")))
-        self._prompts[update["messageId"]] = shortened(one_line(first), PROMPT, self._marks.cut)
+        self._prompts[update["messageId"]] = first_words("\n".join(texts), self._marks.cut)
         if not self._whole:
             return []
         return self._lines(update["messageId"], self._person(update["content"]), width)
@@ -285,14 +292,14 @@ class View:
 
     def _interaction(self, update: Mapping[str, Any], width: int | None) -> list[Span]:
         if opened := update.get("open"):
-            return self.question(opened, self._calls.get(opened["toolCallId"]), width)
+            return self._question(opened, width)
         resolved = update.get("resolved", {})
         allowed = resolved.get("outcome") == "allowed"
         scope = {"session": " for this session", "project": " for this project"}
         said = "allowed" + scope.get(resolved.get("scope", ""), "") if allowed else "refused"
         if reason := one_line(resolved.get("reason", "")):
             said += f": {reason}"
-        line = (f"{calls.INDENT}{said}\n", "green" if allowed else "red")
+        line = (f"{tool_calls.INDENT}{said}\n", "green" if allowed else "red")
         return self._lines("calls", [line], width)
 
     def _state(self, update: Mapping[str, Any], width: int | None) -> list[Span]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.cli.screen.prose import filled
-from magy_server.cli.screen.text import Marks, Span, counted, tokens, width_of
+from magy_server.cli import exit_codes
+from magy_server.cli.screen.text import Marks, Span, cost_of, counted, tokens, width_of
+from magy_server.cli.screen.written_markdown import filled
 from magy_server.core.agents import tree
 from magy_server.core.events import (
     Compacted,
@@ -21,13 +22,10 @@ from magy_server.core.events import (
     Text,
     Usage,
 )
-from magy_server.core.state.spending import Spent
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.wire_values import usage
 from magy_server.reviews.views import Summary
 
-DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141
-"""Exit codes; `parser.EXIT_CODES` and `EDIT_CODES` say them to people."""
 LIMITS = (
     "max_tokens", "max_requests", "max_turn_tokens", "max_cost", "max_run", "max_time", "loop",
 )  # fmt: skip
@@ -91,28 +89,14 @@ def _change(changes: dict[str, FileChange], new: FileChange) -> None:
 def exit_code(stop: Stop | None, *, unasked: bool) -> int:
     """Returns the exit code. `unasked`: Magy refused a question because it could ask nobody."""
     if stop == "cancelled":
-        return CANCELLED
+        return exit_codes.CANCELLED
     if stop in LIMITS:
-        return LIMIT
+        return exit_codes.LIMIT
     if stop == "stray_call":
-        return STRAY
+        return exit_codes.STRAY
     if stop != "end_turn":
-        return ERROR
-    return UNASKED if unasked else DONE
-
-
-def cost_of(found: Totals | Spent) -> str:
-    """Returns the cost in words, with how much of it is not known."""
-    if not found.requests:
-        return ""
-    if found.unpriced == found.requests:
-        return "cost unknown"
-    if not found.cost and not found.unpriced:
-        return "free"
-    dollars = f"${found.cost:.4f}" if found.cost < 0.1 else f"${found.cost:,.2f}"
-    if found.unpriced:
-        return f"{dollars} and {counted(found.unpriced, 'request')} of unknown cost"
-    return dollars
+        return exit_codes.ERROR
+    return exit_codes.UNASKED if unasked else exit_codes.DONE
 
 
 def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = None) -> list[Span]:

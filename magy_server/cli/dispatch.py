@@ -6,12 +6,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from magy_server.cli.door import Composition
+    from magy_server.cli.composition import Composition
+
+    Verb = Callable[[argparse.Namespace, Composition], Coroutine[Any, Any, int]]
 
 
 def perform(
@@ -20,8 +22,8 @@ def perform(
     composition: Callable[[], Composition],
 ) -> int:
     """Runs the command, and returns the exit code, as `parser.EXIT_CODES` describes it."""
-    from magy_server.cli import ending
-    from magy_server.cli.run import complain
+    from magy_server.cli import exit_codes
+    from magy_server.cli.screen.complaints import complain
     from magy_server.cli.screen.terminal import OutputError
     from magy_server.core.errors import (
         InvalidConfig,
@@ -36,18 +38,18 @@ def perform(
     except OutputError as error:
         if error.quiet:
             _drop_output()
-            return ending.PIPE
+            return exit_codes.PIPE
         complain(error.message)
-        return ending.ERROR
+        return exit_codes.ERROR
     except (InvalidConfig, InvalidRequest, NotFound) as error:
         complain(error.message)
-        return ending.USAGE
+        return exit_codes.USAGE
     except MagyError as error:
         complain(error.message)
         unset = isinstance(error, ProviderError) and error.fault in ("no_key", "not_found")
-        return ending.USAGE if unset else ending.ERROR
+        return exit_codes.USAGE if unset else exit_codes.ERROR
     except KeyboardInterrupt:
-        return ending.CANCELLED
+        return exit_codes.CANCELLED
 
 
 def _perform(
@@ -58,32 +60,51 @@ def _perform(
     match chosen.command:
         case "run":
             log_to_terminal()
-            from magy_server.cli.run import run
+            from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
-        case "sessions":
-            log_to_terminal()
-            from magy_server.cli.sessions import sessions
+        case "sessions" | "agents":
+            import asyncio
 
-            return sessions(chosen, composition())
-        case "agents":
             log_to_terminal()
-            from magy_server.cli.agents import agents
-
-            return agents(chosen, composition())
+            return asyncio.run(_verb(chosen.command, chosen.verb)(chosen, composition()))
         case "config":
-            from magy_server.cli.settings import settings
+            from magy_server.cli.commands.config import settings
 
             return settings(chosen, composition())
         case "edit":
-            from magy_server.cli.edit import edit
+            from magy_server.cli.commands.edit import edit
 
             return edit(chosen)
-    from magy_server.cli.completion import completion
+    from magy_server.cli.commands.completion import completion
     from magy_server.cli.screen.terminal import standard_output, write_text
 
     write_text(standard_output(), completion(parser, chosen.shell))
     return 0
+
+
+def _verb(command: str, verb: str | None) -> Verb:
+    """Returns what runs the verb of a command. Who only reads waits for no engine to be loaded."""
+    match command, verb:
+        case "sessions", None | "list":
+            from magy_server.cli.commands.session_list import listed
+
+            return listed
+        case "agents", None | "list":
+            from magy_server.cli.commands import agent_list
+
+            return agent_list.listed
+        case "sessions", "show" | "export":
+            from magy_server.cli.commands import transcripts
+
+            return transcripts.show if verb == "show" else transcripts.export
+        case "sessions", str():
+            from magy_server.cli.commands import sessions
+
+            return sessions.VERBS[verb]
+    from magy_server.cli.commands import agents
+
+    return agents.VERBS[verb or ""]
 
 
 def log_to_terminal() -> None:

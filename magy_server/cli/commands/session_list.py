@@ -1,16 +1,21 @@
-"""The list of sessions has groups by project, this project first, and in each the newest session
+"""`magy sessions list` has groups by project, this project first, and in each the newest session
 first."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from magy_server.api.present import session_info, stamp
+from magy_server.cli import exit_codes, project_directory
+from magy_server.cli.composition import Composition
+from magy_server.cli.screen.printers import record
+from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, counted, one_line, shortened
 from magy_server.core.agents.tree import SESSIONS
-from magy_server.core.ports import Store, StreamInfo
+from magy_server.core.ports import Page, Store, StreamInfo
 
 LIMIT = 30
 PAGE = 200
@@ -18,16 +23,34 @@ STATES = {"running": "open", "requires_action": "asks"}
 WORDS = {"running": "yellow", "requires_action": "question"}
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    items: Sequence[StreamInfo]
-    cursor: str | None
+async def listed(options: argparse.Namespace, app: Composition) -> int:
+    """Prints the list, and returns the exit code."""
+    root, _ = project_directory.project(options.root, None)
+    asked = vars(options)
+    output = standard_output()
+    async with app.store() as store:
+        found = await read(
+            store,
+            root,
+            only=asked.get("here", False),
+            cursor=asked.get("cursor"),
+            limit=asked.get("limit", LIMIT),
+            whole=asked.get("all", False),
+        )
+    if asked.get("ids"):
+        await output.write("".join(f"{info.id}\n" for info in found.items))
+    elif asked.get("json"):
+        await output.write(record(as_json(found)))
+    else:
+        screen = Screen(output)
+        await screen.write(lines(found, root, screen.marks, screen.width))
+    return exit_codes.DONE
 
 
 async def read(
     store: Store, root: str, *, only: bool, cursor: str | None, limit: int, whole: bool
-) -> Listed:
-    """Reads a page of the list. Raises InvalidRequest for what is not a cursor."""
+) -> Page:
+    """Reads a page of the list, or all of it. Raises InvalidRequest for what is not a cursor."""
     items: list[StreamInfo] = []
     while True:
         page = await store.streams(
@@ -41,40 +64,25 @@ async def read(
         items += page.items
         cursor = page.cursor
         if not whole or cursor is None:
-            return Listed(items, cursor)
+            return Page(items, cursor)
 
 
 def title_of(info: StreamInfo) -> str:
     return one_line(str(info.summary.get("title") or "no prompt yet"))
 
 
-def as_json(found: Listed) -> dict[str, Any]:
-    return {
-        "sessions": [
-            {
-                "sessionId": info.id,
-                "root": info.root,
-                "cwd": info.summary.get("cwd", ""),
-                "title": info.summary.get("title") or None,
-                "state": info.summary.get("state", "idle"),
-                "turns": info.summary.get("turns", 0),
-                "entries": info.head,
-                "usage": info.summary.get("usage", {}),
-                "cost": info.summary.get("cost"),
-                "createdAt": _stamp(info.created),
-                "updatedAt": _stamp(info.updated),
-            }
-            for info in found.items
-        ],
-        "nextCursor": found.cursor,
-    }
+def as_json(found: Page) -> dict[str, Any]:
+    return {"sessions": [_as_json(info) for info in found.items], "nextCursor": found.cursor}
 
 
-def _stamp(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+def _as_json(info: StreamInfo) -> dict[str, Any]:
+    """Returns a session as clients get it, with what it took."""
+    about = session_info(info).model_dump(mode="json", by_alias=True)
+    took = {key: info.summary.get(key) for key in ("usage", "cost")}
+    return {**about, "createdAt": stamp(info.created), **took}
 
 
-def lines(found: Listed, root: str, marks: Marks, width: int | None) -> list[Span]:
+def lines(found: Page, root: str, marks: Marks, width: int | None) -> list[Span]:
     if not found.items:
         return [("There are no sessions yet. `magy run` starts one.\n", "dim")]
     spans: list[Span] = []

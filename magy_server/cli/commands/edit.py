@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from magy_server.cli import ending
-from magy_server.cli.edit_files import Fault, File, Refused, Tree, write
-from magy_server.cli.run import complain
+from magy_server.cli import exit_codes
+from magy_server.cli.commands.edit_files import Fault, File, Refused, Tree, write
+from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Output, OutputError, standard_output, write_text
 from magy_server.cli.screen.text import harmless
 from magy_server.core.errors import InvalidRequest, ToolError
@@ -196,7 +196,7 @@ def _written(output: Output, options: argparse.Namespace, files: Sequence[File])
         if error.quiet:
             raise
         complain(f"{error.message} The edit was made nevertheless.")
-        return ending.UNTOLD
+        return exit_codes.UNTOLD
 
 
 def _report(
@@ -223,7 +223,7 @@ def _report(
     else:
         lines = [line for file in files for line in _lines(file, written)]
         write_text(output, "".join(f"{line}\n" for line in lines or ["nothing to change"]))
-    return ending.ERROR if faults else ending.DONE
+    return exit_codes.ERROR if faults else exit_codes.DONE
 
 
 def as_json(file: File) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from magy_server.cli.parser import EXIT_CODES, sentence
+from magy_server.cli.exit_codes import EXIT_CODES
+from magy_server.cli.parser import sentence
 
 
 def reference(parser: argparse.ArgumentParser) -> Iterator[str]:

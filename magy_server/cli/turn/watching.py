@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from magy_server.api.service import Service
 from magy_server.api.sessions.follow import Follower
-from magy_server.cli.below import Below
 from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Printer
 from magy_server.cli.screen.text import Span, one_line
+from magy_server.cli.turn.children import Below
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
 from magy_server.core.updates import Update
@@ -47,7 +47,7 @@ class Watch:
     ) -> None:
         self.unasked: list[str] = []
         """The rules whose questions Magy refused because it could ask nobody."""
-        self._engine = service
+        self._service = service
         self._session = session
         self._id = session.id
         self._follower = Follower(service, session, cursor)
@@ -57,7 +57,7 @@ class Watch:
         self._ours = awaited is None
         self._over = False
         self._broken = ""
-        self._questions: dict[str, dict[str, Any]] = {}
+        self._questions: dict[str, Mapping[str, Any]] = {}
         self._current = ""
         """The question that stands on the screen above the keys."""
         self._refusing = ""
@@ -69,7 +69,7 @@ class Watch:
     async def run(self) -> None:
         """Watches, and returns when the turn is over. Raises MagyError."""
         unwatch = self._session.watch(self._wake.set)
-        unbreak = self._engine.loaded.news.broken.add(self._break)
+        unbreak = self._service.loaded.news.broken.add(self._break)
         untyped = self._keyboard.typed.add(self._wake.set) if self._keyboard else None
         self._session.want_partials()
         try:
@@ -130,10 +130,8 @@ class Watch:
         for id, question in tuple(self._questions.items()):
             if question.get("sessionId") and id not in open_:
                 del self._questions[id]
-        for id, asked in open_.items():
-            if id not in self._questions and not self._cancelling:
-                self._questions[id] = dict(asked.about)
-                await self._printer.asked(asked)
+        if not self._cancelling:
+            self._questions |= {id: one for id, one in open_.items() if id not in self._questions}
 
     async def _pause(self) -> None:
         try:
@@ -192,7 +190,7 @@ class Watch:
         self._refusing = ""
         if self._keyboard:
             self._keyboard.rest()
-        cancelled = await self._engine.cancel(self._id, None)
+        cancelled = await self._service.cancel(self._id, None)
         self._wake.set()
         await self._printer.say([("cancelling; press Ctrl-C again to leave at once\n", "yellow")])
         return cancelled
@@ -225,9 +223,9 @@ class Watch:
         if self._keyboard:
             self._keyboard.rest()
         self._current, self._refusing = id, ""
-        await self._printer.question(id)
+        await self._printer.question(self._questions[id])
 
-    async def _heard(self, id: str, question: dict[str, Any], keyboard: Keyboard) -> None:
+    async def _heard(self, id: str, question: Mapping[str, Any], keyboard: Keyboard) -> None:
         while key := keyboard.key():
             if key == "n":
                 self._refusing = id
@@ -263,7 +261,7 @@ class Watch:
             " ".join(f"[{key}]" for key, *_ in keys) + " ",
         )
 
-    async def _nobody(self, id: str, question: dict[str, Any]) -> None:
+    async def _nobody(self, id: str, question: Mapping[str, Any]) -> None:
         self.unasked.append(question["rule"])
         await self._answer(id, allow=False, reason=NOBODY)
 
@@ -274,7 +272,7 @@ class Watch:
         if self._keyboard:
             self._keyboard.rest()
         try:
-            answered = await self._engine.answer(
+            answered = await self._service.answer(
                 session or self._id, id, allow=allow, reason=reason, scope=scope, by=BY
             )
         except MagyError as error:
@@ -285,7 +283,7 @@ class Watch:
             await self._printer.say([(f"    {one_line(said)}\n", "green" if allow else "red")])
 
 
-def help_of(question: dict[str, Any], *, folded: bool) -> list[Span]:
+def help_of(question: Mapping[str, Any], *, folded: bool) -> list[Span]:
     lines = ["n  refuse; you can give the agent a reason", "y  allow this call"]
     if grants := " and ".join(question["covers"]):
         lines += [

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
-from pathlib import Path
 
 from magy_server.core.agents.tree import SESSIONS, stream_of
-from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.errors import NotFound
 from magy_server.core.ports import Store, StreamInfo
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -17,37 +15,6 @@ _EPOCH = 1_704_067_200
 """The year 2024 begins: six digits of seconds last for 34 years from there."""
 NAMED = 3
 """Sessions named when an abbreviation is not enough."""
-
-
-def directory(path: str) -> str:
-    """Returns the canonical path. Raises InvalidRequest."""
-    try:
-        real = os.path.realpath(path)
-    except ValueError:
-        raise InvalidRequest(f"{path!r} is not a directory.") from None
-    if not os.path.isdir(real):
-        raise InvalidRequest(f"{path!r} is not a directory.")
-    return real
-
-
-def project(root: str | None, cwd: str | None) -> tuple[str, str]:
-    """Returns (workspace root, working directory), canonical. The root is the top of the git work
-    tree around `cwd` unless the caller names it; without either it is `cwd` itself. Raises
-    InvalidRequest."""
-    try:
-        here = directory(cwd or os.getcwd())
-    except FileNotFoundError:
-        raise InvalidRequest("The current directory no longer exists.") from None
-    if root is None:
-        around = (here, *map(str, Path(here).parents))
-        # In a linked work tree or a submodule `.git` is a file.
-        top = next((path for path in around if os.path.lexists(os.path.join(path, ".git"))), here)
-        return top, here
-    top = directory(root)
-    inside = here == top or here.startswith(top.rstrip("/") + "/")
-    if cwd is not None and not inside:
-        raise InvalidRequest(f"{here} is not inside {top}: --cwd must lie below --root.")
-    return top, here if inside else top
 
 
 def session_id(now: float) -> str:

@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from magy_server.cli import below, ending
-from magy_server.cli.parser import EXIT_CODES
-from magy_server.cli.screen.text import UNICODE, plain
+from magy_server.cli.exit_codes import EXIT_CODES
+from magy_server.cli.screen import child_lines
+from magy_server.cli.screen.text import UNICODE, cost_of, plain
+from magy_server.cli.turn import outcome
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
 from magy_server.core.state.spending import Spent
@@ -16,8 +17,8 @@ from magy_server.core.text.markdown import STOPS
 from magy_server.reviews.views import Summary
 
 
-def totals(*events: Any) -> ending.Totals:
-    return ending.totals(
+def totals(*events: Any) -> outcome.Totals:
+    return outcome.totals(
         Entry(stream="session/s", seq=seq, at=0.0, event=event)
         for seq, event in enumerate(events, 1)
     )
@@ -37,15 +38,15 @@ def changed(path: str, before: str | None, after: str | None) -> Finished:
 @pytest.mark.parametrize("stop", get_args(Stop))
 def test_every_stop_has_words_and_an_exit_code(stop: Stop) -> None:
     assert STOPS[stop]
-    code = ending.exit_code(stop, unasked=False)
+    code = outcome.exit_code(stop, unasked=False)
     assert code in dict(EXIT_CODES)
     assert (code == 0) is (stop == "end_turn")
 
 
 def test_tokens_that_nobody_counted_are_unknown_and_not_none() -> None:
-    none = plain(ending.last_line(totals(reply(unreported=1)), "s", UNICODE))
+    none = plain(outcome.last_line(totals(reply(unreported=1)), "s", UNICODE))
     assert "1 request · tokens unknown · " in none
-    some = plain(ending.last_line(totals(reply(input=1200), reply(unreported=1)), "s", UNICODE))
+    some = plain(outcome.last_line(totals(reply(input=1200), reply(unreported=1)), "s", UNICODE))
     assert "1,200 tokens and 1 request of unknown size" in some
 
 
@@ -55,16 +56,16 @@ def reviewed(*sessions: str, pending: int = 1, proposed: bool = False) -> Summar
 
 def test_what_waits_for_a_decision_is_said() -> None:
     files = [reviewed("s1", pending=2), reviewed("s2", "s1"), reviewed("s2", pending=9)]
-    assert plain(ending.waiting(files, "s1", changed=True)) == (
+    assert plain(outcome.waiting(files, "s1", changed=True)) == (
         "3 hunks under review: a commit (or an editor) accepts them, magy sessions undo s1 undoes "
         "the turn\n"
     )
-    one = plain(ending.waiting([reviewed("s1")], "s1", changed=True))
+    one = plain(outcome.waiting([reviewed("s1")], "s1", changed=True))
     assert one.startswith("1 hunk under review: a commit (or an editor) accepts it, ")
-    only = ending.waiting([reviewed("s1", proposed=True)], "s1", changed=False)
+    only = outcome.waiting([reviewed("s1", proposed=True)], "s1", changed=False)
     assert plain(only) == "1 hunk only proposed: accept them in an editor\n"
-    assert ending.waiting(files, "s3", changed=True) == []
-    below = plain(ending.waiting([reviewed("s1/a", pending=2)], "s1", changed=False))
+    assert outcome.waiting(files, "s3", changed=True) == []
+    below = plain(outcome.waiting([reviewed("s1/a", pending=2)], "s1", changed=False))
     assert below == (
         "2 hunks of child agents under review: a commit (or an editor) accepts them, magy sessions "
         "undo s1/a takes back what that child did\n"
@@ -72,7 +73,7 @@ def test_what_waits_for_a_decision_is_said() -> None:
 
 
 def test_after_a_turn_without_changes_undoing_it_is_not_offered_for_those_of_before() -> None:
-    said = plain(ending.waiting([reviewed("s1")], "s1", changed=False))
+    said = plain(outcome.waiting([reviewed("s1")], "s1", changed=False))
     assert said == (
         "1 earlier hunk under review: a commit (or an editor) accepts it, magy sessions undo s1 "
         "--list shows the turns you can undo\n"
@@ -81,12 +82,12 @@ def test_after_a_turn_without_changes_undoing_it_is_not_offered_for_those_of_bef
 
 def test_on_a_narrow_terminal_the_last_lines_break_between_words() -> None:
     found = totals(reply(input=1200), Ended(turn="t", stop="stray_call", message=""))
-    assert plain(ending.last_line(found, "s1", UNICODE, 70)) == (
+    assert plain(outcome.last_line(found, "s1", UNICODE, 70)) == (
         "stopped: a tool call came as text, and was not run · 1 request\n"
         "  1,200 tokens, 0 % of the prompt cached · cost unknown\n"
         "continue: magy run --resume s1\n"
     )
-    waits = plain(ending.waiting([reviewed("s1")], "s1", changed=True, width=70))
+    waits = plain(outcome.waiting([reviewed("s1")], "s1", changed=True, width=70))
     assert waits == (
         "1 hunk under review: a commit (or an editor) accepts it, magy sessions\n"
         "undo s1 undoes the turn\n"
@@ -94,9 +95,9 @@ def test_on_a_narrow_terminal_the_last_lines_break_between_words() -> None:
 
 
 def test_who_could_not_be_asked_is_no_success() -> None:
-    assert ending.exit_code("end_turn", unasked=True) == 3
-    assert ending.exit_code("cancelled", unasked=True) == 130
-    assert ending.exit_code(None, unasked=False) == 1
+    assert outcome.exit_code("end_turn", unasked=True) == 3
+    assert outcome.exit_code("cancelled", unasked=True) == 130
+    assert outcome.exit_code(None, unasked=False) == 1
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_who_could_not_be_asked_is_no_success() -> None:
     ],
 )
 def test_an_unknown_cost_is_said(costs: list[float | None], said: str) -> None:
-    assert ending.cost_of(totals(*(reply(cost=cost) for cost in costs))) == said
+    assert cost_of(totals(*(reply(cost=cost) for cost in costs))) == said
 
 
 def test_of_a_child_an_unknown_cost_is_said_too() -> None:
@@ -122,7 +123,7 @@ def test_of_a_child_an_unknown_cost_is_said_too() -> None:
         (Spent(3, Usage(input=900), 0.5, 1), "$0.50 and 1 request of unknown cost"),
     ):
         child = ChildInfo("s/a", "s", "Look", "explore", "m", "completed", 1, spent=spent)
-        (*_, (text, _)) = below.line(child, UNICODE, 0)
+        (*_, (text, _)) = child_lines.line(child, UNICODE, 0)
         assert text.endswith(f" {said}\n")
 
 
@@ -137,13 +138,13 @@ def test_the_sums() -> None:
         Ended(turn="t", stop="end_turn"),
     )  # fmt: skip
     assert (found.text, found.requests, found.cached) == ("last", 3, 40)
-    result = ending.result(found, "s1", 0, [])
+    result = outcome.result(found, "s1", 0, [])
     assert result["changes"] == [
         {"path": "a", "operation": "add"},
         {"path": "c", "operation": "delete"},
         {"path": "d", "operation": "modify"},
     ]
-    assert plain(ending.last_line(found, "s1", UNICODE)) == (
+    assert plain(outcome.last_line(found, "s1", UNICODE)) == (
         "done · 3 requests · 205 tokens, 40 % of the prompt cached · cost unknown · "
         "3 files changed · continue: magy run --resume s1\n"
     )
@@ -151,7 +152,7 @@ def test_the_sums() -> None:
 
 def test_a_turn_without_a_request_has_no_sums() -> None:
     found = totals(Ended(turn="t", stop="error", message="no"))
-    assert plain(ending.last_line(found, "s1", UNICODE)) == (
+    assert plain(outcome.last_line(found, "s1", UNICODE)) == (
         "failed · continue: magy run --resume s1\n"
     )
 
@@ -159,6 +160,6 @@ def test_a_turn_without_a_request_has_no_sums() -> None:
 def test_the_id_to_copy_is_never_broken() -> None:
     found = totals(Ended(turn="t", stop="error", message="no"))
     whole = "failed · continue: magy run --resume s1\n"
-    assert plain(ending.last_line(found, "s1", UNICODE, len(whole) - 1)) == whole
-    narrow = plain(ending.last_line(found, "s1", UNICODE, len(whole) - 2))
+    assert plain(outcome.last_line(found, "s1", UNICODE, len(whole) - 1)) == whole
+    narrow = plain(outcome.last_line(found, "s1", UNICODE, len(whole) - 2))
     assert narrow == "failed\ncontinue: magy run --resume s1\n"

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.cli.screen.prose import filled
 from magy_server.cli.screen.text import (
     Marks,
     Span,
@@ -21,6 +20,7 @@ from magy_server.cli.screen.text import (
     visible,
     width_of,
 )
+from magy_server.cli.screen.written_markdown import filled
 
 TAIL = 10
 """Lines of a command's output that stay on the screen."""

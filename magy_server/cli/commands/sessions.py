@@ -1,0 +1,155 @@
+"""`magy sessions` resumes, forks, names, compacts, sums up, undoes and deletes a session."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from magy_server.cli import exit_codes, session_ids
+from magy_server.cli.commands import undo as undoing
+from magy_server.cli.commands.session_list import title_of
+from magy_server.cli.composition import Composition
+from magy_server.cli.screen.complaints import complain
+from magy_server.cli.screen.terminal import Screen, standard_output
+from magy_server.cli.screen.text import cost_of, harmless
+from magy_server.cli.turn import outcome
+from magy_server.cli.turn.interrupts import Interrupts, left
+from magy_server.cli.turn.presentation import Shown
+from magy_server.cli.turn.turn import Bypass, Turn, settled
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import Compacted
+
+Options = argparse.Namespace
+
+
+async def resume(options: Options, app: Composition) -> int:
+    interrupts = Interrupts()
+    shown = Shown.on(options)
+    named: list[str] = []
+    try:
+        async with app.acting(options.session) as (service, info):
+            named.append(info.id)
+            if info.summary.get("state") == "idle":
+                complain(
+                    f"there is nothing to continue: the last turn of {named[0]} is over. "
+                    f'`magy run --resume {named[0]} "..."` gives it another prompt.'
+                )
+                return exit_codes.DONE
+            starts = await service.world.store.turn_starts(info.stream, 1)
+            turn = Turn(service, interrupts, shown, named[0])
+            async with Bypass(service, named[0], options.bypass):
+                return await turn.resume(starts[0] - 1 if starts else 0)
+    except asyncio.CancelledError:
+        return left(interrupts, named)
+
+
+async def fork(options: Options, app: Composition) -> int:
+    output = standard_output()
+    async with app.acting(options.session) as (service, info):
+        new = await session_ids.fresh_id(service.world.store)
+        await service.fork(info.id, new, options.at)
+    await output.write(f"{new}\n")
+    return exit_codes.DONE
+
+
+async def compact(options: Options, app: Composition) -> int:
+    screen = Screen(standard_output())
+    async with app.acting(options.session) as (service, info):
+        async with _progress(screen, f"summing up {info.id}"):
+            await service.compact(info.id, options.focus)
+            session = await service.loaded.session(info.stream)
+            try:
+                await settled(session, lambda now: now.compact is None)
+            except asyncio.CancelledError:
+                await service.cancel(info.id, None)
+                raise
+        entries = await service.world.store.read(info.stream, after=info.head)
+    if not any(isinstance(entry.event, Compacted) for entry in entries):
+        await screen.write([("not compacted: it was cancelled\n", "yellow")])
+        return exit_codes.CANCELLED
+    cost = cost_of(outcome.totals(entries))
+    await screen.write([(f"compacted {screen.marks.dot} {cost}\n", "")])
+    return exit_codes.DONE
+
+
+async def summary(options: Options, app: Composition) -> int:
+    screen = Screen(standard_output())
+    async with (
+        app.acting(options.session) as (service, info),
+        _progress(screen, f"summing up {info.id}"),
+    ):
+        text = await service.summary(info.id)
+    await screen.write([(f"{harmless(text).strip()}\n", "")])
+    return exit_codes.DONE
+
+
+@asynccontextmanager
+async def _progress(screen: Screen, what: str) -> AsyncIterator[None]:
+    """Says what is being done, and for how long, where that can be wiped again."""
+
+    async def tick() -> None:
+        seconds = 0
+        while True:
+            await screen.write([], f"{what} ({seconds} s)" if seconds >= 2 else what)
+            await asyncio.sleep(1)
+            seconds += 1
+
+    if not screen.passing:
+        yield
+        return
+    ticking = asyncio.create_task(tick())
+    try:
+        yield
+    finally:
+        ticking.cancel()
+        await asyncio.gather(ticking, return_exceptions=True)
+        await screen.write([])
+
+
+async def title(options: Options, app: Composition) -> int:
+    text = " ".join(options.title.encode("utf-8", "replace").decode().split())
+    if not text:
+        raise InvalidRequest("The title is empty.")
+    async with app.acting(options.session) as (service, info):
+        await service.configure(info.id, "title", text)
+    return exit_codes.DONE
+
+
+async def undo(options: Options, app: Composition) -> int:
+    async with app.acting(options.session) as (service, info):
+        return await undoing.undo(service, info, options)
+
+
+async def redo(options: Options, app: Composition) -> int:
+    async with app.acting(options.session) as (service, info):
+        return await undoing.redo(service, info, options)
+
+
+async def delete(options: Options, app: Composition) -> int:
+    async with app.acting(options.session) as (service, info):
+        id = info.id
+        name = f"{id} ({title_of(info)})"
+        if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} permanently?"):
+            complain("nothing was deleted.")
+            return exit_codes.ERROR
+        await service.delete(id)
+    complain(f"deleted {name}.")
+    return exit_codes.DONE
+
+
+def _sure(question: str) -> bool:
+    """Asks whether the person is sure. Raises InvalidRequest when it can ask nobody."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidRequest("There is nobody here to confirm this: add --yes.")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+VERBS: Mapping[str, Callable[[Options, Composition], Coroutine[Any, Any, int]]] = {
+    "resume": resume, "fork": fork, "delete": delete, "compact": compact, "summary": summary,
+    "title": title, "undo": undo, "redo": redo,
+}  # fmt: skip

@@ -1,0 +1,40 @@
+"""A child agent is one line on the screen: how it is, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magy_server.cli.screen.text import Marks, Span, cost_of, one_line, tokens
+from magy_server.core.agents.child import LIVE, ChildInfo
+
+STYLES = {
+    "completed": "green", "failed": "red", "waiting": "question", "running": "yellow",
+    "queued": "dim", "closed": "dim", "cancelled": "yellow",
+}  # fmt: skip
+
+
+def label(child: ChildInfo) -> str:
+    name = one_line(child.name)
+    return f"{one_line(child.agent)} ({name})" if name else one_line(child.agent)
+
+
+def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
+    """Returns a line that says how a child is now. `top`: the depth of the session that is
+    shown."""
+    ended = child.status not in LIVE
+    mark = {
+        "queued": marks.pending, "running": marks.current, "waiting": marks.asked,
+        "completed": marks.done, "failed": marks.failed,
+    }.get(child.status, marks.skipped)  # fmt: skip
+    indent = "  " * max(1, child.depth - top)
+    parts: list[str] = [child.status]
+    if ended and child.spent.requests:
+        parts += [tokens(child.spent.usage), cost_of(child.spent)]
+    said = f" {marks.dot} ".join(filter(None, parts))
+    style = STYLES[child.status]
+    return [(f"{indent}{mark} ", style), (label(child), ""), (f" {marks.dot} {said}\n", style)]
+
+
+def live(children: Sequence[ChildInfo]) -> str:
+    """Returns one line with the children at work."""
+    return ", ".join(f"{label(child)} {child.status}" for child in children)

@@ -1,0 +1,67 @@
+"""Ctrl-C and other signals cancel the turn that is shown, or leave it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from magy_server.cli.screen.complaints import complain
+
+
+class Interrupts:
+    """Ctrl-C once cancels the turn, twice leaves at once; being asked to end (SIGTERM), or having
+    lost the terminal, leaves too. What is left open can be resumed."""
+
+    def __init__(self) -> None:
+        self._cancel: Callable[[], None] | None = None
+        self._restore: Callable[[], None] = lambda: None
+        self.left = 0
+        """The signal that made the command leave."""
+        self.resting = False
+        """The command left no turn open."""
+        self._asked = False
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._hear, number)
+
+    def terminal(self, restore: Callable[[], None]) -> None:
+        """`restore` puts the terminal back; it is called before the command leaves."""
+        self._restore = restore
+
+    @contextmanager
+    def cancels(self, cancel: Callable[[], None]) -> Iterator[None]:
+        """While a turn runs that `cancel` cancels. After an error nothing is there to cancel, but
+        the next Ctrl-C is still the second one."""
+        self._cancel = cancel
+        yield
+        self._cancel = None
+
+    def _hear(self, number: int) -> None:
+        if self.left:  # closing takes too long for somebody who asks a third time
+            self._restore()
+            os._exit(128 + number)
+        if number == signal.SIGINT and self._cancel and not self._asked:
+            self._asked = True
+            self._cancel()
+            return
+        self.left = number
+        self._restore()
+        if self._task:
+            self._task.cancel()
+
+
+def left(interrupts: Interrupts, named: list[str]) -> int:
+    if named:
+        how = (
+            f'magy run --resume {named[0]} "..."'
+            if interrupts.resting
+            else (f"magy sessions resume {named[0]}")
+        )
+        complain(f"left; continue with `{how}`.")
+    else:
+        complain("left before anything happened.")
+    return 128 + (interrupts.left or signal.SIGINT)

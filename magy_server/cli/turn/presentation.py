@@ -1,0 +1,70 @@
+"""The options of a command say how it shows a turn: for people, for programs, or only its end."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from magy_server.cli.screen.complaints import complain
+from magy_server.cli.screen.keyboard import Keyboard
+from magy_server.cli.screen.printers import Lines, Printer, Records, Silence, record
+from magy_server.cli.screen.terminal import Output, Screen, standard_output
+from magy_server.cli.screen.updates_view import View
+from magy_server.cli.turn import outcome
+from magy_server.core.text.markdown import STOPS
+from magy_server.reviews.views import Summary
+
+
+@dataclass(slots=True)
+class Shown:
+    """How a turn is shown, from the options that `run` and `resume` share."""
+
+    output: Output
+    screen: Screen
+    options: argparse.Namespace
+
+    @classmethod
+    def on(cls, options: argparse.Namespace) -> Shown:
+        output = standard_output()
+        return cls(output, Screen(output), options)
+
+    def keyboard(self) -> Keyboard | None:
+        return None if self.options.json else Keyboard.open()
+
+    def printer(self, session_id: str, asks: bool) -> Printer:
+        thinking, rendered = self.options.thinking, self.screen.renders
+        view = View(self.screen.marks, thinking=thinking, rendered=rendered)
+        if self.options.json:
+            return Records(self.output, session_id)
+        if self.options.quiet and not asks:
+            return Silence()
+        return Lines(self.screen, view, quiet=self.options.quiet)
+
+    async def end(
+        self,
+        session_id: str,
+        found: outcome.Totals,
+        unasked: list[str],
+        reviewed: Sequence[Summary] = (),
+    ) -> int:
+        """`reviewed`: the files of the project that are under review."""
+        code = outcome.exit_code(found.stop, unasked=bool(unasked))
+        if self.options.json:
+            await self.output.write(record(outcome.result(found, session_id, code, unasked)))
+        elif self.options.quiet:
+            await self.screen.write([(f"{found.text}\n", "")] if found.text else [])
+        else:
+            width, changed = self.screen.width, bool(found.changes)
+            line = outcome.last_line(found, session_id, self.screen.marks, width)
+            waits = outcome.waiting(reviewed, session_id, changed=changed, width=width)
+            await self.screen.write([("\n", ""), *waits, *line])
+        if self.options.quiet and found.stop != "end_turn":
+            complain(f"{STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
+        for rule in dict.fromkeys(unasked):
+            complain(
+                f"refused, because without a terminal there is nobody to ask: {rule}. Use an agent "
+                "that allows it (a file with `extends: build` and `permissions`, see "
+                "docs/howto/agents.md), or use --bypass to answer every question with yes."
+            )
+        return code

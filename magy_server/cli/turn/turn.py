@@ -1,0 +1,159 @@
+"""A turn is begun or joined, shown on this terminal, and told of at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+
+from magy_server.api.service import Service
+from magy_server.cli.screen.complaints import complain
+from magy_server.cli.turn import outcome
+from magy_server.cli.turn.interrupts import Interrupts
+from magy_server.cli.turn.presentation import Shown
+from magy_server.cli.turn.watching import Watch
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.errors import MagyError
+from magy_server.core.events import Content
+from magy_server.core.state.state import State
+from magy_server.engine.session import Session
+from magy_server.reviews.views import Summary
+from magy_server.tools.shell.process_groups import end_group, mark
+
+CLOSING = 5.0
+"""Seconds that a turn has to end when its output cannot be written any more."""
+SETTLING = 0.5
+"""Seconds that a cancelled turn whose commands were killed has to be closed."""
+WIPING = 0.3
+"""Seconds that a terminal which may be stopped has to take the last line."""
+
+
+class Bypass:
+    """Answers questions with yes, as long as this lasts."""
+
+    def __init__(self, service: Service, session_id: str, wanted: bool) -> None:
+        self._service = service
+        self._id = session_id
+        self._wanted = wanted
+
+    async def __aenter__(self) -> None:
+        if (await self._service.loaded.session(stream_of(self._id))).state.bypass:
+            complain(
+                "bypass is on in this session: Magy answers every permission question with yes."
+            )
+            self._wanted = False
+        if self._wanted:
+            await self._service.configure(self._id, "bypass", "on")
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._wanted:
+            await self._service.configure(self._id, "bypass", "off")
+
+
+class Turn:
+    """One turn on this terminal."""
+
+    def __init__(
+        self, service: Service, interrupts: Interrupts, shown: Shown, session_id: str
+    ) -> None:
+        self._service = service
+        self._interrupts = interrupts
+        self._shown = shown
+        self._id = session_id
+
+    async def prompt(self, content: Sequence[Content]) -> int:
+        message = f"run-{secrets.token_hex(8)}"
+        start = (await self._service.info(self._id)).head
+        await self._service.prompt(self._id, message, content, "steer")
+        return await self.watch(start, message)
+
+    async def resume(self, start: int) -> int:
+        await self._service.resume(self._id)
+        return await self.watch(start, None)
+
+    async def watch(self, start: int, awaited: str | None) -> int:
+        """Shows what comes after entry `start`, and what an open turn does by then, to the end of
+        the turn that the prompt `awaited` joins; None: of whatever turn is open. The exit code."""
+        session = await self._service.loaded.session(stream_of(self._id))
+        start = min([start, *_under_way(session.state)])
+        with ExitStack() as closing:
+            keyboard = self._shown.keyboard()
+            if keyboard:
+                closing.enter_context(keyboard)
+                self._interrupts.terminal(keyboard.restore)
+            printer = self._shown.printer(self._id, keyboard is not None)
+            watch = Watch(self._service, session, start, printer, keyboard, awaited)
+            try:
+                with self._interrupts.cancels(watch.cancel):
+                    await watch.run()
+            except asyncio.CancelledError:
+                with suppress(MagyError, TimeoutError):
+                    async with asyncio.timeout(WIPING):
+                        await printer.say([])
+                await self._kill(session)
+                self._interrupts.resting = session.state.turn is None
+                raise
+            except MagyError:
+                # Nobody sees what it does any more, so it shall not go on doing it.
+                with suppress(MagyError, TimeoutError):
+                    await self._service.cancel(self._id, None)
+                    async with asyncio.timeout(CLOSING):
+                        await settled(session, lambda now: now.turn is None)
+                raise
+        entries = await self._service.world.store.read(session.stream, after=start)
+        found = outcome.totals(entries)
+        if watch.cancelled:
+            found.stop = "cancelled"
+        reviewed = await self._reviewed(session)
+        return await self._shown.end(self._id, found, watch.unasked, reviewed)
+
+    async def _reviewed(self, session: Session) -> Sequence[Summary]:
+        opened = session.state.opened
+        with suppress(MagyError):  # the turn has ended as it has
+            if opened and opened.root:
+                return await self._service.reviews.list(opened.root)
+        return ()
+
+    async def _kill(self, session: Session) -> None:
+        """Ends what runs, without the time that a command has to end by itself: somebody is in a
+        hurry, and what would be left running is nobody's. A cancelled turn then ends at once."""
+        tree = self._service.loaded.tree(session.stream)
+        await asyncio.gather(
+            *(
+                end_group(group, mark(one.id, call), 0.0)
+                for one in {each.stream: each for each in (session, *tree)}.values()
+                for call, group in _groups(one.state)
+            )
+        )
+        state = session.state
+        if state.turn and state.turn.cancel:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLING):
+                    await settled(session, lambda now: now.turn is None)
+
+
+def _under_way(state: State) -> Iterator[int]:
+    """Where the requests stand whose calls are open: what these ask is asked after that."""
+    for call in state.turn.open_calls if state.turn else ():
+        yield int(call.call.id.partition(".")[0])
+
+
+def _groups(state: State) -> Iterator[tuple[str, int]]:
+    """Returns (call, process group) of every command that runs."""
+    yield from state.background.items()
+    for call in state.turn.open_calls if state.turn else ():
+        if call.started and call.started.group is not None:
+            yield call.call.id, call.started.group
+
+
+async def settled(session: Session, reached: Callable[[State], bool]) -> None:
+    """Waits until the session is in such a state."""
+    moved = asyncio.Event()
+    unwatch = session.watch(moved.set)
+    try:
+        while not reached(session.state):
+            moved.clear()
+            await moved.wait()
+    finally:
+        unwatch()
