@@ -124,9 +124,13 @@ class Terminal:
         self.control("send-keys", "-t", "magy", *keys)
 
     def run(self, *words: str, **env: str) -> None:
-        """Starts `magy` there; when it ends, its exit code is printed as `[code]`."""
+        """Starts `magy` there; when it ends, its exit code is printed as `[code]`. What an earlier
+        command showed is gone before."""
+        self.control("send-keys", "-R", "-t", "magy")
+        self.press("Enter")
+        self.see("$", only=True)
         variables = " ".join(f"{name}={value}" for name, value in env.items())
-        self.type(f'clear; {variables} {self.command(*words)}; echo "[$?]"')
+        self.type(f'{variables} {self.command(*words)}; echo "[$?]"')
 
     def command(self, *words: str) -> str:
         return shlex.join((*COMMAND, *words))
@@ -140,13 +144,13 @@ class Terminal:
     def screen(self, *, colours: bool = False) -> str:
         return self.control("capture-pane", "-p", *(["-e"] if colours else []), "-t", "magy")
 
-    def see(self, *texts: str, seconds: float = PATIENCE) -> str:
-        """Waits until all of these are on the screen."""
+    def see(self, *texts: str, seconds: float = PATIENCE, only: bool = False) -> str:
+        """Waits until all of these are on the screen; `only`: and nothing else."""
         end = time.monotonic() + seconds
         screen = ""
         while time.monotonic() < end:
             screen = self.screen()
-            if all(text in screen for text in texts):
+            if ({*screen.split()} == {*texts}) if only else all(text in screen for text in texts):
                 return screen
             time.sleep(0.05)
         pytest.fail(f"{texts!r} were not seen:\n{screen}")

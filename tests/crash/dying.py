@@ -23,10 +23,11 @@ async def dying(self: SqliteStore, *args: Any, **kwargs: Any) -> Any:
     here = next(counter) == int(number)
     if here and when == "before":
         os.kill(os.getpid(), signal.SIGKILL)
-    entries = await append(self, *args, **kwargs)
-    if here:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return entries
+    try:
+        return await append(self, *args, **kwargs)
+    finally:  # also where the append is refused: it has come to its end
+        if here:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 SqliteStore.append = dying  # type: ignore[method-assign]

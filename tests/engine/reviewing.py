@@ -26,9 +26,7 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.specs import Agents
-from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
-from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
@@ -204,8 +202,13 @@ async def process(root: Path, state: Path, review: str = "review") -> AsyncItera
         reviews = Reviews(world, sessions)
         sessions.companions.append(reviews.along)
         closing.callback(reviews.close)
-        await closing.enter_async_context(Runner(world, sessions, Features(reviews)))
+        closing.push_async_callback(_closed, sessions)
         yield Place(root, world, sessions, reviews, editor)
+
+
+async def _closed(sessions: LoadedSessions) -> None:
+    for kept in sessions:
+        await kept.session.close()
 
 
 def no_models(root: str | None) -> Any:
