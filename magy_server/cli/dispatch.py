@@ -112,12 +112,14 @@ def log_to_terminal() -> None:
     for whoever mends Magy."""
     import logging
 
+    from magy_server.core.text.sanitizing import one_line
+
     class Line(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             line = f"magy: {record.getMessage()}"
             if record.exc_info and record.exc_info[0]:
                 line += f": {record.exc_info[0].__name__} (MAGY_DEBUG=1 shows where)"
-            return " ".join(line.split())
+            return one_line(line)
 
     handler = logging.StreamHandler()
     if not os.environ.get("MAGY_DEBUG"):

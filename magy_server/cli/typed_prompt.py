@@ -16,6 +16,7 @@ from magy_server.cli import project_directory
 from magy_server.cli.composition import ONCE, Composition
 from magy_server.config.resources import resource
 from magy_server.core.specs import Agents
+from magy_server.core.text.sanitizing import one_line
 from magy_server.tools.kit import USUAL
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
@@ -129,9 +130,10 @@ def _show(offered: Sequence[Opening]) -> None:
     """Shows them below the line that is typed, and that line again."""
     import readline
 
-    width = max(len(one.label) for one in offered)
+    labels = [(one_line(one.label), one_line(one.detail)) for one in offered]
+    width = max(len(label) for label, _ in labels)
     columns = os.get_terminal_size(sys.stdout.fileno()).columns
-    shown = [f"  {one.label:<{width}}  {one.detail}"[: columns - 1].rstrip() for one in offered]
+    shown = [f"  {label:<{width}}  {about}"[: columns - 1].rstrip() for label, about in labels]
     rest = readline.get_line_buffer()
     print("", *shown, MARK + rest, sep="\n", end="", flush=True)
     readline.redisplay()

@@ -30,8 +30,10 @@ def rendered(pieces: list[str], width: int = 60) -> str:
 
 
 def words(text: str) -> list[str]:
-    """But those after three backticks, which name a language, and numbers of items."""
+    """But those after three backticks, which name a language, and numbers of items. A line may end
+    after every Chinese character."""
     without = re.sub(r"\x1b\[[\d;]*m", "", re.sub(r"```.*|~~~.*", "", text))
+    without = re.sub("[日本語]", r"\g<0> ", without)
     return sorted(word for word in MARKS.split(without) if word and not word.isdigit())
 
 

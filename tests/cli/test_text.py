@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magy_server.cli.screen.complaints import complain
+from magy_server.cli.screen.printers import record
+from magy_server.cli.screen.terminal import Output, Screen
 from magy_server.cli.screen.text import (
     ASCII,
     UNICODE,
@@ -18,8 +24,9 @@ from magy_server.cli.screen.text import (
     plain,
     shortened,
     width_of,
+    wrapped,
 )
-from magy_server.cli.screen.written_markdown import Prose
+from magy_server.cli.screen.written_markdown import Written
 
 NASTY = st.text(
     st.sampled_from("\x1b[]0;31mKH\x07\x9b\\P?2J\r\nab \u202e\u2066\x00\x7f\x85\ufeff日é`*#-~>")
@@ -61,6 +68,29 @@ def test_text_in_pieces_is_as_harmless_as_the_whole(pieces: list[str]) -> None:
     shown = "".join(stream.feed(piece) for piece in pieces) + stream.close()
     assert not CONTROLS.search(shown)
     assert shown == harmless("".join(pieces))
+
+
+@given(NASTY)
+def test_nothing_that_controls_a_terminal_is_written(text: str) -> None:
+    """Whoever hands it over may have forgotten to make it harmless."""
+    reader, writer = os.pipe()
+    try:
+        asyncio.run(Screen(Output(writer, "utf-8")).write([(text, "red"), (text, "")], text))
+    finally:
+        os.close(writer)
+    with open(reader, encoding="utf-8", newline="") as file:
+        assert not CONTROLS.search(file.read())
+
+
+@given(NASTY)
+def test_json_controls_no_terminal_and_is_the_same(text: str) -> None:
+    line = record({"text": text})
+    assert not CONTROLS.search(line) and json.loads(line) == {"text": text}
+
+
+def test_a_complaint_controls_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    complain("it said \x1b]0;title\x07\x9b31m no")
+    assert capfd.readouterr().err == "magy: it said <U+009B>31m no\n"
 
 
 def test_an_endless_sequence_is_not_waited_for() -> None:
@@ -106,7 +136,7 @@ MARKDOWN = st.lists(st.sampled_from(PIECES))
 
 
 def prose(pieces: list[str], width: int | None) -> str:
-    writer = Prose()
+    writer = Written()
     spans = [span for piece in pieces for span in writer.feed(piece, width)]
     return plain(spans + writer.close(width))
 
@@ -134,30 +164,31 @@ def test_how_text_came_does_not_matter() -> None:
         "# A *head*\n\nSome **bold words** and `code`, then\n```py\nx  =  1\n```\n"
         "- an item that is long"
     )
-    whole, one = Prose(), Prose()
+    whole, one = Written(), Written()
     spans = one.feed(text, 24) + one.close(24)
     letters = [span for letter in text for span in whole.feed(letter, 24)] + whole.close(24)
-    assert coloured(spans) == coloured(letters)
+    assert plain(spans) == plain(letters)
 
 
-@pytest.mark.parametrize(
-    ("text", "dressed"),
-    [
-        ("# Head line\ntext", "{heading:#} {heading:Head} {heading:line}\ntext"),
-        ("a **b c** d", "a {bold:**}{bold:b} {bold:c}{bold:**} d"),
-        ("`a b` c", "{code:`}{code:a} {code:b}{code:`} c"),
-        ("```sh\nls # x\n```\n# h", "{dim:```sh}\n{code:ls} {code:#} {code:x}\n{dim:```}\n"
-         "{heading:#} {heading:h}"),
-        ("~~~\n```\n~~~\nx", "{dim:~~~}\n{code:```}\n{dim:~~~}\nx"),
-        ("```one``` line", "{code:`}{code:`}{code:`}{code:one}{code:`}{code:`}{code:`} line"),
-        ("2 * 3 ** 4", "2 * 3 {bold:**} {bold:4}"),
-        ("a `b\nc", "a {code:`}{code:b}\nc"),
-    ],
-)  # fmt: skip
-def test_markdown_is_dressed(text: str, dressed: str) -> None:
-    writer = Prose()
-    spans = writer.feed(text, None) + writer.close(None)
-    assert "".join(f"{{{style}:{text}}}" if style else text for text, style in spans) == dressed
+def test_the_line_under_way_is_a_draft_that_fits() -> None:
+    """A terminal can take it away again; nothing is held back where it cannot."""
+    writer = Written()
+    assert plain(writer.feed("a whole line\n# half", 20)) == "a whole line\n"
+    assert plain(writer.draft(20, 24)) == "# half"
+    long = f"{'word ' * 30}{'x' * 50}"
+    assert writer.feed(f" {long}", 20) == []
+    rows = plain(writer.draft(20, 6)).split("\n")
+    assert len(rows) == 4 and all(width_of(row) <= 20 for row in rows) and rows[-1][-1] == "x"
+    assert plain(writer.close(20)).split() == ["#", "half", *long.split()]
+    assert plain(Written(wraps=False).feed("# half", 20)) == "# half"
+
+
+@given(MARKDOWN, st.integers(20, 60))
+def test_rows_that_may_divide_words_all_fit(pieces: list[str], width: int) -> None:
+    line = "".join(pieces).replace("\n", " ").replace("\t", " ")
+    rows = wrapped(line, width, long=True)
+    assert all(width_of(row) <= width for row in rows)
+    assert "".join("".join(rows).split()) == "".join(line.split())
 
 
 def test_lists_hang_and_code_is_not_wrapped() -> None:

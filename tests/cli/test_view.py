@@ -121,7 +121,7 @@ def test_what_the_agent_was_told_keeps_its_lines() -> None:
         "‹dim|! Told the agent: The user has not judged these yet:›\n"
         "‹dim|  - doc.txt: 3 hunks›\n"
         "‹dim|  - long long long long long long long long long long long›\n"
-        "‹dim|    long long long long long ›\n"
+        "‹dim|    long long long long long›\n"
     )
 
 
@@ -226,7 +226,7 @@ def test_a_reply_that_is_tried_again_begins_anew() -> None:
 def test_thinking_is_dim_and_shown_only_when_asked_for() -> None:
     turn = [thought_of("3", "hm "), text_of("3", "Yes.")]
     assert show(turn) == "Yes.\n"
-    assert show(turn, thinking=True) == "‹dim|hm›‹dim| ›\n\nYes.\n"
+    assert show(turn, thinking=True) == "‹dim|hm›\n\nYes.\n"
 
 
 def test_controls_from_model_and_tools_are_harmless() -> None:

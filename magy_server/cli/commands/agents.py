@@ -4,10 +4,10 @@ and closes them."""
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from magy_server.api.children import present
@@ -19,10 +19,10 @@ from magy_server.cli.screen.child_lines import line
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Span, harmless
-from magy_server.cli.turn.interrupts import Interrupts, left
+from magy_server.cli.screen.text import Span
+from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
-from magy_server.cli.turn.turn import Bypass, Turn, settled
+from magy_server.cli.turn.turn import Turn, settled
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn, Waited
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
@@ -57,7 +57,7 @@ async def spawn(options: Options, app: Composition) -> int:
             await service.resume(child.session)
         return child.session, task_id(child.session), 0
 
-    return await _watched(options, app, begin)
+    return await until_left(partial(_watched, options, app, begin))
 
 
 async def send(options: Options, app: Composition) -> int:
@@ -71,7 +71,7 @@ async def send(options: Options, app: Composition) -> int:
         complain(f"{id}: {outcome}.")
         return id, key if said is None and outcome != "known" else "", to.head
 
-    return await _watched(options, app, begin)
+    return await until_left(partial(_watched, options, app, begin))
 
 
 def _payload(options: Options) -> Payload | None:
@@ -96,24 +96,19 @@ async def _watched(
     options: Options,
     app: Composition,
     begin: Callable[[Service, StreamInfo], Awaitable[Begun]],
+    interrupts: Interrupts,
 ) -> int:
     """Begins something and shows the turn that comes of it, as `magy run` does; with `--detach` it
     only prints the id."""
-    interrupts = Interrupts()
     shown = Shown.on(options)
-    named: list[str] = []
-    try:
-        async with app.acting(options.session) as (service, info):
-            id, prompt, start = await begin(service, info)
-            named.append(id)
-            if options.detach or not prompt:
-                await shown.output.write(f"{id}\n")
-                return exit_codes.DONE
-            turn = Turn(service, interrupts, shown, id)
-            async with Bypass(service, id, options.bypass):
-                return await turn.watch(start, prompt)
-    except asyncio.CancelledError:
-        return left(interrupts, named)
+    async with app.acting(options.session) as (service, info):
+        id, prompt, start = await begin(service, info)
+        interrupts.session = id
+        if options.detach or not prompt:
+            await shown.output.write(f"{id}\n")
+            return exit_codes.DONE
+        async with Turn(service, interrupts, shown, id) as turn:
+            return await turn.watch(start, prompt)
 
 
 async def wait(options: Options, app: Composition) -> int:
@@ -155,7 +150,7 @@ def _results(screen: Screen, waited: Waited) -> list[Span]:
     for one in waited.results:
         spans += line(one.child, screen.marks, one.child.depth - 1)
         if one.text:
-            spans.append((f"{harmless(one.text).strip()}\n\n", ""))
+            spans.append((f"{one.text.strip()}\n\n", ""))
     if waited.why == "timed_out":
         spans.append(("the time ran out before they were done; nothing was cancelled\n", "yellow"))
     return spans

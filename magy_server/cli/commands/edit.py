@@ -215,7 +215,7 @@ def _report(
         write_text(output, json.dumps(found, indent=2) + "\n")
     elif faults:
         for fault in faults:
-            complain(harmless(_sentence(fault)))
+            complain(_sentence(fault))
         complain("nothing was written.")
     elif options.diff:
         diff = "".join(file.diff() for file in files)

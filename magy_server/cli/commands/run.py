@@ -6,15 +6,16 @@ import argparse
 import asyncio
 import secrets
 from collections.abc import Sequence
+from functools import partial
 
 from magy_server.api.service import Service
 from magy_server.cli import project_directory, session_ids
 from magy_server.cli.composition import ONCE, Composition
 from magy_server.cli.given_prompt import prompt_of
 from magy_server.cli.screen.complaints import complain
-from magy_server.cli.turn.interrupts import Interrupts, left
+from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
-from magy_server.cli.turn.turn import Bypass, Turn
+from magy_server.cli.turn.turn import Turn
 from magy_server.cli.typed_prompt import typed
 from magy_server.config.trust import Trust
 from magy_server.core.agents.child import Spawn
@@ -31,27 +32,15 @@ def run(options: argparse.Namespace, app: Composition) -> int:
     reads standard input."""
     shown = Shown.on(options)
     content = prompt_of(typed(options, app) if options.prompt is None else options.prompt)
-    return asyncio.run(_interruptible(options, app, shown, content))
-
-
-async def _interruptible(
-    options: argparse.Namespace, app: Composition, shown: Shown, content: Sequence[Content]
-) -> int:
-    interrupts = Interrupts()
-    named: list[str] = []
-    try:
-        return await _run(options, app, interrupts, shown, content, named)
-    except asyncio.CancelledError:
-        return left(interrupts, named)
+    return asyncio.run(until_left(partial(_run, options, app, shown, content)))
 
 
 async def _run(
     options: argparse.Namespace,
     app: Composition,
-    interrupts: Interrupts,
     shown: Shown,
     content: Sequence[Content],
-    named: list[str],
+    interrupts: Interrupts,
 ) -> int:
     root, cwd = project_directory.project(options.root, options.cwd)
     info = await _source(options, app, root)
@@ -59,11 +48,10 @@ async def _run(
     async with app.compose([root], ONCE) as (service, trust):
         _say_ignored(trust, root)
         session_id = await _session(options, service, trust, info, root, cwd)
-        named.append(session_id)
+        interrupts.session = session_id
         task = spawned(content[0].text) if isinstance(content[0], Text) else None
         child = await _spawn(service, session_id, *task, content[1:]) if task else None
-        turn = Turn(service, interrupts, shown, child or session_id)
-        async with Bypass(service, child or session_id, options.bypass):
+        async with Turn(service, interrupts, shown, child or session_id) as turn:
             return await (turn.watch(0, task_id(child)) if child else turn.prompt(content))
 
 

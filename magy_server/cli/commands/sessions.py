@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from magy_server.cli import exit_codes, session_ids
@@ -15,11 +16,11 @@ from magy_server.cli.commands.session_list import title_of
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import cost_of, harmless
+from magy_server.cli.screen.text import cost_of
 from magy_server.cli.turn import outcome
-from magy_server.cli.turn.interrupts import Interrupts, left
+from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
-from magy_server.cli.turn.turn import Bypass, Turn, settled
+from magy_server.cli.turn.turn import Turn, settled
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted
 
@@ -27,24 +28,21 @@ Options = argparse.Namespace
 
 
 async def resume(options: Options, app: Composition) -> int:
-    interrupts = Interrupts()
-    shown = Shown.on(options)
-    named: list[str] = []
-    try:
-        async with app.acting(options.session) as (service, info):
-            named.append(info.id)
-            if info.summary.get("state") == "idle":
-                complain(
-                    f"there is nothing to continue: the last turn of {named[0]} is over. "
-                    f'`magy run --resume {named[0]} "..."` gives it another prompt.'
-                )
-                return exit_codes.DONE
-            starts = await service.world.store.turn_starts(info.stream, 1)
-            turn = Turn(service, interrupts, shown, named[0])
-            async with Bypass(service, named[0], options.bypass):
-                return await turn.resume(starts[0] - 1 if starts else 0)
-    except asyncio.CancelledError:
-        return left(interrupts, named)
+    return await until_left(partial(_resume, options, app, Shown.on(options)))
+
+
+async def _resume(options: Options, app: Composition, shown: Shown, interrupts: Interrupts) -> int:
+    async with app.acting(options.session) as (service, info):
+        id = interrupts.session = info.id
+        if info.summary.get("state") == "idle":
+            complain(
+                f"there is nothing to continue: the last turn of {id} is over. `magy run --resume "
+                f'{id} "..."` gives it another prompt.'
+            )
+            return exit_codes.DONE
+        starts = await service.world.store.turn_starts(info.stream, 1)
+        async with Turn(service, interrupts, shown, id) as turn:
+            return await turn.resume(starts[0] - 1 if starts else 0)
 
 
 async def fork(options: Options, app: Composition) -> int:
@@ -83,7 +81,7 @@ async def summary(options: Options, app: Composition) -> int:
         _progress(screen, f"summing up {info.id}"),
     ):
         text = await service.summary(info.id)
-    await screen.write([(f"{harmless(text).strip()}\n", "")])
+    await screen.write([(f"{text.strip()}\n", "")])
     return exit_codes.DONE
 
 

@@ -15,7 +15,7 @@ from magy_server.api.wire.shapes import Wire
 from magy_server.cli import exit_codes
 from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, counted, first_words, harmless, one_line
+from magy_server.cli.screen.text import Marks, Span, counted, first_words, one_line
 from magy_server.cli.screen.tool_calls import diff
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
@@ -119,7 +119,7 @@ def _restored(restored: wire.CheckpointRestored, marks: Marks, root: str) -> lis
         words = "as it was again" if restored.undoes else f"back to before {before}"
         spans.append((f"conversation: {words}\n", ""))
     if restored.prompt:
-        spans += [("your prompt there was:\n", "dim"), (f"{harmless(restored.prompt)}\n", "")]
+        spans += [("your prompt there was:\n", "dim"), (f"{restored.prompt}\n", "")]
     return spans
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
-from magy_server.cli.screen.written_markdown import filled
+from magy_server.cli.screen.text import filled, harmless
 
 
 def complain(sentence: str) -> None:
@@ -14,5 +14,6 @@ def complain(sentence: str) -> None:
     with suppress(OSError, AttributeError, ValueError):
         descriptor = sys.stderr.fileno()
         width = os.get_terminal_size(descriptor).columns if os.isatty(descriptor) else 0
+        sentence = harmless(sentence)
         said = filled(sentence, width, "magy: ") if width else f"magy: {sentence}\n"
         print(said, end="", file=sys.stderr, flush=True)

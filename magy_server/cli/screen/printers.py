@@ -12,6 +12,7 @@ from magy_server.cli.screen.terminal import ECHO, Output, Screen
 from magy_server.cli.screen.text import Span
 from magy_server.cli.screen.updates_view import View
 from magy_server.core.agents.child import ChildInfo
+from magy_server.core.text.sanitizing import CONTROL
 from magy_server.core.updates import Update
 from magy_server.core.wire_values import child
 
@@ -187,4 +188,6 @@ class Silence:
 
 
 def record(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+    """Returns a value as a line of JSON, in which no character controls a terminal."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"

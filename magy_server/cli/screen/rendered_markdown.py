@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import accumulate
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -25,7 +24,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from magy_server.cli.screen.text import Span, shortened, width_of
+from magy_server.cli.screen.text import Span, breaks, shortened, width_of
 
 WIDTH, HEIGHT = 80, 24
 """The size of a screen that does not say it."""
@@ -211,7 +210,7 @@ class _Flowing:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in self.text.split("\n", allow_blank=True):
-            for part in line.divide(_ends(line.plain, options.max_width)):
+            for part in line.divide(breaks(line.plain, options.max_width)):
                 part.rstrip()
                 yield from _unwrapped(console, part, options)
 
@@ -275,16 +274,3 @@ def _behind(
 
 def _unwrapped(console: Console, line: Text, options: ConsoleOptions) -> RenderResult:
     return console.render(line, options.update(no_wrap=True, overflow="ignore"))
-
-
-def _ends(line: str, width: int) -> list[int]:
-    """Returns where to divide a line so that each part fits, if its words do."""
-    ends: list[int] = []
-    begun = 0
-    words = line.split(" ")
-    starts = [0, *accumulate(len(word) + 1 for word in words)]
-    for start, word in zip(starts, words, strict=False):
-        if start > begun and cell_len(line[begun : start + len(word)]) > width:
-            ends.append(start)
-            begun = start
-    return ends

@@ -12,7 +12,16 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from magy_server.cli.screen.text import UNICODE, Marks, Span, coloured, marks, plain, shortened
+from magy_server.cli.screen.text import (
+    UNICODE,
+    Marks,
+    Span,
+    coloured,
+    harmless,
+    marks,
+    plain,
+    shortened,
+)
 from magy_server.core.errors import MagyError
 
 CLEAR = "\r\x1b[K"
@@ -158,6 +167,8 @@ class Screen:
         return await self._output.write(wipe + text + below)
 
     def _drawn(self, spans: Sequence[Span]) -> str:
+        """Whatever is shown passes here: only Magy's own colours are sequences."""
+        spans = [(harmless(text), style) for text, style in spans]
         return coloured(spans) if self._colours else plain(spans)
 
     async def prompt(self, text: str) -> None:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from magy_server.core.text.sanitizing import harmless as harmless
@@ -19,13 +20,18 @@ themselves."""
 
 STYLES = {
     "": "", "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34",
-    "cyan": "36", "heading": "1;34", "code": "36", "question": "1;33",
+    "cyan": "36", "heading": "1;34", "question": "1;33",
 }  # fmt: skip
 """As parameters of the ANSI sequence that sets it."""
 
 PROMPT = 60
 """Columns of a prompt that is only named."""
 
+_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+_WORD = re.compile(rf"[{_WIDE}]|[^\s{_WIDE}]+")
+"""A row may end before each of these."""
+_HANG = re.compile(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)?")
+"""What further rows of a line stand below: not its indentation, nor the bullet."""
 _OPEN_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
 _LONGEST_SEQUENCE = 256
 """Characters of an unfinished sequence that are waited for."""
@@ -109,6 +115,45 @@ def shortened(text: str, columns: int, cut: str = "…") -> str:
 def first_words(text: str, cut: str = "…") -> str:
     """Returns the first line of a prompt, shortened: a name for it."""
     return shortened(one_line(text.strip().partition("\n")[0]), PROMPT, cut)
+
+
+def breaks(line: str, width: int, hang: int = 0, *, long: bool = False) -> list[int]:
+    """Returns where to divide a line so that each row fits: between words. All rows but the first
+    have `hang` columns less. A longer word stays whole, so that it can be copied from what the
+    terminal makes of it; with `long` it is divided, too."""
+    found: list[int] = []
+    begun, room, empty = 0, width, True
+
+    def end(at: int) -> None:
+        nonlocal begun, room
+        found.append(at)
+        begun, room = at, max(2, width - hang)
+
+    for word in _WORD.finditer(line):
+        if not empty and width_of(line[begun : word.end()]) > room:
+            end(word.start())
+        while long and width_of(line[begun : word.end()]) > room:
+            end(begun + len(shortened(line[begun : word.end()], room, "")))
+        empty = False
+    return found
+
+
+def wrapped(line: str, width: int, *, long: bool = False) -> list[str]:
+    """Returns the rows of a line, below each other; see `breaks`."""
+    lead = _HANG.match(line)
+    hang = width_of(lead.group()) if lead else 0
+    ends = [0, *breaks(line, width, hang, long=long), len(line)]
+    first, *rest = (line[start:end].rstrip() for start, end in pairwise(ends))
+    return [first, *(" " * hang + row for row in rest)]
+
+
+def filled(text: str, width: int | None, first: str = "") -> str:
+    """Returns the lines of `text`, wrapped, below each other behind `first`."""
+    indent = " " * width_of(first)
+    lines = text.strip("\n").split("\n")
+    if width is not None:
+        lines = [row for line in lines for row in wrapped(line, width - len(indent))]
+    return first + f"\n{indent}".join(lines) + "\n"
 
 
 def plain(spans: Iterable[Span]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,13 +13,14 @@ from magy_server.cli.screen.text import (
     Span,
     amount,
     counted,
+    filled,
     harmless,
     one_line,
     shortened,
     visible,
     width_of,
+    wrapped,
 )
-from magy_server.cli.screen.written_markdown import filled
 
 TAIL = 10
 """Lines of a command's output that stay on the screen."""
@@ -252,14 +252,12 @@ def _untold(text: str, title: str) -> bool:
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
-    """Returns rows that hold each character of the text."""
+    """Returns the rows of a text, none longer than the screen is wide."""
+    lines = text.split("\n")
     if width is None:
-        return text.split("\n")
-    wrapper = textwrap.TextWrapper(
-        max(20, width - indent), break_on_hyphens=False, drop_whitespace=False,
-        replace_whitespace=False, tabsize=4,
-    )  # fmt: skip
-    return [row for line in text.split("\n") for row in wrapper.wrap(line) or [""]]
+        return lines
+    room = max(20, width - indent)
+    return [row for line in lines for row in wrapped(line.expandtabs(4), room, long=True)]
 
 
 def _fitting(lines: list[Span], around: list[Span], width: int | None, height: int | None) -> int:

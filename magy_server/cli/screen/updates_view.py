@@ -15,13 +15,14 @@ from magy_server.cli.screen.text import (
     Span,
     Stream,
     counted,
+    filled,
     first_words,
     harmless,
     one_line,
     shortened,
 )
 from magy_server.cli.screen.tool_calls import Call
-from magy_server.cli.screen.written_markdown import Prose, filled
+from magy_server.cli.screen.written_markdown import Written
 
 if TYPE_CHECKING:
     from magy_server.cli.screen.rendered_markdown import Rendered
@@ -32,13 +33,21 @@ TASKS = {"completed": "green", "in_progress": "bold", "cancelled": "dim"}
 
 class View:
     """`thinking`: show it. `whole`: the transcript of a session, with what people said and nothing
-    left out. `rendered`: Markdown is shown as what it means; else as it was written."""
+    left out. `rendered`: Markdown is shown as what it means; else as it was written, and `wraps`
+    says that its lines may wait until they are whole."""
 
     def __init__(
-        self, marks: Marks, *, thinking: bool = False, whole: bool = False, rendered: bool = False
+        self,
+        marks: Marks,
+        *,
+        thinking: bool = False,
+        whole: bool = False,
+        rendered: bool = False,
+        wraps: bool = True,
     ) -> None:
         self._marks = marks
         self._rendered = rendered
+        self._wraps = wraps
         self._thinking = thinking
         self._whole = whole
         self._unsaid = () if whole else ("Stopped",)
@@ -52,7 +61,7 @@ class View:
         self._streamed: dict[str, str] = {}
         self._block = ""
         """Id of the message or kind of the lines that were written last."""
-        self._prose: Prose | Rendered | None = None
+        self._prose: Written | Rendered | None = None
         self._stream = Stream()
         self._style = ""
         self._mid_line = False
@@ -175,9 +184,9 @@ class View:
         self._mid_line = _ends_mid_line(new, self._mid_line)
         return spans + new
 
-    def _writer(self) -> Prose | Rendered:
+    def _writer(self) -> Written | Rendered:
         if not self._rendered:
-            return Prose()
+            return Written(wraps=self._wraps)
         from magy_server.cli.screen.rendered_markdown import (
             Rendered,  # takes longer than all else here
         )

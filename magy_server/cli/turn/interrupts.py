@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from magy_server.cli.screen.complaints import complain
@@ -18,6 +18,8 @@ class Interrupts:
     def __init__(self) -> None:
         self._cancel: Callable[[], None] | None = None
         self._restore: Callable[[], None] = lambda: None
+        self.session = ""
+        """The session that is worked in, once it is known."""
         self.left = 0
         """The signal that made the command leave."""
         self.resting = False
@@ -54,14 +56,16 @@ class Interrupts:
             self._task.cancel()
 
 
-def left(interrupts: Interrupts, named: list[str]) -> int:
-    if named:
-        how = (
-            f'magy run --resume {named[0]} "..."'
-            if interrupts.resting
-            else (f"magy sessions resume {named[0]}")
-        )
-        complain(f"left; continue with `{how}`.")
-    else:
-        complain("left before anything happened.")
-    return 128 + (interrupts.left or signal.SIGINT)
+async def until_left(work: Callable[[Interrupts], Awaitable[int]]) -> int:
+    """Runs a command that shows a turn, and returns the exit code; it says how to go on when
+    somebody leaves it."""
+    interrupts = Interrupts()
+    try:
+        return await work(interrupts)
+    except asyncio.CancelledError:
+        if id := interrupts.session:
+            resume, run = f"magy sessions resume {id}", f'magy run --resume {id} "..."'
+            complain(f"left; continue with `{run if interrupts.resting else resume}`.")
+        else:
+            complain("left before anything happened.")
+        return 128 + (interrupts.left or signal.SIGINT)

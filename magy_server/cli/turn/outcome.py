@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magy_server.cli import exit_codes
-from magy_server.cli.screen.text import Marks, Span, cost_of, counted, tokens, width_of
-from magy_server.cli.screen.written_markdown import filled
+from magy_server.cli.screen.text import Marks, Span, cost_of, counted, filled, tokens, width_of
 from magy_server.core.agents import tree
 from magy_server.core.events import (
     Compacted,

@@ -33,8 +33,13 @@ class Shown:
         return None if self.options.json else Keyboard.open()
 
     def printer(self, session_id: str, asks: bool) -> Printer:
-        thinking, rendered = self.options.thinking, self.screen.renders
-        view = View(self.screen.marks, thinking=thinking, rendered=rendered)
+        screen = self.screen
+        view = View(
+            screen.marks,
+            thinking=self.options.thinking,
+            rendered=screen.renders,
+            wraps=screen.passing,
+        )
         if self.options.json:
             return Records(self.output, session_id)
         if self.options.quiet and not asks:

@@ -29,30 +29,9 @@ WIPING = 0.3
 """Seconds that a terminal which may be stopped has to take the last line."""
 
 
-class Bypass:
-    """Answers questions with yes, as long as this lasts."""
-
-    def __init__(self, service: Service, session_id: str, wanted: bool) -> None:
-        self._service = service
-        self._id = session_id
-        self._wanted = wanted
-
-    async def __aenter__(self) -> None:
-        if (await self._service.loaded.session(stream_of(self._id))).state.bypass:
-            complain(
-                "bypass is on in this session: Magy answers every permission question with yes."
-            )
-            self._wanted = False
-        if self._wanted:
-            await self._service.configure(self._id, "bypass", "on")
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self._wanted:
-            await self._service.configure(self._id, "bypass", "off")
-
-
 class Turn:
-    """One turn on this terminal."""
+    """One turn on this terminal. As long as it lasts, questions are answered with yes, if the
+    options say so."""
 
     def __init__(
         self, service: Service, interrupts: Interrupts, shown: Shown, session_id: str
@@ -61,6 +40,21 @@ class Turn:
         self._interrupts = interrupts
         self._shown = shown
         self._id = session_id
+        self._bypass: bool = shown.options.bypass
+
+    async def __aenter__(self) -> Turn:
+        if (await self._service.loaded.session(stream_of(self._id))).state.bypass:
+            complain(
+                "bypass is on in this session: Magy answers every permission question with yes."
+            )
+            self._bypass = False
+        if self._bypass:
+            await self._service.configure(self._id, "bypass", "on")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._bypass:
+            await self._service.configure(self._id, "bypass", "off")
 
     async def prompt(self, content: Sequence[Content]) -> int:
         message = f"run-{secrets.token_hex(8)}"

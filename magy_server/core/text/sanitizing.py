@@ -9,7 +9,7 @@ _SEQUENCE = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like: titles, clipboard
     r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # two or three characters
 )
-_CONTROL = re.compile(
+CONTROL = re.compile(
     r"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
@@ -19,7 +19,7 @@ _CONTROL = re.compile(
 def harmless(text: str) -> str:
     """Returns the text without terminal sequences; other controls become `<U+0007>`. Line ends are
     `\\n`."""
-    return _CONTROL.sub(_shown, _SEQUENCE.sub("", text))
+    return CONTROL.sub(_shown, _SEQUENCE.sub("", text))
 
 
 INVISIBLE = frozenset(
