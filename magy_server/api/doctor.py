@@ -38,7 +38,7 @@ class DoctorVerbs:
         self._roots = roots
 
     async def run(self, params: wire.DoctorParams) -> wire.DoctorResult:
-        """Takes as long as the slowest check may: half a minute at most."""
+        """Takes as long as the slowest check may: a minute and a half at most."""
         if params.cwd is not None:
             root = workspace_of(params.cwd, self._roots)[0]
         else:
@@ -56,7 +56,9 @@ class DoctorVerbs:
 def handlers(
     examine: Callable[[], Examine], roots: Sequence[str]
 ) -> Mapping[str, Callable[[dict[str, Any]], Awaitable[Any]]]:
-    """The method by itself."""
+    """The method by itself. It serves from before there is a service, so it is not one of
+    `calling.handlers`: those wait for the session that a request names, which only a service
+    can make."""
     method = "magy/doctor/run"
 
     async def handle(params: dict[str, Any]) -> Any:

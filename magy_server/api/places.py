@@ -1,4 +1,5 @@
-"""URIs of files under review: `file:` ones, and those of texts that are only shown.
+"""Which place a client means: the canonical paths of files and directories, the workspace around a
+directory, and the URIs of files and of texts that are only shown.
 
 `magy:/base/PATH` is what a person has accepted of a file, `magy:/proposed/PATH` what it is proposed
 to be; PATH is absolute, so an editor finds the language by its extension.

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 WIDEST = {"utf-8": 4, "utf-16": 2, "utf-32": 1}
+"""Code units of the longest character."""
 
 
 def split_lines(text: str) -> list[str]:

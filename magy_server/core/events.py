@@ -6,7 +6,7 @@ Deltas (text so far, tool output so far) are not here: they pass over the bus an
 Streams are named `session/<id>` (a session's log), `project/<hash>` (what belongs to a workspace
 root and no single session: remembered permissions, trust), `edit/<hash>` (edits below a root that
 no agent made: `Started` and `Finished` of each), `review/...` or `proposal/...` (what agents did to
-a file, see `reviews.py`). Large payloads are blobs, named by the SHA-256 of their bytes in
+a file, see `review_events.py`). Large payloads are blobs, named by the SHA-256 of their bytes in
 lower-case hex; an event carries the hash.
 """
 

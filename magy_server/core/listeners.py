@@ -13,23 +13,30 @@ class Listeners(Generic[P]):
     reaches who calls."""
 
     def __init__(self) -> None:
-        self._all: tuple[Callable[P, None], ...] = ()
+        self._all: tuple[_Added[P], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def add(self, listener: Callable[P, None]) -> Callable[[], None]:
         """The answer takes it away again; twice does no harm."""
-        self._all = (*self._all, listener)
+        added = _Added(listener)
+        self._all = (*self._all, added)
 
         def remove() -> None:
-            left = list(self._all)
-            if listener in left:
-                left.remove(listener)
-                self._all = tuple(left)
+            self._all = tuple(one for one in self._all if one is not added)
 
         return remove
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        for listener in self._all:
-            listener(*args, **kwargs)
+        for one in self._all:
+            one.call(*args, **kwargs)
+
+
+class _Added(Generic[P]):
+    """One adding: the same listener may be added twice."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[P, None]) -> None:
+        self.call = call

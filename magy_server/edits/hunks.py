@@ -27,7 +27,7 @@ class ReviewHunk:
     old: tuple[str, ...]
     new: tuple[str, ...]
     by: tuple[int, ...]
-    """Returns the numbers of the agents' changes that led to it."""
+    """The numbers of the agents' changes that led to it."""
     amended: bool
     """The person has changed it since."""
     parts: range

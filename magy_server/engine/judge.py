@@ -92,7 +92,7 @@ def _events(
     if decision.action == "deny":
         text = f"Not allowed: {decision.rule}. Do it another way, or ask the user."
         return [judged, Finished(call=call.id, status="denied", for_model=text)]
-    question = f"{session.stream.removeprefix('session/')}/{call.id}"
+    question = f"{session.id}/{call.id}"
     remember = () if decision.firm else permit.proposals(facts, tool.key)
     return [judged, Asked(id=question, call=call.id, title=facts.title, rule=decision.rule,
                           remember=remember, preview=facts.preview, code=facts.code)]  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from magy_server.core.agents.tree import Stream
+from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event, Hash
 from magy_server.core.ports import Batch, Lease, Store
@@ -53,7 +53,8 @@ class Letter(Protocol):
         ...
 
     def posted(self, appended: Sequence[Entry]) -> None:
-        """The transaction is over; `appended` is empty when it failed, or was not waited for."""
+        """The transaction is over; `appended` is empty when it failed, or was not waited for. Not
+        called for a letter that was not used."""
         ...
 
 
@@ -236,7 +237,7 @@ async def _stale(letters: Sequence[Letter]) -> bool:
 
 
 def deleted(stream: Stream) -> NotFound:
-    return NotFound(f"Session {stream.removeprefix('session/')!r} was deleted in the meantime.")
+    return NotFound(f"Session {id_of(stream)!r} was deleted in the meantime.")
 
 
 def ahead(state: State, events: Sequence[Event]) -> State:

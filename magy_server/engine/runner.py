@@ -229,15 +229,15 @@ class Runner:
         """Another process has a tree no more, or leaves a session to who has its tree."""
         if message.get("by") == self._world.me:
             return
-        if stream := Stream(message.get("run", "")):
+        if stream := Stream(str(message.get("run", ""))):
             if self._sessions.trees.holds(stream):
                 self._tasks.begin(self._sessions.resume(stream))
-        elif root := Stream(message.get("free", "")):
+        elif root := Stream(str(message.get("free", ""))):
             for session in self._sessions.tree(root):
                 self._wake(session)
 
     def _deleted(self, message: Mapping[str, Any]) -> None:
-        if self._sessions.get(stream := stream_of(message.get("session", ""))):
+        if self._sessions.get(stream := stream_of(str(message.get("session", "")))):
             self._tasks.begin(self._forget_deleted(stream))
 
     async def _forget_deleted(self, stream: Stream) -> None:

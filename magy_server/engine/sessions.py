@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from typing import Protocol
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
+from magy_server.core.agents.tree import Stream, id_of, stream_of
 from magy_server.core.errors import NotFound, StoreError
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state.state import State
@@ -219,7 +219,7 @@ class LoadedSessions:
 
     async def resume_tree(self, stream: Stream) -> None:
         now = self.clock.now()
-        root = root_of(stream).removeprefix(SESSIONS)
+        root = id_of(root_of(stream))
         for info in await trees.whole(self.store, root):
             wanted = info.stream.startswith(f"{stream}/") or now - info.updated < FRESH
             if wanted and _left_open(info) and info.stream != stream:

@@ -52,7 +52,7 @@ class Partial:
 
 
 class Streaming:
-    """`changed` is called when something is to be seen that was not, or the other way round."""
+    """`changed` is called when there is more to be seen, or when a reply begins again."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.partials: dict[tuple[str, str], Partial] = {}

@@ -2,7 +2,7 @@
 progress of each turn in the editor's own way.
 
 A listener of the engine. For an editor that knows no `magy/*` it also has permission asked, by
-`plain_questions`.
+`plain/questions.py`.
 """
 
 from __future__ import annotations

@@ -24,8 +24,6 @@ from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Seen
 from magy_server.tools.files.live_file import same
 
-"""Code units of the longest character."""
-
 
 class LiveDocument(TextDocument):
     """A document as a list of lines, so that a keystroke in a long file is as cheap as in a

@@ -96,13 +96,14 @@ what runs in the task may find more messages handled already."""
 
 
 class Connection:
-    """One client. `open` gives it the standard server and the methods; `ended` tells the way it
-    ended as the process's exit code."""
+    """One client. `open` gives it the standard server, `complete` the methods; `ended` has the exit
+    code of the process, and why."""
 
     def __init__(self, outbox: Outbox, spawn: Spawn) -> None:
         self.outbox = outbox
         self.methods: dict[str, Handler] = {}
-        """Requests and notifications that are ours. May grow at any time."""
+        """Requests and notifications that are ours: a few from the start on, the rest comes with
+        `complete`."""
         self._pending: Pending | None = None
         self._arrived: Arrived = lambda task, method, params: None
         self._loop = asyncio.get_running_loop()
@@ -118,6 +119,7 @@ class Connection:
         self._ids = itertools.count(1)
 
     def open(self, standard: Standard, pending: Pending, arrived: Arrived) -> None:
+        """`pending` is asked until `complete`."""
         self._standard = standard
         self._pending = pending
         self._arrived = arrived

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import NotFound, ToolError
 from magy_server.core.events import Noted
+from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Batch, Files, Found
 from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.reviews.undo_merge import UNSAVED
@@ -41,7 +42,7 @@ class ReviewStore:
         self.world = world
         self._sessions = sessions
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._watchers: list[Changed] = []
+        self._watchers = Listeners[Sequence[str]]()
         self._kept: dict[str, tuple[int, FileReview]] = {}
         self._open: set[tuple[str, bool]] = set()
         self.close = self.world.bus.subscribe(TOPIC, self._receive)
@@ -127,11 +128,7 @@ class ReviewStore:
             blobs.update(one.blobs)
         events = [one.event for one in stored]
         batch = streams.batch(at, events, blobs, pending)
-        told = (
-            [(session, notes[id]) for id, session in await self._living(notes or {})]
-            if (notes)
-            else []
-        )
+        told = [(session, notes[id]) for id, session in await self._living(notes)] if notes else []
         if told:
             (first, note), *others = told
             batches = [batch, *(session.log.beside([other]) for session, other in others)]
@@ -178,15 +175,13 @@ class ReviewStore:
         return (path, False) in self._open or (path, True) in self._open
 
     def watch(self, changed: Changed) -> Callable[[], None]:
-        self._watchers.append(changed)
-        return lambda: self._watchers.remove(changed) if changed in self._watchers else None
+        return self._watchers.add(changed)
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         paths = message["paths"]
         for path, pending in paths.items():
             self.note(path, bool(message["proposed"]), pending)
-        for watcher in tuple(self._watchers):
-            watcher(list(paths))
+        self._watchers(list(paths))
 
 
 async def acquired(lock: asyncio.Lock) -> bool:

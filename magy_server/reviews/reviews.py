@@ -33,22 +33,9 @@ from magy_server.reviews.notes import Pending, reminder
 from magy_server.reviews.resolving import Deciding
 from magy_server.reviews.review_store import Changed, ReviewStore
 from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
-from magy_server.reviews.views import (
-    Done,
-    HunkInfo,
-    Lines,
-    Outcome,
-    ReviewFile,
-    Summary,
-    Which,
-    Wish,
-)
+from magy_server.reviews.views import Outcome, ReviewFile, Summary, Wish
 
 LOG = logging.getLogger(__name__)
-
-__all__ = [
-    "Done", "HunkInfo", "Lines", "Outcome", "ReviewFile", "Reviews", "Summary", "Which", "Wish",
-]  # fmt: skip
 
 
 class Reviews:
@@ -66,7 +53,7 @@ class Reviews:
     # --- what agents do -------------------------------------------------------------------------
 
     def changing(self, paths: Collection[str]) -> AbstractAsyncContextManager[None]:
-        """Around a change of these files and the append of its `batches`."""
+        """Around a change of these files and the append that says so."""
         return self._store.changing(paths)
 
     def along(self, state: State, write: Write) -> Letters | None:

@@ -267,7 +267,7 @@ class Mailing:
         return await self._tasks.whole(whole())
 
     def _receive(self, message: Mapping[str, Any]) -> None:
-        stream = Stream(message.get("to", ""))
+        stream = Stream(str(message.get("to", "")))
         if message.get("by") != self._world.me and self._sessions.trees.holds(stream):
             self._tasks.begin(self._look(stream))
 

@@ -41,9 +41,8 @@ async def refuse_other(store: Store, now: State, key: str, said: Said) -> None:
     had = await message(store, now, key)
     if had is not None and not same(had, said):
         raise InvalidRequest(
-            f"{key!r} is the key of another message to session "
-            f"{now.stream.removeprefix('session/')!r}. You can repeat a message without harm; "
-            "another message needs its own key.",
+            f"{key!r} is the key of another message to session {now.id!r}. You can repeat a "
+            "message without harm; another message needs its own key.",
             reason="key_used",
         )
 

@@ -50,7 +50,7 @@ class Waiting:
         self._moved = asyncio.Event()
         self._watching = ExitStack()
         self._deleted: list[str] = []
-        self._rested = {_id(one): one.state.turns for one in targets if _rests(one)}
+        self._rested = {one.id: one.state.turns for one in targets if _rests(one)}
         """Those that rested when the wait began, after so many turns."""
 
     async def until(self, deadline: float) -> Waited:
@@ -99,7 +99,7 @@ class Waiting:
             try:
                 self._waiter = await self._again(self._waiter)
             except NotFound:
-                id = _id(self._waiter)
+                id = self._waiter.id
                 raise NotFound(
                     f"Session {id!r}, which was waiting, was deleted in the meantime."
                 ) from None
@@ -109,7 +109,7 @@ class Waiting:
                 self._targets[place] = await self._again(target)
             except NotFound:
                 del self._targets[place]
-                self._deleted.append(_id(target))
+                self._deleted.append(target.id)
 
     async def _again(self, session: Session) -> Session:
         found = await self._sessions.session(session.stream)
@@ -132,11 +132,11 @@ class Waiting:
 
     def _new(self, target: Session) -> bool:
         """Who waits has not had yet what this one, which rests, came to."""
-        came = self._rested.get(_id(target)) != target.state.turns
+        came = self._rested.get(target.id) != target.state.turns
         return came or not self._itself or self._in_inbox(self._reported(target))
 
     def _reported(self, target: Session) -> Reported | None:
-        return self._waiter.state.mail.reports.get(_id(target))
+        return self._waiter.state.mail.reports.get(target.id)
 
     def _in_inbox(self, reported: Reported | None) -> bool:
         inbox = (arrival.id for arrival in self._waiter.state.queue.waiting)
@@ -149,16 +149,16 @@ class Waiting:
             try:
                 results.append(await self._result(target))
             except NotFound:  # deleted, perhaps by another process
-                self._deleted.append(_id(target))
+                self._deleted.append(target.id)
         return Waited(tuple(results), cursor, why, tuple(self._deleted))
 
     async def _result(self, target: Session) -> Result:
         """One that is not below the waiter directly has told its own parent."""
-        id = _id(target)
+        id = target.id
         info = await self._children.info(id)
         if not self._done(target):
             return Result(info)
-        direct = tree.parent(id) == _id(self._waiter)
+        direct = tree.parent(id) == self._waiter.id
         found = self._reported(target) if direct else await self._told(id)
         if found is None:
             return Result(info)
@@ -175,10 +175,6 @@ class Waiting:
         parent = await self._sessions.session(stream_of(tree.parent(id) or ""))
         await parent.refresh()
         return parent.state.mail.reports.get(id)
-
-
-def _id(session: Session) -> str:
-    return session.id
 
 
 def _rests(target: Session) -> bool:

@@ -651,3 +651,13 @@ async def _settled(here: Home) -> None:
     assert sorted(told) == sorted(ended) and len(set(told)) == len(told)
     for mail in mailed(events):
         assert delivered(events, mail.id) == 1
+
+
+async def test_a_message_of_a_process_that_says_it_wrongly_fails_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with home(tmp_path, SCRIPT) as here:
+        here.world.bus.publish("mail", {"by": "another", "to": 7})
+        here.world.bus.publish("runner", {"by": "another", "run": 7})
+        here.world.bus.publish("runner", {"by": "another", "free": 7})
+    assert not caplog.records

@@ -12,10 +12,8 @@ from typing import Any
 
 from magy_server.api.connected import Outbox
 from magy_server.api.service import Service
-from magy_server.api.sessions.follow import Follower, page
+from magy_server.api.sessions.follow import Follower
 from magy_server.engine.session import Session
-
-__all__ = ["Subscription", "page"]
 
 PACE = 0.016
 """Seconds between two rounds of deltas: an editor draws no faster, and they merge meanwhile."""

@@ -20,14 +20,10 @@ def handlers(verbs: Verbs, made: Callable[[str], Awaitable[None]]) -> Mapping[st
     }
 
 
-async def _at_once(session_id: str) -> None:
-    pass
-
-
 def handler(
     method: Method,
     verb: Callable[[Any], Awaitable[Wire | None]],
-    made: Callable[[str], Awaitable[None]] = _at_once,
+    made: Callable[[str], Awaitable[None]],
 ) -> Handler:
     async def handle(params: dict[str, Any]) -> Any:
         asked = parsed(method.params, params, method.name)

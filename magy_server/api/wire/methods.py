@@ -247,8 +247,8 @@ class Verbs:
     ]
     doctor_run: Annotated[
         Verb[editor.DoctorParams, editor.DoctorResult],
-        "Report what is wrong with this installation, and how to fix it. Takes half a "
-        "minute at most.",
+        "Report what is wrong with this installation, and how to fix it. Takes a minute "
+        "and a half at most.",
     ]
     rewrite_start: Annotated[
         Verb[rewrite.RewriteStartParams, rewrite.RewriteStartResult],

@@ -59,7 +59,7 @@ class File:
     before: str | None = None
     after: str | None = None
     readable: bool = True
-    """Returns the text. A file that is not text can only be removed or renamed."""
+    """It is text. A file that is not can only be removed or renamed."""
     moved_from: File | None = None
     moved_to: File | None = None
     placed: list[Placed] = field(default_factory=list)

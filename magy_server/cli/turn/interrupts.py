@@ -36,8 +36,8 @@ class Interrupts:
 
     @contextmanager
     def cancels(self, cancel: Callable[[], None]) -> Iterator[None]:
-        """While a turn runs that `cancel` cancels. After an error nothing is there to cancel, but
-        the next Ctrl-C is still the second one."""
+        """While a turn runs that `cancel` cancels. An error leaves it so: who handles that cancels
+        the turn as well, and one Ctrl-C does not cut this short, only a second does."""
         self._cancel = cancel
         yield
         self._cancel = None

@@ -69,7 +69,7 @@ class Report(Value):
 class Mailed(Value):
     """Inbox. A message from another agent; if it is text it waits, like a prompt, until an
     `Admitted` names it. A known `id` (a ULID) is ignored. With a `report` it is the result of a
-    child's turn. `run`: the run that it belongs to, see `state.Turn`."""
+    child's turn. `run`: the run that it belongs to, see `Turn`."""
 
     type: Literal["mailed"] = "mailed"
     id: str

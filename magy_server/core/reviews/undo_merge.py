@@ -66,7 +66,7 @@ class Net:
     after: Version
     moved_from: str
     last: int
-    """Returns the number of the last of them, which says what to take back first."""
+    """The number of the last of them, which says what to take back first."""
 
 
 class _Problem(Exception):

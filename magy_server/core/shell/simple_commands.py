@@ -2,7 +2,7 @@
 
 It fails closed: what is not fully understood becomes an opaque part, which no allow pattern and no
 remembered answer matches. A line counts as understood only when two readers agree on it word by
-word: the strict one of `shell_words`, and tree-sitter's grammar of bash. Where they differ, or the
+word: the strict one of `lexer.py`, and tree-sitter's grammar of bash. Where they differ, or the
 strict one gives up, tree-sitter still lists the commands it sees (also inside `$(…)`), beside at
 least one opaque part.
 """

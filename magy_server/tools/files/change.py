@@ -72,7 +72,7 @@ class Done:
     change: FileChange | None = None
     diff: str = ""
     counts: tuple[int, int] = (0, 0)
-    """Returns how many lines were added and removed."""
+    """How many lines were added and removed."""
     notes: tuple[str, ...] = ()
     blobs: tuple[bytes, ...] = ()
 

@@ -2,7 +2,7 @@
 has of the file. A repository in the repository (a submodule, say) is one of its own.
 
 Asked often and changed seldom. So git is run only when something moved: the files that say where
-HEAD is are small, and are read each time. Nothing of the repository's is run (`git_program`), and
+HEAD is are small, and are read each time. Nothing of the repository's is run (`program.py`), and
 nothing of it is written.
 """
 

@@ -39,7 +39,7 @@ class Like:
     owner: tuple[int, int] | None = None
     attributes: Mapping[str, bytes] = field(default_factory=dict)
     linked: bool = False
-    """Returns whether the file has more names than one."""
+    """The file has more names than one."""
 
 
 def opened(fd: int, name: str, place: Place) -> io.FileIO:

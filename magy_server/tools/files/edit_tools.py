@@ -1,4 +1,5 @@
-"""These tools change one file: they replace a text, or write the whole. `patch.py` has patches.
+"""These tools change one file: they replace a text, or write the whole. `patch_tool.py` has
+patches.
 
 What a model writes is resolved in the text it has seen and carried over to what is there now; only
 the lines it meant to change are touched. Where that is not certain, nothing is changed, and the

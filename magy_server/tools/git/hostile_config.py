@@ -3,7 +3,7 @@ may stand for another repository. This module finds both.
 
 A clone brings no configuration along; an unpacked archive with a `.git` in it does. Then a plain
 `git diff` or `git status` runs filters, drivers and hooks that a stranger chose. The git tools
-switch these off (`git_program`). A command line cannot: the person's filters are meant to run in
+switch these off (`program.py`). A command line cannot: the person's filters are meant to run in
 it. So what would run there is a fact for the judge. Here git itself is asked, in ways that run
 nothing.
 """

@@ -41,7 +41,7 @@ class Wish:
     """What was asked for. `most`: lines of a page."""
 
     shown: str
-    """Returns the pattern as it was given."""
+    """The pattern as it was given."""
     regex: Regex
     keep: Filter | None
     context: int
