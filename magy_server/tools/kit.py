@@ -10,7 +10,7 @@ from magy_server.tools.agents.plan_tool import update_plan
 from magy_server.tools.editor.eval_tool import emacs_eval
 from magy_server.tools.editor.knowledge_tools import KNOWLEDGE_TOOLS
 from magy_server.tools.files.edit_tools import edit_file, write_file
-from magy_server.tools.files.list_tool import list_dir
+from magy_server.tools.files.list_tool import list_tool
 from magy_server.tools.files.patch_tool import apply_patch
 from magy_server.tools.files.read_tool import read_file
 from magy_server.tools.files.selection_tool import replace_selection
@@ -44,7 +44,7 @@ def make_tools(processes: Processes, options: Options = USUAL) -> list[Tool]:
         edit_file,
         apply_patch,
         write_file,
-        list_dir,
+        list_tool(options.grep_program),
         *search_tools(options.grep_program, options.grep_matches, options.glob_results),
         *shell_tools(processes, options.bash_timeout),
         *git_tools(processes),

@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.files.list_tool import list_dir
+from magy_server.tools.files.list_tool import list_tool
+from magy_server.tools.search import ripgrep_program
 from magy_server.tools.search.scope import in_thread
 
 from .conftest import Workspace
+
+list_dir = list_tool("rg")
 
 
 async def listed(workspace: Workspace, **arguments: Any) -> list[str]:
@@ -78,6 +81,29 @@ async def test_ignored_directories_are_named_and_not_opened(workspace: Workspace
     assert await listed(workspace, path="node_modules", depth=2) == ["x/", "  y.js  0"]
 
 
+async def test_a_list_of_what_is_not_ignored_is_understood(workspace: Workspace) -> None:
+    workspace.file(".git/HEAD", "")
+    workspace.file(".gitignore", "*\n!*/\n!*.py\nout/*\n")
+    for name in ("src/a.py", "src/b.c", "out/a.py", "none/x"):
+        workspace.file(name, "")
+    (workspace.root / "empty").mkdir()
+    assert await listed(workspace, depth=2) == [
+        ".git/  (ignored)", ".gitignore  18  (ignored)", "empty/", "none/", "  x  0  (ignored)",
+        "out/", "  a.py  0  (ignored)", "src/", "  a.py  0", "  b.c  0  (ignored)",
+    ]  # fmt: skip
+
+
+async def test_without_ripgrep_it_is_said_that_nothing_is_marked(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep_program, "PACKAGE", "no-such-package")
+    workspace.file("a.txt", "")
+    result = await workspace.run(list_tool("no-such-ripgrep"))
+    first, said = result.for_model.split("\n")
+    assert first == "a.txt  0"
+    assert said.startswith("[what is ignored is not marked: There is no working ripgrep 14")
+
+
 async def test_long_directories_are_paged(workspace: Workspace) -> None:
     for number in range(650):
         workspace.file(f"f{number:03}", "")
@@ -112,7 +138,7 @@ async def test_a_huge_directory_takes_no_more_memory_than_its_page(workspace: Wo
     tracemalloc.start()
     try:
         lines = await listed(workspace)
-        assert tracemalloc.get_traced_memory()[1] < 500_000
+        assert tracemalloc.get_traced_memory()[1] < 900_000
     finally:
         tracemalloc.stop()
     assert lines[-1] == "[entries 1-300 of 10,000; continue with offset=301]"

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.search.finder import Answer, Finder
-from magy_server.tools.search.globs import Filter
+from magy_server.tools.search.ripgrep_queries import Answer, Finder
 from magy_server.tools.search.scope import in_thread
 
 logger = logging.getLogger(__name__)
@@ -25,8 +24,6 @@ SECONDS = 60.0
 """For reading a list."""
 ROOTS = 4
 """Workspaces of which the names are kept."""
-_ALL = Filter("**")
-"""Of `*` alone ripgrep leaves out names that end in a full stop."""
 _SCRATCH = re.compile(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
 """What Emacs saves by itself, and backups: nobody means them."""
 _BETWEEN = "_-. "
@@ -69,12 +66,11 @@ class FileIndex:
 
     async def _read(self, found: _List) -> None:
         found.answer = Answer()
-        start = len(found.root.rstrip("/")) + 1
         try:
             whole = False
             try:
                 async with asyncio.timeout(SECONDS):
-                    await self._finder.files(found.root, _ALL, start, found.answer)
+                    await self._finder.files(found.root, found.answer)
                 whole = True
             except TimeoutError:
                 pass

@@ -20,11 +20,10 @@ from magy_server.core.errors import ToolError
 from magy_server.core.tool import Result, ToolContext
 from magy_server.tools.files.pages import PAGE
 from magy_server.tools.files.paths import Place, below
-from magy_server.tools.search import excerpts, ignores, scope
+from magy_server.tools.search import excerpts, scope
 from magy_server.tools.search.content import pieces
-from magy_server.tools.search.dialect import Regex
-from magy_server.tools.search.finder import Answer, Finder
-from magy_server.tools.search.globs import Filter
+from magy_server.tools.search.ignored_paths import searched
+from magy_server.tools.search.ripgrep_queries import Answer, Expression, FilePattern, Finder
 from magy_server.tools.search.scope import called, in_thread, printable
 
 SECONDS = 30.0
@@ -40,10 +39,8 @@ Output = Literal["lines", "files", "counts"]
 class Wish:
     """What was asked for. `most`: lines of a page."""
 
-    shown: str
-    """The pattern as it was given."""
-    regex: Regex
-    keep: Filter | None
+    expression: Expression
+    files: FilePattern | None
     context: int
     output: Output
     offset: int
@@ -83,7 +80,7 @@ class _Search:
 
     async def run(self) -> Result:
         opened = self._open_here()
-        self._live = await asyncio.to_thread(self._searched, opened)
+        self._live = await self._searched(opened)
         if self._place.path not in opened:
             await self._search_disk()
         await self._search_buffers()
@@ -110,26 +107,26 @@ class _Search:
                     found[path] = buffer.text
         return found
 
-    def _searched(self, opened: Mapping[str, str]) -> dict[str, bytes]:
+    async def _searched(self, opened: Mapping[str, str]) -> dict[str, bytes]:
         """Returns the open files that the search would find on disk."""
-        live = {}
-        for path, text in opened.items():
-            name = below(self._place.path, path) or path
-            if name != ".":
-                if self._wish.keep is not None and not self._wish.keep(name):
-                    continue
-                if not ignores.visible(self._place.path, path):
-                    continue
-            if "\0" not in text:
-                live[path] = text.removeprefix("\ufeff").encode("utf-8", "replace")
-        return live
+        here = self._place.path
+        texts = {path: text for path, text in opened.items() if text and "\0" not in text}
+        found = texts.keys() & {here}
+        if not found:
+            found = await searched(self._finder, here, texts, self._wish.files)
+        return {
+            path: text.removeprefix("\ufeff").encode("utf-8", "replace")
+            for path, text in texts.items()
+            if path in found
+        }
 
     async def _search_disk(self) -> None:
         if self._live and not os.path.lexists(self._place.path):
             return  # a directory of new files that are not saved yet
         is_file = await in_thread(self._checked)
-        keep = None if is_file else self._wish.keep
-        await self._finder.counts(self._place.path, self._wish.regex, keep, self._answer)
+        files = None if is_file else self._wish.files
+        path, expression = self._place.path, self._wish.expression
+        await self._finder.counts(path, expression, files, self._answer)
         await asyncio.to_thread(scope.check_there, self._place)
 
     def _checked(self, check: Callable[[], None]) -> bool:
@@ -156,7 +153,7 @@ class _Search:
         texts = [data if data.endswith(b"\n") else data + b"\n" for data in self._live.values()]
         starts = list(accumulate((text.count(b"\n") for text in texts), initial=1))
         paths = list(self._live)
-        found = await self._finder.lines_of(b"".join(texts), self._wish.regex)
+        found = await self._finder.lines_of(b"".join(texts), self._wish.expression)
         for line, column in found:
             which = bisect_right(starts, line) - 1
             here = (line - starts[which] + 1, column)
@@ -200,7 +197,7 @@ class _Search:
         on_disk = [pick for pick in picks if pick.path not in self._live]
         most = max((pick.last for pick in on_disk), default=0)
         paths = [pick.path for pick in on_disk]
-        await self._finder.lines(paths, self._wish.regex, most, self._answer)
+        await self._finder.lines(paths, self._wish.expression, most, self._answer)
         self._positions |= self._answer.lines
         blocks, shown = await in_thread(lambda check: self._blocks(picks, check))
         last = self._wish.offset - 1 + shown
@@ -261,9 +258,9 @@ class _Search:
         return f"[{what} {first:,}-{last:,} of {total:,}{within}{on}]"
 
     def _nothing(self) -> str:
-        within = f" matching {self._wish.keep.pattern}" if self._wish.keep else ""
+        within = f" matching {self._wish.files.text}" if self._wish.files else ""
         return (
-            f"No matches for {printable(self._wish.shown)} in {called(self._place)}"
+            f"No matches for {printable(self._wish.expression.text)} in {called(self._place)}"
             f"{f', files{within}' if within else ''}."
         )
 

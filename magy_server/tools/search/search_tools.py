@@ -1,13 +1,13 @@
 """The tools that find: `glob` files by name, `grep` lines by content.
 
-Both ask ripgrep. See `dialect.py` and `globs.py` for what
-patterns may say, `ignores.py` for what is left out.
+Both ask ripgrep: what patterns may say and which files are left out is up to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -19,12 +19,13 @@ from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.files.paths import Place, below
 from magy_server.tools.search import excerpts, scope
 from magy_server.tools.search import lines as grepping
-from magy_server.tools.search.dialect import BadPattern, Regex, translate
-from magy_server.tools.search.finder import Answer, Finder
-from magy_server.tools.search.globs import BadGlob, Filter, expanded, literal_start
 from magy_server.tools.search.lines import SECONDS, Wish
+from magy_server.tools.search.ripgrep_queries import Answer, Expression, FilePattern, Finder
 from magy_server.tools.search.scope import called, in_thread, printable
 
+LONGEST = 2_000
+"""The most characters of a pattern."""
+_EMPTY = re.compile(r"\{,|\{[^{}]*,,|,\}")
 FRESH = 30.0
 """Seconds that a result may be given again while nothing is known to have changed."""
 Folder = Annotated[str, "The directory to look in, relative to the workspace root or absolute"]
@@ -41,7 +42,11 @@ def _glob_tool(finder: Finder, most: int) -> Tool:
     @tool(effect="read", key="read", kind="search", facts=_glob_facts, fresh=FRESH)
     async def glob(
         ctx: ToolContext,
-        pattern: Annotated[str, "Such as *.py, src/**/*.{ts,tsx}, **/test_*.py"],
+        pattern: Annotated[
+            str,
+            "Such as *.py, src/**/*.{ts,tsx}, **/test_*.py",
+            Field(min_length=1, max_length=LONGEST),
+        ],
         path: Folder = ".",
     ) -> Result:
         """Find files by name. `*` and `?` stay within one name, `**` goes through directories;
@@ -58,11 +63,16 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
     @tool(effect="read", key="read", kind="search", facts=_grep_facts, fresh=FRESH)
     async def grep(
         ctx: ToolContext,
-        pattern: Annotated[str, "A regular expression in ripgrep's syntax, for one line"],
+        pattern: Annotated[
+            str,
+            "A regular expression in ripgrep's syntax, for one line",
+            Field(min_length=1, max_length=LONGEST),
+        ],
         path: Annotated[str, "The directory or file to search"] = ".",
         glob: Annotated[
             str,
             "Search only files like this: *.py, src/**/*.{ts,tsx}; with ! before it, all others",
+            Field(max_length=LONGEST),
         ] = "",
         ignore_case: bool = False,
         fixed: Annotated[bool, "The pattern is plain text, not a regular expression"] = False,
@@ -78,18 +88,14 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
         files, what .gitignore or .ignore exclude (name a file or directory in `path` to search it
         nevertheless), and files that the rules do not let you read. There is no look-around, no
         back reference and no search over several lines."""
-        try:
-            wish = Wish(
-                shown=pattern,
-                regex=await asyncio.to_thread(_regex, pattern, ignore_case, fixed),
-                keep=_filter(glob) if glob else None,
-                context=context,
-                output=output,
-                offset=offset,
-                most=most,
-            )
-        except BadPattern as error:
-            raise ToolError(_explain(pattern, error)) from None
+        wish = Wish(
+            expression=Expression(pattern, ignore_case, fixed),
+            files=_file_pattern(glob) if glob else None,
+            context=context,
+            output=output,
+            offset=offset,
+            most=most,
+        )
         return await grepping.grep(ctx, finder, wish)
 
     return grep
@@ -112,22 +118,10 @@ def _short(pattern: str) -> str:
     return shown if len(shown) <= 60 else shown[:59] + "…"
 
 
-def _regex(pattern: str, ignore_case: bool, fixed: bool) -> Regex:
-    return translate(pattern, ignore_case=ignore_case, fixed=fixed)
-
-
-def _explain(pattern: str, error: BadPattern) -> str:
-    at = min(error.at, len(pattern))
-    before, after = printable(pattern[max(0, at - 30) : at]), printable(pattern[at : at + 30])
-    where = f" At character {at + 1}: {before}⟨here⟩{after}" if len(pattern) > 1 else ""
-    return f"The pattern is invalid: {error.message}.{where}"
-
-
-def _filter(pattern: str) -> Filter:
-    try:
-        return Filter(pattern)
-    except BadGlob as error:
-        raise ToolError(f"The file pattern {printable(pattern)} is invalid: {error}.") from None
+def _file_pattern(text: str) -> FilePattern:
+    if _EMPTY.search(text):
+        raise ToolError("Nothing stands between two signs in the { }; call once for each pattern.")
+    return FilePattern(text)
 
 
 # --- glob ---------------------------------------------------------------------------------------
@@ -135,15 +129,14 @@ def _filter(pattern: str) -> Filter:
 
 async def _glob(ctx: ToolContext, finder: Finder, pattern: str, most: int) -> Result:
     place = scope.place(ctx)
-    keep = _filter(pattern)
+    wanted = _file_pattern(pattern)
     await asyncio.to_thread(scope.check_folder, place)
     start = await asyncio.to_thread(_start, place, pattern)
     answer = Answer()
-    skip = len(place.path.rstrip("/")) + 1
     try:
         async with asyncio.timeout(SECONDS):
-            await finder.files(start, keep, skip, answer)
-            found = await in_thread(lambda check: _newest_first(place, keep, answer, check))
+            await finder.files(place.path, answer, wanted, start)
+            found = await in_thread(lambda check: _newest_first(answer, check))
     except TimeoutError:
         raise ToolError(_late(ctx, answer)) from None
     names = [printable(below(ctx.root, path) or path) for path in found[:most]]
@@ -160,18 +153,18 @@ async def _glob(ctx: ToolContext, finder: Finder, pattern: str, most: int) -> Re
 
 def _start(place: Place, pattern: str) -> str:
     """Where to begin: below the plain names that the pattern begins with, if no link is there."""
-    plain = "" if pattern.startswith("!") else literal_start(pattern)
-    path = os.path.join(place.path, plain) if plain else place.path
+    path = place.path
+    for name in pattern.removeprefix("/").split("/")[:-1]:
+        if name in ("", ".", "..") or any(char in name for char in "*?[]{}\\!"):
+            break
+        path = os.path.join(path, name)
     return path if os.path.isdir(path) and os.path.realpath(path) == path else place.path
 
 
-def _newest_first(
-    place: Place, keep: Filter, answer: Answer, check: Callable[[], None]
-) -> list[str]:
-    """By modification time, then by name. A file that the pattern names outright is there too."""
-    found = {*answer.files, *_named(place, keep)}
+def _newest_first(answer: Answer, check: Callable[[], None]) -> list[str]:
+    """By modification time, then by name."""
     times = {}
-    for number, path in enumerate(found):
+    for number, path in enumerate(answer.files):
         if number % 1000 == 0:
             check()
         try:
@@ -179,14 +172,6 @@ def _newest_first(
         except OSError:
             continue  # gone meanwhile
     return sorted(times, key=lambda path: (-times[path], excerpts.path_order(path)))
-
-
-def _named(place: Place, keep: Filter) -> list[str]:
-    if any(char in keep.pattern for char in "*?[\\!"):
-        return []
-    paths = [os.path.join(place.path, name.lstrip("/")) for name in expanded(keep.pattern)]
-    real = [path for path in paths if os.path.realpath(path) == path and os.path.isfile(path)]
-    return [path for path in real if below(place.path, path)]
 
 
 def _late(ctx: ToolContext, answer: Answer) -> str:

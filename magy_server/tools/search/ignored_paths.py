@@ -1,0 +1,70 @@
+"""This module tells at which files a search would look, whether they are there or not, by the
+ignore rules of the tree.
+
+ripgrep is asked, about a copy of the tree that holds these files, empty, and the ignore files that
+are for them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from magy_server.core.errors import ToolError
+from magy_server.tools.search.content import opened
+from magy_server.tools.search.ripgrep_queries import Answer, FilePattern, Finder
+from magy_server.tools.search.scope import in_thread
+
+_RULES = (".gitignore", ".ignore", ".rgignore", ".git", ".git/info/exclude")
+MEMORY = "/dev/shm"
+"""Files are made many times faster here than on a disk; where it is not there, they are made in the
+usual place."""
+_LARGEST = 1 << 20
+"""Bytes of an ignore file that count."""
+
+
+async def searched(
+    finder: Finder, root: str, paths: Collection[str], wanted: FilePattern | None = None
+) -> set[str]:
+    """Those of the `paths`, all below `root`, at which a search in `root` would look. Raises
+    ToolError."""
+    if not paths:
+        return set()
+    answer = Answer()
+    try:
+        memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+        with TemporaryDirectory("", "magy-", memory, ignore_cleanup_errors=True) as folder:
+            top = os.path.realpath(folder)
+            await in_thread(lambda check: _lay(top, paths, check))
+            await finder.files(top + root, answer, wanted)
+    except OSError as error:
+        raise ToolError(f"A temporary directory is needed: {error.strerror}.") from None
+    return {path[len(top) :] for path in answer.files}
+
+
+def _lay(top: str, paths: Collection[str], check: Callable[[], None]) -> None:
+    """A path that cannot be, because it is too long or a file is in its way, is left out."""
+    done = {""}
+    for path in paths:
+        check()
+        folder = os.path.dirname(path)
+        with suppress(OSError):
+            os.makedirs(top + folder, exist_ok=True)
+            open(top + path, "ab").close()  # it may be an ignore file that is there already
+        while folder.rstrip("/") not in done:
+            done.add(folder.rstrip("/"))
+            _copy_rules(folder.rstrip("/"), top)
+            folder = os.path.dirname(folder)
+    _copy_rules("", top)
+
+
+def _copy_rules(folder: str, top: str) -> None:
+    if os.path.isdir(f"{folder}/.git"):
+        os.makedirs(f"{top}{folder}/.git/info", exist_ok=True)
+    for name in _RULES:
+        path = f"{folder}/{name}"
+        with suppress(OSError), opened(os.path.realpath(path)) as file:
+            Path(top + path).write_bytes(file.read(_LARGEST))
