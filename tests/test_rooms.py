@@ -29,7 +29,7 @@ LEVELS = (
     {"api"},
     {"lsp", "cli", "acp", "http", "channels"},
     {
-        "app", "projects", "providers", "doctor", "demo", "replay", "privacy", "discretion",
+        "app", "projects", "providers", "doctor", "demo", "replay", "privacy", "redacted_log",
         "__main__",
     },
 )  # fmt: skip

@@ -71,6 +71,6 @@ async def test_a_bad_pattern_comes_back_with_what_to_write(root: Path, state: Pa
     async with person(root, state, calling("grep", pattern="greet(")) as one:
         await one.new()
         await one.turn("Find it")
-        assert "write \\( for the character itself" in one.said()
+        assert "error: unclosed group\nWrite \\ before a character" in one.said()
         [failed] = [u for u in one.updates("tool_call_update") if u.get("status") == "failed"]
         assert failed
