@@ -20,7 +20,7 @@ from magy_server.core.text.sanitizing import one_line
 from magy_server.tools.kit import USUAL
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
-from magy_server.tools.search.file_names import FileIndex, Names, best
+from magy_server.tools.search.file_name_index import FileIndex, Names, best
 
 PATIENCE = 2.0
 """Seconds for the names of the project's files."""

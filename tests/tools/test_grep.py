@@ -11,8 +11,7 @@ import psutil
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.search import lines as grepping
-from magy_server.tools.search import ripgrep_program
+from magy_server.tools.search import grep_search, ripgrep_program
 
 from .conftest import FakeEditor
 from .searching import Searcher, searcher
@@ -418,7 +417,7 @@ def slow(tmp_path: Path) -> Searcher:
 async def test_a_search_that_takes_too_long_is_stopped(
     slow: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grepping, "SECONDS", 1.0)
+    monkeypatch.setattr(grep_search, "SECONDS", 1.0)
     said = await slow.refusal("grep", pattern="x")
     assert said.startswith("The search took longer than 1 s and was stopped.")
     assert "Until then it had found matches in a.txt" in said

@@ -16,7 +16,7 @@ import pytest
 from magy_server.core.errors import ToolError
 from magy_server.tools.files.list_tool import list_tool
 from magy_server.tools.search import ripgrep_program
-from magy_server.tools.search.scope import in_thread
+from magy_server.tools.stoppable_thread import in_thread
 
 from .conftest import Workspace
 

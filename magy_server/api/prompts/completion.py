@@ -22,8 +22,8 @@ from magy_server.tools.kit import USUAL
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, SPAWN, Opening, after_at, alone, mention
 from magy_server.tools.prompts.symbol_mentions import SYMBOL
-from magy_server.tools.search.file_names import FileIndex, Names, best, exists
-from magy_server.tools.search.scope import Stopped, in_thread
+from magy_server.tools.search.file_name_index import FileIndex, Names, best, exists
+from magy_server.tools.stoppable_thread import Stopped, in_thread
 
 MOST = 50
 PATIENCE = 1.0

@@ -23,10 +23,10 @@ from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextRes
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.prompting.surroundings import block, definition, window
+from magy_server.core.text.sanitizing import printable
 from magy_server.tools.editor.problems import said
 from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place
-from magy_server.tools.search.scope import printable
 
 Kind = Literal["selection", "definition", "point", "diagnostics", "visible", "open"]
 CHARACTERS = 40_000

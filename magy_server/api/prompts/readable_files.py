@@ -9,9 +9,9 @@ from magy_server.api.connected import Connected
 from magy_server.api.places import canonical
 from magy_server.core import permit
 from magy_server.core.events import Facts, Resource
+from magy_server.core.text.sanitizing import printable
 from magy_server.tools.editor.uris import named
 from magy_server.tools.files.paths import below, resource
-from magy_server.tools.search.scope import printable
 
 LONGEST = 500
 """Characters of a name that is no path's."""

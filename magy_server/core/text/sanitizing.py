@@ -75,3 +75,12 @@ def _shown(match: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """Returns the text harmless, and on one line."""
     return " ".join(harmless(text).split())
+
+
+def printable(name: str) -> str:
+    """A file name on one line: what no terminal should get is written as in Python."""
+    if name.isprintable():
+        return name
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
+    )

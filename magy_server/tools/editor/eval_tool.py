@@ -11,8 +11,8 @@ from pydantic import Field
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.events import Facts, Hash, Resource
 from magy_server.core.knowledge import Evaluated, Evaluation
+from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
-from magy_server.tools.search.scope import printable
 from magy_server.tools.shell.output import clean
 
 SECONDS = 10.0

@@ -25,13 +25,14 @@ from magy_server.core.knowledge import (
     Symbol,
     Symbols,
 )
+from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools.editor import problems
 from magy_server.tools.editor.uris import named
 from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below, resolve
-from magy_server.tools.search.scope import called, printable
+from magy_server.tools.search.searched_place import called
 
 MOST = 200
 """The most lines of an answer."""

@@ -16,12 +16,13 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Hash
+from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.tools.files.paths import Place
-from magy_server.tools.search import scope
+from magy_server.tools.search import searched_place
 from magy_server.tools.search.ignored_paths import searched
 from magy_server.tools.search.ripgrep_queries import FilePattern, Finder
-from magy_server.tools.search.scope import in_thread, printable
+from magy_server.tools.stoppable_thread import in_thread
 
 LINES = 300
 """Lines of a page, give or take the last directory's."""
@@ -37,7 +38,7 @@ _WORDS = {
 
 
 async def _facts(ctx: FactContext, path: str = ".", **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return scope.facts(ctx, path, "read", "List"), {}
+    return searched_place.facts(ctx, path, "read", "List"), {}
 
 
 def list_tool(program: str) -> Tool:
@@ -61,8 +62,8 @@ def list_tool(program: str) -> Tool:
 
 
 async def _list(ctx: ToolContext, finder: Finder, depth: int, offset: int) -> Result:
-    place = scope.place(ctx)
-    await asyncio.to_thread(scope.check_folder, place)
+    place = searched_place.place(ctx)
+    await asyncio.to_thread(searched_place.check_folder, place)
     try:
         async with asyncio.timeout(SECONDS):
             page = await _page(place, finder, depth, offset)

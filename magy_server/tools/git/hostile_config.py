@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from magy_server.tools.files.paths import below
-from magy_server.tools.search.endless import endless
+from magy_server.tools.search.endless_files import endless
 
 SECONDS = 5.0
 """For one question to git."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.search.content import opened
+from magy_server.tools.search.file_text import opened
 from magy_server.tools.search.ripgrep_queries import Answer, FilePattern, Finder
-from magy_server.tools.search.scope import in_thread
+from magy_server.tools.stoppable_thread import in_thread
 
 _RULES = (".gitignore", ".ignore", ".rgignore", ".git", ".git/info/exclude")
 MEMORY = "/dev/shm"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
 from magy_server.tools.search import ripgrep_program
-from magy_server.tools.search.endless import endless, why
+from magy_server.tools.search.endless_files import endless, why
 from magy_server.tools.shell.capture import ask
 
 MOST = 200_000

@@ -1,27 +1,23 @@
-"""The tools that find: `glob` files by name, `grep` lines by content.
+"""This module defines the tools that find: `glob` files by name, `grep` lines by content.
 
 Both ask ripgrep: what patterns may say and which files are left out is up to it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts, Hash
+from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
-from magy_server.tools.files.paths import Place, below
-from magy_server.tools.search import excerpts, scope
-from magy_server.tools.search import lines as grepping
-from magy_server.tools.search.lines import SECONDS, Wish
-from magy_server.tools.search.ripgrep_queries import Answer, Expression, FilePattern, Finder
-from magy_server.tools.search.scope import called, in_thread, printable
+from magy_server.tools.search import glob_search, grep_search, searched_place
+from magy_server.tools.search.grep_search import Wish
+from magy_server.tools.search.ripgrep_queries import Expression, FilePattern, Finder
 
 LONGEST = 2_000
 """The most characters of a pattern."""
@@ -54,7 +50,7 @@ def _glob_tool(finder: Finder, most: int) -> Tool:
         depth; with one, the path below `path`. It returns only files, the newest first. It finds
         hidden files, but not those that .gitignore or .ignore exclude, unless the pattern begins
         with the ignored directory's name (`node_modules/foo/**`) or is the whole name of a file."""
-        return await _glob(ctx, finder, pattern, most)
+        return await glob_search.glob(ctx, finder, _file_pattern(pattern), most)
 
     return glob
 
@@ -78,7 +74,7 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
         fixed: Annotated[bool, "The pattern is plain text, not a regular expression"] = False,
         context: Annotated[int, "Lines to show around each match", Field(ge=0, le=10)] = 0,
         output: Annotated[
-            grepping.Output, "The lines, only the names of the files, or a count for each file"
+            grep_search.Output, "The lines, only the names of the files, or a count for each file"
         ] = "lines",
         offset: Annotated[int, "The first match (or file) to return, from 1", Field(ge=1)] = 1,
     ) -> Result:
@@ -96,7 +92,7 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
             offset=offset,
             most=most,
         )
-        return await grepping.grep(ctx, finder, wish)
+        return await grep_search.grep(ctx, finder, wish)
 
     return grep
 
@@ -104,13 +100,13 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
 async def _grep_facts(
     ctx: FactContext, pattern: str, path: str, **_: Any
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return scope.facts(ctx, path, "search", f'Search "{_short(pattern)}" in'), {}
+    return searched_place.facts(ctx, path, "search", f'Search "{_short(pattern)}" in'), {}
 
 
 async def _glob_facts(
     ctx: FactContext, pattern: str, path: str, **_: Any
 ) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return scope.facts(ctx, path, "search", f"Find {_short(pattern)} in"), {}
+    return searched_place.facts(ctx, path, "search", f"Find {_short(pattern)} in"), {}
 
 
 def _short(pattern: str) -> str:
@@ -122,62 +118,3 @@ def _file_pattern(text: str) -> FilePattern:
     if _EMPTY.search(text):
         raise ToolError("Nothing stands between two signs in the { }; call once for each pattern.")
     return FilePattern(text)
-
-
-# --- glob ---------------------------------------------------------------------------------------
-
-
-async def _glob(ctx: ToolContext, finder: Finder, pattern: str, most: int) -> Result:
-    place = scope.place(ctx)
-    wanted = _file_pattern(pattern)
-    await asyncio.to_thread(scope.check_folder, place)
-    start = await asyncio.to_thread(_start, place, pattern)
-    answer = Answer()
-    try:
-        async with asyncio.timeout(SECONDS):
-            await finder.files(place.path, answer, wanted, start)
-            found = await in_thread(lambda check: _newest_first(answer, check))
-    except TimeoutError:
-        raise ToolError(_late(ctx, answer)) from None
-    names = [printable(below(ctx.root, path) or path) for path in found[:most]]
-    notes = "\n[something in there could not be read and was skipped]" * answer.unreadable
-    if not names:
-        hint = "; the pattern is for paths below it" * ("/" in pattern and place.name != ".")
-        text = f"No files match {printable(pattern)} in {called(place)}{hint}.{notes}"
-        return Result(text, for_user="no files")
-    total = "1 file" if len(found) == 1 else f"{len(found):,} files"
-    if len(found) > most:
-        notes = f"\n[{most:,} of {total}, the newest; narrow the pattern or give a path]{notes}"
-    return Result("\n".join(names) + notes, for_user=total)
-
-
-def _start(place: Place, pattern: str) -> str:
-    """Where to begin: below the plain names that the pattern begins with, if no link is there."""
-    path = place.path
-    for name in pattern.removeprefix("/").split("/")[:-1]:
-        if name in ("", ".", "..") or any(char in name for char in "*?[]{}\\!"):
-            break
-        path = os.path.join(path, name)
-    return path if os.path.isdir(path) and os.path.realpath(path) == path else place.path
-
-
-def _newest_first(answer: Answer, check: Callable[[], None]) -> list[str]:
-    """By modification time, then by name."""
-    times = {}
-    for number, path in enumerate(answer.files):
-        if number % 1000 == 0:
-            check()
-        try:
-            times[path] = os.lstat(path).st_mtime_ns
-        except OSError:
-            continue  # gone meanwhile
-    return sorted(times, key=lambda path: (-times[path], excerpts.path_order(path)))
-
-
-def _late(ctx: ToolContext, answer: Answer) -> str:
-    some = ", ".join(printable(below(ctx.root, path) or path) for path in answer.files[:20])
-    found = f"Until then {len(answer.files):,} files matched, among them: {some}"
-    return (
-        f"The search took longer than {SECONDS:g} s and was stopped. "
-        f"{found if some else 'It had found nothing'}. Give a path to look in a smaller directory."
-    )

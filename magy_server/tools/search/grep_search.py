@@ -17,14 +17,16 @@ from itertools import accumulate, islice
 from typing import Literal
 
 from magy_server.core.errors import ToolError
+from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import Result, ToolContext
 from magy_server.tools.files.pages import PAGE
 from magy_server.tools.files.paths import Place, below
-from magy_server.tools.search import excerpts, scope
-from magy_server.tools.search.content import pieces
+from magy_server.tools.search import searched_place, shown_lines
+from magy_server.tools.search.file_text import pieces
 from magy_server.tools.search.ignored_paths import searched
 from magy_server.tools.search.ripgrep_queries import Answer, Expression, FilePattern, Finder
-from magy_server.tools.search.scope import called, in_thread, printable
+from magy_server.tools.search.searched_place import called
+from magy_server.tools.stoppable_thread import in_thread
 
 SECONDS = 30.0
 """The longest time of one search, in seconds."""
@@ -71,7 +73,7 @@ class _Search:
         self._ctx = ctx
         self._finder = finder
         self._wish = wish
-        self._place = scope.place(ctx)
+        self._place = searched_place.place(ctx)
         self._answer = Answer()
         self._live: dict[str, bytes] = {}
         """The buffers that are searched, instead of what is on disk."""
@@ -127,16 +129,16 @@ class _Search:
         files = None if is_file else self._wish.files
         path, expression = self._place.path, self._wish.expression
         await self._finder.counts(path, expression, files, self._answer)
-        await asyncio.to_thread(scope.check_there, self._place)
+        await asyncio.to_thread(searched_place.check_there, self._place)
 
     def _checked(self, check: Callable[[], None]) -> bool:
         """Whether a file is searched. A binary one among others is passed over; one that was named
         is not passed over silently."""
-        scope.check_there(self._place)
+        searched_place.check_there(self._place)
         if os.path.isdir(self._place.path):
             return False
         try:
-            with excerpts.reading(self._place) as file:
+            with shown_lines.reading(self._place) as file:
                 for piece in pieces(file):
                     check()
                     if b"\0" in piece:
@@ -164,7 +166,7 @@ class _Search:
         it has a match would already tell of its content."""
         found = []
         until = time.monotonic() + SLICE
-        for path in await asyncio.to_thread(sorted, counts, key=excerpts.path_order):
+        for path in await asyncio.to_thread(sorted, counts, key=shown_lines.path_order):
             action = self._ctx.may_read(path)
             if action == "allow":
                 found.append((path, counts[path]))
@@ -234,10 +236,10 @@ class _Search:
         self, path: str, wanted: Mapping[int, int], check: Callable[[], None]
     ) -> dict[int, str]:
         if path in self._live:
-            return excerpts.of([self._live[path]], wanted, check)
+            return shown_lines.of([self._live[path]], wanted, check)
         place = Place(self._ctx.root, path, self._name(path))
         try:
-            return excerpts.of_file(place, wanted, check)
+            return shown_lines.of_file(place, wanted, check)
         except (OSError, ToolError):  # gone since it was counted, or a link was put there
             self._answer.unreadable = True
             return {}
@@ -279,7 +281,7 @@ class _Search:
         """Returns what a search that took too long had found."""
         first = islice(self._answer.counts, LATE)
         may = [path for path in first if self._ctx.may_read(path) == "allow"][:20]
-        names = ", ".join(map(printable, sorted(map(self._name, may), key=excerpts.path_order)))
+        names = ", ".join(map(printable, sorted(map(self._name, may), key=shown_lines.path_order)))
         found = f"Until then it had found matches in {names}" if may else "It had found nothing"
         return (
             f"The search took longer than {SECONDS:g} s and was stopped. {found}. "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.tools.search.file_names import Names, best
+from magy_server.tools.search.file_name_index import Names, best
 
 PATHS = (
     "README.md", "app.py", "lib/app_test.py", "lib/deep/wrapper.py", "docs/app/index.md",

@@ -1,5 +1,5 @@
-"""The names of a workspace's files, kept for a while, so that they can be completed at each
-keystroke. What .gitignore and .ignore leave out is not there."""
+"""This module keeps the names of a workspace's files for a while, so that they can be completed at
+each keystroke. What .gitignore and .ignore leave out is not there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from magy_server.core.errors import ToolError
 from magy_server.tools.search.ripgrep_queries import Answer, Finder
-from magy_server.tools.search.scope import in_thread
+from magy_server.tools.stoppable_thread import in_thread
 
 logger = logging.getLogger(__name__)
 FRESH = 5.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.tools.git import hostile_config as git_config
-from magy_server.tools.search.endless import endless
+from magy_server.tools.search.endless_files import endless
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
 

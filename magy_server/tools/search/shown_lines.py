@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from magy_server.tools.files.encodings import sniff
 from magy_server.tools.files.paths import Place, directory
-from magy_server.tools.search.content import opened, pieces
+from magy_server.tools.search.file_text import opened, pieces
 
 WIDTH = 400
 """Characters of a line that are shown."""

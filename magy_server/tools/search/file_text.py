@@ -1,4 +1,5 @@
-"""A search looks at the text of a file as UTF-8 without byte order mark, in pieces.
+"""This module reads the text of a file as a search sees it: in pieces of UTF-8, without byte order
+mark.
 
 UTF-16 is known by its mark; all else is taken as it is, and a NUL byte makes it binary.
 """

@@ -1,5 +1,5 @@
-"""Files that git and ripgrep read by themselves and that never end: a pipe where a `.gitignore` is
-looked for is waited for, a device or a file of gigabytes fills the memory."""
+"""This module finds files that git and ripgrep read by themselves and that never end: a pipe where
+a `.gitignore` is looked for is waited for, a device or a file of gigabytes fills the memory."""
 
 from __future__ import annotations
 

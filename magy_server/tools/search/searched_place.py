@@ -1,20 +1,15 @@
-"""Where a tool looks that searches a tree: the facts that are judged, and what they led to."""
+"""This module tells where a tool looks that searches a tree: the facts that are judged, and what
+they led to."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
-from collections.abc import Callable
-from typing import TypeVar
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts
+from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, ToolContext
 from magy_server.tools.files.paths import Place, missing, resolve, resource
-from magy_server.tools.patience import to_end
-
-T = TypeVar("T")
 
 
 def facts(ctx: FactContext, path: str, kind: str, title: str) -> Facts:
@@ -58,36 +53,3 @@ def check_there(place: Place) -> None:
 def called(place: Place) -> str:
     """Its name in a sentence."""
     return "the workspace" if place.name == "." else printable(place.name)
-
-
-def printable(name: str) -> str:
-    """A file name on one line: what no terminal should get is written as in Python."""
-    if name.isprintable():
-        return name
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
-    )
-
-
-class Stopped(Exception):
-    """Nobody waits for the result any more."""
-
-
-async def in_thread(work: Callable[[Callable[[], None]], T]) -> T:
-    """Runs `work` in a thread. It calls what it is given now and then, which raises Stopped once
-    the awaiting task was cancelled."""
-    stop = threading.Event()
-
-    def check() -> None:
-        if stop.is_set():
-            raise Stopped
-
-    thread = asyncio.ensure_future(asyncio.to_thread(work, check))
-    try:
-        return await asyncio.shield(thread)
-    except asyncio.CancelledError:
-        stop.set()
-        await to_end(asyncio.wait([thread]))
-        if not thread.cancelled():
-            thread.exception()  # looked at: it is Stopped, as a rule
-        raise
