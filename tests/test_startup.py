@@ -6,6 +6,7 @@ longer.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -49,6 +50,18 @@ def test_the_version_is_told_without_loading_anything() -> None:
     assert run.stdout.startswith("magy ")
     assert "argparse" in imported(run.stderr)
     assert not imported(run.stderr) & (SDKS | ENGINE_ROOM | FRAMEWORKS)
+
+
+@pytest.mark.parametrize("words", [("sessions", "list"), ("agents", "list"), ("sessions", "show")])
+def test_what_only_reads_loads_no_engine(tmp_path: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "magy_server", *words]
+    named = [] if "list" in words else ["nobody"]
+    env = {**os.environ, "MAGY_STATE_DIR": str(tmp_path), "MAGY_CONFIG_DIR": str(tmp_path)}
+    run = subprocess.run([*command, *named], capture_output=True, text=True, env=env, check=False)
+    loaded = set(IMPORT_TIME.findall(run.stderr))
+    assert "magy_server.store.sqlite" in loaded, run.stderr
+    assert not loaded & {"magy_server.app", "magy_server.api.service", "magy_server.engine.turn"}
+    assert not imported(run.stderr) & (SDKS | {"rich"})
 
 
 @pytest.mark.req("F001")

@@ -1,4 +1,4 @@
-"""What a command needs of the composition root, which lies above it: the store, or an service."""
+"""A command gets the store alone, or a running engine, from the composition root above it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exit codes of the commands, and what each of them means."""
+"""Every command ends with one of these exit codes."""
 
 DONE, ERROR, USAGE, UNASKED, LIMIT, UNTOLD, STRAY, CANCELLED, PIPE = 0, 1, 2, 3, 4, 5, 6, 130, 141
 

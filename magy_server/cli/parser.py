@@ -1,4 +1,5 @@
-"""The words of the command line. Imports nothing but argparse: `magy --help` answers at once."""
+"""The parser knows the words of the command line. It imports nothing but argparse: `magy --help`
+answers at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module says where a command works, and which session it means."""
+"""A session gets its id here, and is found by a beginning of its id or title."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A prompt typed on the terminal. Tab completes actions after a `/` at its beginning, and what an
-`@` may mention: skills, agents and files."""
+"""A person types a prompt on the terminal. Tab completes actions after a `/` at its beginning, and
+what an `@` may mention: skills, agents and files."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ on waking, the event that replaced them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from magy_server.api.service import Service
+from magy_server.api.sessions.pages import page, stamped
 from magy_server.core import updates
 from magy_server.core.events import Entry
 from magy_server.core.updates import Update
@@ -70,22 +70,6 @@ class Follower:
                 found.extend(_chunk(partial, offset))
             self._sent[key] = (partial, partial.size)
         return found
-
-
-def page(entries: Sequence[Entry], texts: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Entries as items of a page of the log: {seq, at, update}."""
-    return [
-        {"seq": entry.seq, "at": entry.at, "update": update}
-        for entry in entries
-        for update in updates.updates(entry, texts)
-    ]
-
-
-def stamped(item: dict[str, Any]) -> Update:
-    """An update of the log carries its place in `_meta.magy`; a delta has none."""
-    update: Update = item["update"]
-    meta = {**update.get("_meta", {}).get("magy", {}), "seq": item["seq"], "at": item["at"]}
-    return {**update, "_meta": {"magy": meta}}
 
 
 def _chunk(partial: Partial, offset: int) -> list[Update]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from magy_server.core import updates
 from magy_server.core.agents.tree import Stream
 from magy_server.core.events import Admitted, Entry
 from magy_server.core.ports import Store, StreamInfo
-from magy_server.core.updates import shown
+from magy_server.core.updates import Update, shown
 
 MOST_ENTRIES = 500
 AT_ONCE = 200
@@ -58,6 +60,22 @@ async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[str, str]:
         return {}
     found = await store.blobs(list(hashes))
     return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
+
+
+def page(entries: Sequence[Entry], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Entries as items of a page of the log: {seq, at, update}."""
+    return [
+        {"seq": entry.seq, "at": entry.at, "update": update}
+        for entry in entries
+        for update in updates.updates(entry, texts)
+    ]
+
+
+def stamped(item: dict[str, Any]) -> Update:
+    """An update of the log carries its place in `_meta.magy`; a delta has none."""
+    update: Update = item["update"]
+    meta = {**update.get("_meta", {}).get("magy", {}), "seq": item["seq"], "at": item["at"]}
+    return {**update, "_meta": {"magy": meta}}
 
 
 async def _before_turns(store: Store, stream: Stream, tail: int, head: int) -> int:

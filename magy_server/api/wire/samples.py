@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from magy_server.api.sessions.follow import page, stamped
+from magy_server.api.sessions.pages import page, stamped
 from magy_server.core import updates
 from magy_server.core.agents.mail import DataPayload, Report, TextPayload
 from magy_server.core.events import (

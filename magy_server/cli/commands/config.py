@@ -1,4 +1,4 @@
-"""`magy config`: the settings that hold here, each with the layer that it comes from."""
+"""`magy config` prints the settings that hold here, each with the layer that it comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What edits come to in files, all of them or none: worked out in memory first, then written.
+"""Edits of files are worked out in memory first, then written: all of them or none.
 
 An edit sees what the ones before it made of its file. Encodings, byte order marks, line ends and
 modes stay; where a path is a link inside the directory, the file it leads to is meant.

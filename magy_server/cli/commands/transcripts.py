@@ -9,8 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from magy_server.api.sessions.follow import page, stamped
-from magy_server.api.sessions.pages import texts_of, whole
+from magy_server.api.sessions.pages import page, stamped, texts_of, whole
 from magy_server.api.sessions.paragraphs import Paragraphs
 from magy_server.cli import exit_codes, session_ids
 from magy_server.cli.composition import Composition

@@ -1,4 +1,4 @@
-"""Markdown as it streams, rendered for a terminal by Rich. What is whole is written for good; the
+"""Rich renders Markdown for a terminal as it streams. What is whole is written for good; the
 block under way is a draft, which the caller draws below that and wipes again.
 
 Nothing is hidden: HTML is text, a link shows where it leads, line ends stay, and long words and

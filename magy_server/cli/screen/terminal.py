@@ -1,4 +1,4 @@
-"""The writing side of a terminal, a pipe or a file. A reader that is slow, or a terminal that is
+"""A screen writes to a terminal, a pipe or a file. A reader that is slow, or a terminal that is
 stopped with Ctrl-S, holds up the output and nothing else: keys and signals are still heard."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text for a terminal: spans with a style, made harmless, measured in columns."""
+"""Text for a terminal is spans with a style; it is made harmless, measured and wrapped here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Session updates -> what a terminal shows of them. Holds what was shown so far; does no I/O.
+"""A view turns session updates into what a terminal shows of them. It holds what was shown so far,
+and does no I/O.
 
 Text streams word by word; each tool call is one line when it has ended, with what it did below.
 What is under way is one passing line (`live`), which the caller draws and wipes.

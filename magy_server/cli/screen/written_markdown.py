@@ -1,5 +1,5 @@
-"""Markdown as the model wrote it, for pipes and for terminals without colours: nothing else would
-tell code from text there."""
+"""Markdown stays as the model wrote it on pipes and on terminals without colours: nothing else
+would tell code from text there."""
 
 from __future__ import annotations
 

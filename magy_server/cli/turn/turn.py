@@ -1,4 +1,4 @@
-"""A turn is begun or joined, shown on this terminal, and told of at its end."""
+"""A turn is begun or joined, and shown on this terminal to its end."""
 
 from __future__ import annotations
 

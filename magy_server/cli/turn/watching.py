@@ -1,4 +1,4 @@
-"""Shows a session until its turn is over, answers its questions, and hears Ctrl-C."""
+"""A session is watched until its turn is over: its questions are answered, and Ctrl-C is heard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from magy_server.api.sessions.follow import Follower
 from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Printer
 from magy_server.cli.screen.text import Span, one_line
-from magy_server.cli.turn.children import Below
+from magy_server.cli.turn.watched_children import WatchedChildren
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
 from magy_server.core.updates import Update
@@ -63,7 +63,7 @@ class Watch:
         self._refusing = ""
         """The question for whose refusal a reason is being typed."""
         self._wake = asyncio.Event()
-        self._below = Below(service, self._id, self._wake.set)
+        self._children = WatchedChildren(service, self._id, self._wake.set)
         self._cancelling: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:
@@ -79,7 +79,7 @@ class Watch:
             unbreak()
             if untyped:
                 untyped()
-            self._below.close()
+            self._children.close()
             if self._keyboard:
                 self._keyboard.rest()
             if self._cancelling:
@@ -93,10 +93,10 @@ class Watch:
             if self._broken:
                 raise StoreUnavailable(self._broken)
             updates = [] if self._refusing else await self._news()
-            moved = () if self._refusing else await self._below.news()
+            moved = () if self._refusing else await self._children.news()
             if updates or moved:
                 since = time.monotonic()
-                await self._printer.below(moved, self._below.working)
+                await self._printer.below(moved, self._children.working)
                 await self._printer.show(updates)
             if self._over and await self._rests():
                 return
@@ -116,17 +116,17 @@ class Watch:
 
     async def _rests(self) -> bool:
         """Returns whether nothing of the children makes the session go on, now or later."""
-        if not self._below.children:
+        if not self._children.children:
             return True
         # A result is in its log as soon as the child's turn has ended: read as far.
         await self._session.refresh()
         state = self._session.state
         told = any(mail.type == "mailed" and mail.wakes for mail in state.queue.waiting)
-        return state.turn is None and not told and not self._below.awaited
+        return state.turn is None and not told and not self._children.awaited
 
     async def _ask_below(self) -> None:
         """The questions of children join the session's own."""
-        open_ = await self._below.questions()
+        open_ = await self._children.questions()
         for id, question in tuple(self._questions.items()):
             if question.get("sessionId") and id not in open_:
                 del self._questions[id]

@@ -15,7 +15,7 @@ from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Status
 
 
-class Below:
+class WatchedChildren:
     """Keeps track of the children. It calls `wake` when there may be news, and looks nothing up
     before something has changed, wherever the tree runs."""
 
