@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from magy_server.api.children import present
 from magy_server.api.service import Service
+from magy_server.api.sessions.settling import settled
 from magy_server.cli import exit_codes, project_directory, session_ids
 from magy_server.cli.composition import Composition
 from magy_server.cli.given_prompt import prompt_of
@@ -22,7 +23,7 @@ from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Span
 from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
-from magy_server.cli.turn.turn import Turn, settled
+from magy_server.cli.turn.turn import Turn
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn, Waited
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload

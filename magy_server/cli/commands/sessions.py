@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from magy_server.api.sessions.settling import settled
 from magy_server.cli import exit_codes, session_ids
 from magy_server.cli.commands import undo as undoing
 from magy_server.cli.commands.session_list import title_of
@@ -20,7 +21,7 @@ from magy_server.cli.screen.text import cost_of
 from magy_server.cli.turn import outcome
 from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
-from magy_server.cli.turn.turn import Turn, settled
+from magy_server.cli.turn.turn import Turn
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted
 

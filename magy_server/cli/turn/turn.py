@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 
 from magy_server.api.service import Service
+from magy_server.api.sessions.settling import kill, settled
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.turn import outcome
 from magy_server.cli.turn.interrupts import Interrupts
@@ -19,12 +20,9 @@ from magy_server.core.events import Content
 from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.reviews.views import Summary
-from magy_server.tools.shell.process_groups import end_group, mark
 
 CLOSING = 5.0
 """Seconds that a turn has to end when its output cannot be written any more."""
-SETTLING = 0.5
-"""Seconds that a cancelled turn whose commands were killed has to be closed."""
 WIPING = 0.3
 """Seconds that a terminal which may be stopped has to take the last line."""
 
@@ -85,7 +83,7 @@ class Turn:
                 with suppress(MagyError, TimeoutError):
                     async with asyncio.timeout(WIPING):
                         await printer.say([])
-                await self._kill(session)
+                await kill(self._service, session)
                 self._interrupts.resting = session.state.turn is None
                 raise
             except MagyError:
@@ -109,45 +107,8 @@ class Turn:
                 return await self._service.reviews.list(opened.root)
         return ()
 
-    async def _kill(self, session: Session) -> None:
-        """Ends what runs, without the time that a command has to end by itself: somebody is in a
-        hurry, and what would be left running is nobody's. A cancelled turn then ends at once."""
-        tree = self._service.loaded.tree(session.stream)
-        await asyncio.gather(
-            *(
-                end_group(group, mark(one.id, call), 0.0)
-                for one in {each.stream: each for each in (session, *tree)}.values()
-                for call, group in _groups(one.state)
-            )
-        )
-        state = session.state
-        if state.turn and state.turn.cancel:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SETTLING):
-                    await settled(session, lambda now: now.turn is None)
-
 
 def _under_way(state: State) -> Iterator[int]:
     """Where the requests stand whose calls are open: what these ask is asked after that."""
     for call in state.turn.open_calls if state.turn else ():
         yield int(call.call.id.partition(".")[0])
-
-
-def _groups(state: State) -> Iterator[tuple[str, int]]:
-    """Returns (call, process group) of every command that runs."""
-    yield from state.background.items()
-    for call in state.turn.open_calls if state.turn else ():
-        if call.started and call.started.group is not None:
-            yield call.call.id, call.started.group
-
-
-async def settled(session: Session, reached: Callable[[State], bool]) -> None:
-    """Waits until the session is in such a state."""
-    moved = asyncio.Event()
-    unwatch = session.watch(moved.set)
-    try:
-        while not reached(session.state):
-            moved.clear()
-            await moved.wait()
-    finally:
-        unwatch()
