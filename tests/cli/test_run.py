@@ -296,9 +296,10 @@ def test_hostile_text_cannot_steer_a_terminal(magy: Magy) -> None:
     magy.script(
         'text: a\x1b[31mb\x9b\ncall: bash {"command": "cat evil.txt"}\n---\ntext: {{last}}\n'
     )
-    done = magy("run", "hello", "--bypass")
-    assert not set("\x1b\x07\x9b\u202e") & set(done.stdout)
-    assert "ab<U+009B>" in done.stdout
+    for form in ([], ["-q"], ["--json"]):
+        done = magy("run", "hello", "--bypass", *form)
+        assert not set("\x1b\x07\x9b\u202e") & set(done.stdout)
+        assert "ab<U+009B>" in done.stdout or form
 
 
 # --- interrupts ---------------------------------------------------------------------------------

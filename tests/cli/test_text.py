@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.cli.screen.complaints import complain
-from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Output, Screen
 from magy_server.cli.screen.text import (
     ASCII,
@@ -22,6 +21,7 @@ from magy_server.cli.screen.text import (
     harmless,
     marks,
     plain,
+    record,
     shortened,
     width_of,
     wrapped,

@@ -9,9 +9,8 @@ from magy_server.cli import exit_codes, project_directory, session_ids
 from magy_server.cli.commands.session_list import title_of
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.child_lines import line
-from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Span, one_line
+from magy_server.cli.screen.text import Span, one_line, record
 from magy_server.core import wire_values
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo

@@ -18,9 +18,8 @@ from magy_server.cli.composition import Composition
 from magy_server.cli.given_prompt import prompt_of
 from magy_server.cli.screen.child_lines import line
 from magy_server.cli.screen.complaints import complain
-from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Span
+from magy_server.cli.screen.text import Span, record
 from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.turn import Turn

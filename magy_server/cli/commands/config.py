@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.complaints import complain
-from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, one_line, width_of
+from magy_server.cli.screen.text import Marks, Span, one_line, record, width_of
 from magy_server.config import layers
 from magy_server.config.layers import Loaded
 from magy_server.config.settings import Settings

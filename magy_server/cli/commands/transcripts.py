@@ -13,8 +13,8 @@ from magy_server.api.sessions.pages import page, stamped, texts_of, whole
 from magy_server.api.sessions.paragraphs import Paragraphs
 from magy_server.cli import exit_codes, session_ids
 from magy_server.cli.composition import Composition
-from magy_server.cli.screen.printers import record
 from magy_server.cli.screen.terminal import Output, OutputError, Screen, standard_output, write_all
+from magy_server.cli.screen.text import record
 from magy_server.cli.screen.updates_view import View
 from magy_server.core import codec
 from magy_server.core.events import Hash

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from magy_server.cli.screen.child_lines import line, live
 from magy_server.cli.screen.terminal import ECHO, Output, Screen
-from magy_server.cli.screen.text import Span
+from magy_server.cli.screen.text import Span, record
 from magy_server.cli.screen.updates_view import View
 from magy_server.core.agents.child import ChildInfo
-from magy_server.core.text.sanitizing import CONTROL
 from magy_server.core.updates import Update
 from magy_server.core.wire_values import child
 
@@ -20,38 +18,34 @@ DRAFTING = 0.05
 """Seconds from one draft of a text that streams to the next: rendering takes its time."""
 
 
-class Printer(Protocol):
-    """A form of output."""
+class Printer:
+    """A form of output. This one shows nothing."""
 
-    async def show(self, updates: Sequence[Update]) -> None: ...
+    async def show(self, updates: Sequence[Update]) -> None:
+        """Shows what is new."""
 
     async def idle(self, seconds: int, *prompts: str) -> None:
         """Nothing is new for so many seconds; `prompts` is what a person is asked to type, in
         forms that get shorter: the first that fits is shown."""
-        ...
 
     def folded(self, question: str) -> bool:
         """Whether this question has shown only the beginning of what it is about."""
-        ...
+        return False
 
     async def unfold(self, question: str) -> None:
         """Shows all that the question is about."""
-        ...
 
     async def say(self, spans: Sequence[Span]) -> None:
         """Shows a line to the person at the terminal; an empty one wipes what is passing."""
-        ...
 
     async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:
         """Shows the children whose state is another than before, and all that are at work."""
-        ...
 
     async def question(self, asked: Mapping[str, Any]) -> None:
         """Shows an open question. One at a time: it is what stands above the keys."""
-        ...
 
 
-class Lines:
+class Lines(Printer):
     """For people. `quiet`: only the questions."""
 
     def __init__(self, screen: Screen, view: View, *, quiet: bool = False) -> None:
@@ -143,7 +137,7 @@ class Lines:
         await self._write([*self._view.close(width), *spans], self._live(width) if spans else "")
 
 
-class Records:
+class Records(Printer):
     """For programs: each update as `magy/session/update` carries it."""
 
     def __init__(self, output: Output, session_id: str) -> None:
@@ -154,40 +148,6 @@ class Records:
         lines = (record({"sessionId": self._id, "update": update}) for update in updates)
         await self._output.write("".join(lines))
 
-    async def idle(self, seconds: int, *prompts: str) -> None: ...
-
-    def folded(self, question: str) -> bool:
-        return False
-
-    async def unfold(self, question: str) -> None: ...
-
-    async def say(self, spans: Sequence[Span]) -> None: ...
-
     async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None:
         updates = ({"sessionUpdate": "_magy_child", "child": child(one)} for one in moved)
         await self.show(list(updates))
-
-    async def question(self, asked: Mapping[str, Any]) -> None: ...
-
-
-class Silence:
-    async def show(self, updates: Sequence[Update]) -> None: ...
-
-    async def idle(self, seconds: int, *prompts: str) -> None: ...
-
-    def folded(self, question: str) -> bool:
-        return False
-
-    async def unfold(self, question: str) -> None: ...
-
-    async def say(self, spans: Sequence[Span]) -> None: ...
-
-    async def below(self, moved: Sequence[ChildInfo], working: Sequence[ChildInfo]) -> None: ...
-
-    async def question(self, asked: Mapping[str, Any]) -> None: ...
-
-
-def record(value: Any) -> str:
-    """Returns a value as a line of JSON, in which no character controls a terminal."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"

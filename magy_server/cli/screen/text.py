@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
+from magy_server.core.text.sanitizing import CONTROL
 from magy_server.core.text.sanitizing import harmless as harmless
 from magy_server.core.text.sanitizing import one_line as one_line
 from magy_server.core.text.sanitizing import visible as visible
@@ -172,6 +174,12 @@ def coloured(spans: Iterable[Span]) -> str:
             body = line.rstrip("\n")
             out.append(f"\x1b[{code}m{body}\x1b[0m{line[len(body) :]}" if body else line)
     return "".join(out)
+
+
+def record(value: Any) -> str:
+    """Returns a value as a line of JSON, in which no character controls a terminal."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"
 
 
 def amount(number: int) -> str:

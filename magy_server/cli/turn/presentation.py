@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.keyboard import Keyboard
-from magy_server.cli.screen.printers import Lines, Printer, Records, Silence, record
+from magy_server.cli.screen.printers import Lines, Printer, Records
 from magy_server.cli.screen.terminal import Output, Screen, standard_output
+from magy_server.cli.screen.text import record
 from magy_server.cli.screen.updates_view import View
 from magy_server.cli.turn import outcome
 from magy_server.core.text.markdown import STOPS
@@ -43,7 +44,7 @@ class Shown:
         if self.options.json:
             return Records(self.output, session_id)
         if self.options.quiet and not asks:
-            return Silence()
+            return Printer()
         return Lines(self.screen, view, quiet=self.options.quiet)
 
     async def end(
