@@ -246,11 +246,13 @@ def test_title(magy: Magy, id: str) -> None:
 
 
 def test_compact_and_summary(magy: Magy, id: str) -> None:
-    magy.script("text: The summary.\n")
+    magy.script("text: The \x1b]0;title\x07summary\x9b.\n")
     done = magy("sessions", "compact", id, "what matters")
     assert (done.returncode, done.stdout) == (0, "compacted · cost unknown\n")
     assert "A summary replaces" in magy("sessions", "show", id).stdout
-    assert "### Compacted" in magy("sessions", "export", id).stdout
+    exported = magy("sessions", "export", id).stdout
+    assert "### Compacted" in exported and "The summary<U+009B>." in exported
+    assert not set("\x1b\x07\x9b") & set(exported)
 
 
 def test_summary(magy: Magy, id: str) -> None:

@@ -8,13 +8,14 @@ from magy_server.api.sessions.pages import whole
 from magy_server.core.events import Entry, Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.markdown import Markdown, shown_blobs
+from magy_server.core.text.sanitizing import harmless
 
 KEPT = 50
 """Diffs that are kept from one look at a session to the next."""
 
 
 class Paragraphs:
-    """Grows with its session; only what is new is read."""
+    """Grows with its session; only what is new is read. Nothing in it controls a terminal."""
 
     def __init__(self, store: Store, info: StreamInfo) -> None:
         self._store = store
@@ -28,7 +29,7 @@ class Paragraphs:
         async for entries in whole(self._store, self._stream, self._cursor):
             await self._learn(entries)
             for text in self._markdown.paragraphs(entries, self._texts):
-                yield text
+                yield harmless(text)
             self._cursor = entries[-1].seq
 
     async def _learn(self, entries: Sequence[Entry]) -> None:

@@ -222,7 +222,7 @@ def _report(
         write_text(output, harmless(diff) if os.isatty(output.descriptor) else diff)
     else:
         lines = [line for file in files for line in _lines(file, written)]
-        write_text(output, "".join(f"{line}\n" for line in lines or ["nothing to change"]))
+        write_text(output, harmless("\n".join(lines or ["nothing to change"]) + "\n"))
     return exit_codes.ERROR if faults else exit_codes.DONE
 
 
