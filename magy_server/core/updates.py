@@ -332,7 +332,7 @@ def _restored(event: Restored) -> Iterable[Update]:
     """With `conversation`, a client marks as undone (or hides) all from the first prompt of turn
     `turnId` up to this update; with `undoes`, what restore `undoes` had marked counts again (or, if
     that one did so itself, does not any more). The plan is then that of the session's summary."""
-    changes = [{"operation": _operation(change), "path": change.path} for change in event.changes]
+    changes = [{"operation": operation(change), "path": change.path} for change in event.changes]
     yield {
         "sessionUpdate": "_magy_restored",
         "restoreId": event.id,
@@ -383,13 +383,14 @@ def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:
 
 
 def _diff(changes: Iterable[FileChange], patch: str, paths: Sequence[str]) -> dict[str, Any]:
-    listed = [{"operation": _operation(change), "path": change.path} for change in changes] or [
+    listed = [{"operation": operation(change), "path": change.path} for change in changes] or [
         {"operation": "modify", "path": path} for path in paths
     ]
     return {"type": "diff", "changes": listed, "patch": {"format": "git_patch", "text": patch}}
 
 
-def _operation(change: FileChange) -> str:
+def operation(change: FileChange) -> str:
+    """Returns what became of the file."""
     if change.before is None:
         return "add"
     return "delete" if change.after is None else "modify"

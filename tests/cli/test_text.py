@@ -18,7 +18,6 @@ from magy_server.cli.screen.text import (
     UNICODE,
     Stream,
     coloured,
-    harmless,
     marks,
     plain,
     record,
@@ -27,6 +26,7 @@ from magy_server.cli.screen.text import (
     wrapped,
 )
 from magy_server.cli.screen.written_markdown import Written
+from magy_server.core.text.sanitizing import harmless
 
 NASTY = st.text(
     st.sampled_from("\x1b[]0;31mKH\x07\x9b\\P?2J\r\nab \u202e\u2066\x00\x7f\x85\ufeff日é`*#-~>")

@@ -10,13 +10,14 @@ from magy_server.cli.commands.session_list import title_of
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.child_lines import line
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Span, one_line, record
+from magy_server.cli.screen.text import Span, record
 from magy_server.core import wire_values
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.summary import children, row
+from magy_server.core.text.sanitizing import one_line
 
 PAGE = 200
 

@@ -16,13 +16,14 @@ from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, one_line, record, width_of
+from magy_server.cli.screen.text import Marks, Span, record, width_of
 from magy_server.config import layers
 from magy_server.config.layers import Loaded
 from magy_server.config.settings import Settings
 from magy_server.config.spawn_limits import held, remarks
 from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
+from magy_server.core.text.sanitizing import one_line
 from magy_server.engine.world import read_project
 
 DEFAULT = "default"

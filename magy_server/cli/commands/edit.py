@@ -15,8 +15,8 @@ from magy_server.cli import exit_codes
 from magy_server.cli.commands.edit_files import Fault, File, Refused, Tree, write
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Output, OutputError, standard_output, write_text
-from magy_server.cli.screen.text import harmless
 from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.text.sanitizing import harmless
 from magy_server.edits.formats import detect, parse
 from magy_server.edits.model import EditError, FileEdit
 from magy_server.edits.rebasing.diff import counts

@@ -12,9 +12,10 @@ from magy_server.api.present import session_info, stamp
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, counted, one_line, record, shortened
+from magy_server.cli.screen.text import Marks, Span, counted, record, shortened
 from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.ports import Page, Store, StreamInfo
+from magy_server.core.text.sanitizing import one_line
 
 LIMIT = 30
 PAGE = 200

@@ -14,10 +14,11 @@ from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import Wire
 from magy_server.cli import exit_codes
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, counted, first_words, one_line, record
+from magy_server.cli.screen.text import Marks, Span, counted, first_words, record
 from magy_server.cli.screen.tool_calls import diff
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
+from magy_server.core.text.sanitizing import one_line
 
 Options = argparse.Namespace
 UNPROMPTED = "(no prompt: the agent continued by itself)"

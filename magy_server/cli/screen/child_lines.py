@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.cli.screen.text import Marks, Span, cost_of, one_line, tokens
+from magy_server.cli.screen.text import Marks, Span, cost_of, tokens
 from magy_server.core.agents.child import LIVE, ChildInfo
+from magy_server.core.text.sanitizing import one_line
 
 STYLES = {
     "completed": "green", "failed": "red", "waiting": "question", "running": "yellow",

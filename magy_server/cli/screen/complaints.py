@@ -6,7 +6,8 @@ import os
 import sys
 from contextlib import suppress
 
-from magy_server.cli.screen.text import filled, harmless
+from magy_server.cli.screen.text import filled
+from magy_server.core.text.sanitizing import harmless
 
 
 def complain(sentence: str) -> None:

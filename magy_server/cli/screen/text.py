@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
-from magy_server.core.text.sanitizing import CONTROL
-from magy_server.core.text.sanitizing import harmless as harmless
-from magy_server.core.text.sanitizing import one_line as one_line
-from magy_server.core.text.sanitizing import visible as visible
+from magy_server.core.text.sanitizing import CONTROL, harmless, one_line
 from magy_server.core.values import Usage
 
 Span = tuple[str, str]

@@ -14,13 +14,11 @@ from magy_server.cli.screen.text import (
     amount,
     counted,
     filled,
-    harmless,
-    one_line,
     shortened,
-    visible,
     width_of,
     wrapped,
 )
+from magy_server.core.text.sanitizing import harmless, one_line, visible
 
 TAIL = 10
 """Lines of a command's output that stay on the screen."""

@@ -11,19 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from magy_server.cli.screen import tool_calls
-from magy_server.cli.screen.text import (
-    Marks,
-    Span,
-    Stream,
-    counted,
-    filled,
-    first_words,
-    harmless,
-    one_line,
-    shortened,
-)
+from magy_server.cli.screen.text import Marks, Span, Stream, counted, filled, first_words, shortened
 from magy_server.cli.screen.tool_calls import Call
 from magy_server.cli.screen.written_markdown import Written
+from magy_server.core.text.sanitizing import harmless, one_line
 
 if TYPE_CHECKING:
     from magy_server.cli.screen.rendered_markdown import Rendered

@@ -22,6 +22,7 @@ from magy_server.core.events import (
     Usage,
 )
 from magy_server.core.text.markdown import STOPS
+from magy_server.core.updates import operation
 from magy_server.core.wire_values import usage
 from magy_server.reviews.views import Summary
 
@@ -177,14 +178,7 @@ def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dic
         "usage": usage(found.usage),
         "cost": {"amount": round(found.cost, 6), "currency": "USD", "unpriced": found.unpriced},
         "changes": [
-            {"path": path, "operation": _operation(change)}
-            for path, change in found.changes.items()
+            {"path": path, "operation": operation(change)} for path, change in found.changes.items()
         ],
         "refused": refused,
     }
-
-
-def _operation(change: FileChange) -> str:
-    if change.before is None:
-        return "add"
-    return "delete" if change.after is None else "modify"

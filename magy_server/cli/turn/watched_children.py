@@ -9,10 +9,10 @@ from magy_server.api.children.news import hear
 from magy_server.api.service import Service
 from magy_server.api.sessions.interactions import QuestionVerbs
 from magy_server.api.wire.sessions import Interaction, InteractionsParams, PathStep
-from magy_server.cli.screen.text import one_line
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Status
+from magy_server.core.text.sanitizing import one_line
 
 
 class WatchedChildren:

@@ -11,10 +11,11 @@ from magy_server.api.service import Service
 from magy_server.api.sessions.follow import Follower
 from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Printer
-from magy_server.cli.screen.text import Span, one_line
+from magy_server.cli.screen.text import Span
 from magy_server.cli.turn.watched_children import WatchedChildren
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
+from magy_server.core.text.sanitizing import one_line
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
 
