@@ -8,7 +8,7 @@ import os
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.cli.screen.complaints import complain
@@ -70,12 +70,13 @@ def test_text_in_pieces_is_as_harmless_as_the_whole(pieces: list[str]) -> None:
     assert shown == harmless("".join(pieces))
 
 
-@given(NASTY)
-def test_nothing_that_controls_a_terminal_is_written(text: str) -> None:
+@settings(max_examples=20)  # each begins a thread and a loop
+@given(st.lists(NASTY, min_size=5))
+def test_nothing_that_controls_a_terminal_is_written(texts: list[str]) -> None:
     """Whoever hands it over may have forgotten to make it harmless."""
     reader, writer = os.pipe()
     try:
-        asyncio.run(Screen(Output(writer, "utf-8")).write([(text, "red"), (text, "")], text))
+        asyncio.run(Screen(Output(writer, "utf-8")).write([(text, "red") for text in texts]))
     finally:
         os.close(writer)
     with open(reader, encoding="utf-8", newline="") as file:
