@@ -17,6 +17,14 @@ first that it knows of `utf-8`, `utf-16` and `utf-32`, and says which in
 `window.showDocument`, `workspace.textDocumentContent`, and those of code actions and code lenses.
 Workspace folders are the projects; settings, sessions and reviews belong to one of them.
 
+Of the standard protocol the client sends `textDocument/didOpen`, `didChange`, `didSave` and
+`didClose`; and, if it can, `workspace/didCreateFiles`, `didRenameFiles` and `didDeleteFiles` for
+what the person does. Magy sends `window/showMessage`, which the client should show, and these
+requests: `workspace/applyEdit`; and, where the client announced that it can,
+`workspace/configuration`, `window/workDoneProgress/create`, `window/showDocument`,
+`client/registerCapability`, and `refresh` of code lenses and documents. A client answers a request
+that it does not know with the error -32601.
+
 The answer has `capabilities.experimental.magy`: `version` is the version of Magy, and `protocol`
 the version of this wire, 1.
 """  # noqa: E501

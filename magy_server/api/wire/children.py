@@ -1,6 +1,4 @@
-"""The shapes of `magy/child/*` and `magy/agent/health`.
-
-A child is a session below another: its id is that of its parent, a `/`, and the key that it was
+"""A child is a session below another: its id is that of its parent, a `/`, and the key that it was
 spawned under (of one that a model spawned: the call). What `magy/session/*` does with a session it
 does with a child: subscribe to it, prompt it, export it; a fork of a child is a session of its own.
 Lists of sessions leave children out; `magy/child/list` has them.
@@ -207,13 +205,13 @@ class ChildListParams(Wire):
     )
     recursive: bool = True
     include_closed: bool = False
-    cursor: str | None = None
+    cursor: str | None = Field(default=None, description="`nextCursor` of the page before")
     limit: Annotated[int, Field(ge=1, le=200)] = 100
 
 
 class ChildListResult(Wire):
     children: list[Child]
-    next_cursor: str | None = None
+    next_cursor: str | None = Field(default=None, description="null: this is the last page")
 
 
 class ChildCloseParams(SessionParams):

@@ -18,6 +18,7 @@ from magy_server.api.wire import (
     conversation,
     edit_objects,
     live_edits,
+    reviews,
     sessions,
     updates,
 )
@@ -41,6 +42,7 @@ def page() -> Iterable[str]:
     yield f"## Edits of open files\n\n{live_edits.described()}\n"
     yield f"### Edits as objects\n\n{inspect.getdoc(edit_objects)}\n"
     yield from _named(edit_objects.OBJECTS)
+    yield f"## Reviews\n\n{inspect.getdoc(reviews)}\n"
     yield f"## Children\n\n{inspect.getdoc(children)}\n"
     yield f"## What a client announces\n\n{inspect.getdoc(announcing)}\n"
     yield from _named(announcing.PARTS)

@@ -142,7 +142,7 @@ class Verbs:
     ]
     agent_list: Annotated[
         Verb[AgentsParams, AgentsResult],
-        "List the agents that a person may choose.",
+        "List the agents of a project, but for those that work unseen.",
     ]
     agent_health: Annotated[
         Verb[Empty, child.AgentHealthResult],

@@ -1,4 +1,25 @@
-"""The shapes of `magy/review/*`, `magy/checkpoint/*` and `magy/edit/*`.
+"""What an agent changes is in the file at once and stays under review until a person has decided
+about it, hunk by hunk, while the agent goes on. [Review](howto/review.md) tells it for people. A
+client needs no diff of its own: `magy/review/get` gives the hunks of a file, worked out from its
+present text, with their lines before and after and where to draw them.
+
+- `magy/review/changed` tells in which files something is to be decided, with a `revision`. When it
+  is another than the client has, the client gets the file again. It comes after edits and
+  decisions, and when the person pauses typing.
+- `magy/review/resolve` decides about hunks by `hunkIds`, by `lines`, or about `all`. A hunk's id
+  depends on its content, not on its place. One that is not there any more is reported as `stale`,
+  and nothing is guessed. `lines` need the current `revision` and are refused without (-32801).
+- A decision that changes an open file is carried out by `workspace/applyEdit`; the answer comes
+  when the client has shown the change. `file` in the answer has the hunks that are left.
+- `decisionId` of the answer is for `magy/review/undo`, whenever that is.
+
+The option `review` of a session decides what becomes of its edits: `review` applies them as above,
+`propose` leaves the file alone until a hunk is accepted, and `auto` applies them without a review.
+What is proposed is a review of its own for the file: pass `"proposed": true`. `mode` says which of
+the two a `ReviewFile` is.
+
+`baseUri` and `proposedUri` are read with the standard request `workspace/textDocumentContent`:
+`{"uri": "magy:/base/..."}` gives `{"text": "..."}`.
 
 Lines and ranges are those of the Language Server Protocol: counted from 0, ends exclusive, columns
 in the negotiated position encoding. A hunk is always whole lines, so most clients never look at a
@@ -139,13 +160,13 @@ class ReviewEntry(Wire):
 class ReviewListParams(Wire):
     session_id: Id | None = Field(default=None, description="Only files with hunks of this session")
     cwd: str | None = Field(default=None, description="Only this project; null: all folders open")
-    cursor: str | None = None
+    cursor: str | None = Field(default=None, description="`nextCursor` of the page before")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
 class ReviewListResult(Wire):
     files: list[ReviewEntry]
-    next_cursor: str | None = None
+    next_cursor: str | None = Field(default=None, description="null: this is the last page")
 
 
 class ReviewGetParams(Wire):

@@ -30,8 +30,8 @@ process at a time runs its turn, with the editor of the client that prompted.
 - Takeover happens by itself. When the client goes away, its process ends and leaves its turns open.
   A process that starts continues the sessions of its workspace folders that were left open in the
   last hour. A new prompt to a session continues the turn that was left open there, and joins it.
-  Another process that has worked with the session takes over within seconds when the one that ran
-  it dies.
+  Another process that has worked with the session, and not only watched it, takes over within
+  seconds when the one that ran it dies.
 
 A turn that continues says so with a `notice` titled `Resumed`. Before that, Magy ends the programs
 that the dead process left running. A call that had begun is done again only if that is safe;
@@ -52,7 +52,8 @@ of them may come before the answer.
 `known` means that this message was sent before, and that nothing was done now.
 
 **How a client knows that its turn is over.** The outcome is a forecast: a prompt that is to join a
-turn may come just as that ends, and then opens its own. The updates are certain:
+turn may come just as that ends, and then opens its own; and of several prompts that are sent before
+the first turn has begun, each may be told `started`. The updates are certain:
 
 1. A `_magy_queue` update has the prompt's `messageId` in `admitted`.
 2. The next `state_update`, with the same `seq`, has the state `running` and names the turn in
@@ -60,10 +61,11 @@ turn may come just as that ends, and then opens its own. The updates are certain
 3. The turn is over when a `state_update` has the state `idle` and the same `_meta.magy.turnId`.
    `_meta.magy.stop` says how it ended, and `message` what the person should know.
 
-Do not take any `idle` for your own: other clients' turns end, too, and an `idle` without a `turnId`
-ends a compaction. A prompt that appears in `dropped` of a `_magy_queue` update has no turn. A turn
-that could not even begin, because no model is configured, say, ends in the same way, with `stop`
-`error`.
+A client that attaches in the middle finds the first two in `events`, where the `seq` stands beside
+the update. Do not take any `idle` for your own: other clients' turns end, too, and an `idle`
+without a `turnId` ends a compaction. A prompt that appears in `dropped` of a `_magy_queue` update
+has no turn. A turn that could not even begin, because no model is configured, say, ends in the same
+way, with `stop` `error`.
 
 `magy/session/cancel` with a `turnId` cancels that turn and no other; without one, whatever runs.
 The turn then ends with `stop` `cancelled`.
@@ -107,9 +109,9 @@ from magy_server.api.wire.shapes import Id, Prompt, Prose, RootId, SessionParams
 
 class ConfigOption(Wire):
     config_id: str
-    name: str
+    name: str = Field(description="For people")
     current_value: str
-    options: list[str] = Field(default=[])
+    options: list[str] = Field(default=[], description="The values to choose from")
 
 
 class SessionInfo(Wire):
@@ -172,11 +174,11 @@ class Summary(Wire):
 
     session: SessionInfo
     config_options: list[ConfigOption]
-    waiting: list[Waiting] = Field(default=[])
+    waiting: list[Waiting] = Field(default=[], description="Prompts and messages that wait")
     interactions: list[Interaction] = Field(
-        default=[], description="The number of its open questions, and of those of all below it"
+        default=[], description="Its open questions, and those of all below it"
     )
-    plan: list[dict[str, str]] = Field(default=[])
+    plan: list[dict[str, str]] = Field(default=[], description="Each a `PlanEntry`")
     usage: dict[str, int] = Field(default={})
     cost: dict[str, Any] = Field(
         default={},
@@ -210,7 +212,11 @@ class NewParams(Wire):
         description="Chosen by the client, without a `/`; repeating a request has no effect, and "
         "another request under the same id is refused (`key_used`)"
     )
-    cwd: str | None = Field(default=None, description="Absolute path; null: a global session")
+    cwd: str | None = Field(
+        default=None,
+        description="Absolute path of a directory. The session belongs to the innermost workspace "
+        "folder around it, else to this directory; null: to no project",
+    )
     agent: str | None = Field(default=None, description="null: `default_agent` of the settings")
     model: str | None = Field(
         default=None, description="`provider/model`; null: the agent's, or the configured one"
@@ -351,8 +357,8 @@ class AgentsParams(Wire):
 class AgentInfo(Wire):
     name: str
     description: str
-    mode: str
-    model: str | None = None
+    mode: str = Field(description="primary: people talk to it; subagent: for children; all: both")
+    model: str | None = Field(default=None, description="null: the configured one")
 
 
 class AgentsResult(Wire):

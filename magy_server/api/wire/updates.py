@@ -18,7 +18,7 @@ missing.
 **Text.** Chunks of a message or thought arrive under a `messageId`. Then the whole of it arrives
 under the same `messageId`, from the log, and replaces the chunks. A whole message with empty
 `content` and no `seq` is a delta: the model begins its reply again, and the client removes what it
-showed of that message.
+showed of that message. The `messageId` of a reply is a number, so choose other ids for prompts.
 
 **Calls.** `tool_call_update` is the only kind that reports a tool call, and there is no `tool_call`
 that introduces one: the first update with an unknown `toolCallId` does. Each update carries what is
