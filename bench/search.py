@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
 from magy_server.core.events import Action, Evidence, Facts, Hash
-from magy_server.core.ports import Editor
+from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.core.tool import Tool
 from magy_server.tools.search import ripgrep_program
 from magy_server.tools.search.search_tools import search_tools
@@ -110,7 +110,7 @@ class _Context:
     session: str = "bench"
     call: str = "1.0"
     facts: Facts = field(default_factory=Facts)
-    editor: Editor | None = None
+    editor: Editor = NO_EDITOR
 
     def may_read(self, path: str) -> Action:
         return "deny" if os.path.basename(path) == ".env" else "allow"

@@ -25,10 +25,9 @@ from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import Bus, Editor, Store
+from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
-from magy_server.engine.do_nothing import NoEditor
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
@@ -77,6 +76,7 @@ async def compose(
 ) -> AsyncIterator[tuple[Service, Projects]]:
     """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
     state = layers.state_dir()
+    layers.load(None, trusted=False, options=options)  # what is wrong there is said before all else
     async with AsyncExitStack() as closing:
         store = await SqliteStore.open(str(state))
         closing.push_async_callback(store.close)
@@ -97,7 +97,9 @@ async def compose(
         herald = Herald(bus)
         lanes = _lanes(herald, projects, roots)
         sessions = LoadedSessions(store, bus, SystemClock(), bus.id)
-        world = _world(sessions, lanes, bus, projects, processes, configured, editor, secrets)
+        world = _world(
+            sessions, lanes, bus, projects, processes, configured, editor or NO_EDITOR, secrets
+        )
         audit = _audit(state, own.audit, closing)
         mirror = _mirror(store, bus, state, own.mirror)
         mirrors = [await closing.enter_async_context(mirror)] if mirror else []
@@ -128,6 +130,7 @@ async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> Asyn
     async with AsyncExitStack() as closing:
         await closing.enter_async_context(Runner(world, sessions, features))
         closing.push_async_callback(children.settle)
+        closing.push_async_callback(checkpoints.settle)
         closing.push_async_callback(mailing.close)
         await closing.enter_async_context(supervisor)
         closing.callback(reviews.close)
@@ -188,7 +191,7 @@ def _world(
     projects: Projects,
     processes: Processes,
     configured: Configured,
-    editor: Editor | None,
+    editor: Editor,
     secrets: Secrets,
 ) -> World:
     options = ToolOptions(**projects.settings(None).tools.model_dump(exclude={"environment"}))
@@ -204,7 +207,7 @@ def _world(
         rules=projects.rules,
         expand=_expand(editor),
         contexts=[environment, instructions(str(layers.config_dir() / "AGENTS.md"))],
-        editor=editor or NoEditor(),
+        editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
         ancestors=sessions,
         slots=lanes,
@@ -263,7 +266,7 @@ class Configured:
             await providers.close()
 
 
-def _expand(editor: Editor | None) -> Expand:
+def _expand(editor: Editor) -> Expand:
     """What a prompt mentions."""
 
     async def expand(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from magy_server.core.agents.tree import Stream, id_of
+from magy_server.core.errors import EditorError, EditRefused
 from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
 from magy_server.core.knowledge import Question
 from magy_server.core.values import NO_FILE, Version
@@ -370,6 +371,38 @@ class Editor(Protocol):
         be understood."""
         ...
 
+
+class NoEditor:
+    """No file is open, and nothing can be asked."""
+
+    knows: frozenset[str] = frozenset()
+
+    def buffer(self, path: str) -> Buffer | None:
+        return None
+
+    def open_paths(self) -> Sequence[str]:
+        return ()
+
+    async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
+        raise EditRefused("There is no editor here.")
+
+    async def late(self, path: str) -> bool:
+        return False
+
+    async def save(self, buffer: Buffer) -> Buffer | None:
+        return None
+
+    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
+        return lambda: None
+
+    async def caught_up(self) -> bool:
+        return True
+
+    async def ask(self, question: Question[A]) -> A:
+        raise EditorError("There is no editor here.")
+
+
+NO_EDITOR = NoEditor()
 
 # --- files --------------------------------------------------------------------------------------
 

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from magy_server.core.actions import ActionSpec
-from magy_server.core.errors import EditorError, EditRefused, ToolError
+from magy_server.core.errors import ToolError
 from magy_server.core.events import Content, Hash
-from magy_server.core.knowledge import Question
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import Buffer, Found, Put, Seen
+from magy_server.core.ports import Found, Put
 from magy_server.core.values import Version
-from magy_server.edits.model import TextChange
 
 A = TypeVar("A")
-
-
-class NoEditor:
-    """No file is open, and nothing can be asked."""
-
-    knows: frozenset[str] = frozenset()
-
-    def buffer(self, path: str) -> Buffer | None:
-        return None
-
-    def open_paths(self) -> Sequence[str]:
-        return ()
-
-    async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
-        raise EditRefused("There is no editor here.")
-
-    async def late(self, path: str) -> bool:
-        return False
-
-    async def save(self, buffer: Buffer) -> Buffer | None:
-        return None
-
-    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
-        return lambda: None
-
-    async def caught_up(self) -> bool:
-        return True
-
-    async def ask(self, question: Question[A]) -> A:
-        raise EditorError("There is no editor here.")
 
 
 class NoFiles:

@@ -149,7 +149,7 @@ class NoAncestors:
 class FreeSlots:
     """Whoever wants to work does."""
 
-    limits = SpawnLimits()
+    limits = SpawnLimits(depth=0)
 
     def begin(self, stream: Stream) -> None:
         pass

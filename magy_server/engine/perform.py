@@ -88,8 +88,9 @@ class Performer:
 
     # --- the model ------------------------------------------------------------------------------
 
-    async def call_model(self) -> None:
-        self.early.begin()
+    async def call_model(self, group: asyncio.TaskGroup) -> None:
+        """`group` runs the calls that are complete before the reply is."""
+        self.early.begin(group)
         self._asked = str(self._session.state.seq)
         await call_model(self._session, self._world, self._features.purse, self.early)
         self._asked = ""

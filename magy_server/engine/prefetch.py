@@ -63,34 +63,34 @@ class _Ahead:
 
 
 class Early:
-    """The prefetched calls of one reply. `group` runs them; without it there are none."""
+    """The prefetched calls of one reply at a time."""
 
     def __init__(self, session: Session, world: World, features: Features) -> None:
-        self.group: asyncio.TaskGroup | None = None
         self._session = session
         self._world = world
         self._features = features
         self._pieces: dict[str, list[str]] = {}
         self._ahead: dict[str, _Ahead] = {}
-        self._closed = False
+        self._group: asyncio.TaskGroup | None = None
+        """Runs them, while a reply is asked for."""
 
-    def begin(self) -> None:
-        """A new reply is asked for."""
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """A new reply is asked for; `group` runs what is called in it."""
         self.discard()
-        self._closed = False
+        self._group = group
 
     def take(self, id: str, delta: Delta) -> None:
         """More of the reply. A call begins to run as soon as its arguments are complete."""
-        if delta.kind != "call" or self._closed or self.group is None:
+        if delta.kind != "call" or self._group is None:
             return
         tool = self._world.tools.get(delta.name)
         if tool is None or tool.effect != "read":
-            self._closed = True  # what follows may depend on it
+            self._group = None  # what follows may depend on it
             return
         pieces = self._pieces.setdefault(id, [])
         pieces.append(delta.text)
         if delta.done and id not in self._ahead:
-            self._start(self.group, id, tool, "".join(pieces))
+            self._start(self._group, id, tool, "".join(pieces))
 
     def _start(self, group: asyncio.TaskGroup, id: str, tool: Tool, text: str) -> None:
         try:

@@ -136,8 +136,7 @@ class Runner:
 
     async def _run(self, session: Session) -> bool:
         """One holding of the lease; the answer says whether to try again at once."""
-        session.log.lease = await self._sessions.trees.take(session.stream)
-        if session.log.lease is None:
+        if not session.hold(await self._sessions.trees.take(session.stream)):
             self._leave(session)
             return False
         self._blocked.pop(session, None)
@@ -173,8 +172,7 @@ class Runner:
             session.streaming.notice(ELSEWHERE)
 
     async def _release(self, session: Session) -> None:
-        lease, session.log.lease = session.log.lease, None
-        if lease is not None:
+        if session.let_go():
             await self._sessions.trees.give_back(session.stream)
 
     async def _fail(self, session: Session, cause: Exception) -> None:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magy_server.core.agents.tree import Stream, id_of
+from magy_server.core.errors import MagyError
 from magy_server.core.events import Entry, Mailed
 from magy_server.core.listeners import Listeners
-from magy_server.core.ports import Bus, Store
+from magy_server.core.ports import Bus, Lease, Store
 from magy_server.core.state.state import State
 from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.streaming import Partial, Streaming
@@ -162,6 +163,18 @@ class Session:
     def _changed(self) -> None:
         self._watchers()
 
+    # --- the lease of its tree -------------------------------------------------------------------
+
+    def hold(self, lease: Lease | None) -> bool:
+        """Appends under it from now on. The answer says whether there is one."""
+        self.log.lease = lease
+        return lease is not None
+
+    def let_go(self) -> bool:
+        """The answer says whether there was one."""
+        held, self.log.lease = self.log.lease, None
+        return held is not None
+
     # --- what goes on besides -------------------------------------------------------------------
 
     def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -170,14 +183,17 @@ class Session:
 
     def _failed(self, error: BaseException) -> None:
         if not self.gone:
-            LOG.error("%s: %s", self.stream, error)
+            foreseen = isinstance(error, MagyError)
+            LOG.error("%s: %s", self.stream, error, exc_info=None if foreseen else error)
 
     async def close(self) -> None:
         """Stops what goes on here; the log stays as it is."""
-        await self._tasks.cancel()
-        self._replica.close()
-        self.gone = True
-        self.wake()
+        try:
+            await self._tasks.cancel()
+        finally:  # also when nobody waits for it any more: those who watch must hear of it
+            self._replica.close()
+            self.gone = True
+            self.wake()
         await self._tasks.cancel()  # what came meanwhile
 
 

@@ -36,7 +36,6 @@ async def run(session: Session, perform: Performer, slot: Slot) -> None:
     StoreError when the log cannot be written."""
     async with slot, asyncio.TaskGroup() as group:
         running = Running(group, session, slot)
-        perform.early.group = group
         while True:
             session.moved.clear()
             step = running.with_slot(next_step(session.state), perform.waits)
@@ -53,7 +52,7 @@ async def run(session: Session, perform: Performer, slot: Slot) -> None:
                     await perform.admit(step)
                 case CallModel():
                     running.limit_time(perform)
-                    running.start("model", perform.call_model())
+                    running.start("model", perform.call_model(group))
                 case Compact(cancelled=True):
                     await running.stop()
                     await perform.keep_whole("Cancelled.")

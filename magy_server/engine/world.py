@@ -25,12 +25,22 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import Batch, Bus, Clock, Editor, Files, ModelFacts, Provider, Store
+from magy_server.core.ports import (
+    NO_EDITOR,
+    Batch,
+    Bus,
+    Clock,
+    Editor,
+    Files,
+    ModelFacts,
+    Provider,
+    Store,
+)
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.engine.do_nothing import NoEditor, NoFiles, as_written, no_group
+from magy_server.engine.do_nothing import NoFiles, as_written, no_group
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 
@@ -113,7 +123,7 @@ class World:
     """The models that a workspace root's configuration gives."""
     expand: Expand = as_written
     contexts: Sequence[ContextProvider] = ()
-    editor: Editor = field(default_factory=NoEditor)
+    editor: Editor = NO_EDITOR
     files: Files = field(default_factory=NoFiles)
     ancestors: Ancestors = field(default_factory=NoAncestors)
     slots: Slots = field(default_factory=FreeSlots)

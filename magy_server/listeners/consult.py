@@ -26,7 +26,9 @@ ROOM = {"title": 6_000, "summary": 60_000}
 TITLE = 80
 """Characters; a longer title is cut."""
 TRIES = 3
-"""How often a session is to get a title; then it is left as it is."""
+"""How often a process tries to get a session its title."""
+LATE = 20
+"""Turns after which a session without a title is left as it is."""
 
 
 async def consult(
@@ -81,7 +83,8 @@ class Titles:
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         stops = [entry.event.stop for entry in entries if isinstance(entry.event, Ended)]
         ended = any(stop not in ("error", "cancelled", "refusal") for stop in stops)
-        named = state.options.get("title") or self._tries[state.stream] >= TRIES
+        given_up = state.turns > LATE or self._tries[state.stream] >= TRIES
+        named = state.options.get("title") or given_up
         if ended and not named and state.stream not in self._tasks and self._wanted(state):
             self._tries[state.stream] += 1
             task = asyncio.create_task(self._give(state.stream), name=f"title {state.stream}")

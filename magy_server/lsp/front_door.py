@@ -104,7 +104,7 @@ class EditorFrontDoor:
         service, trust = await self._stack.enter_async_context(compose)
         self._stack.callback(announcer.attach(service))
         self._stack.callback(service.loaded.news.broken.add(partial(_say_broken, server)))
-        at = self._connected(server, service, trust, about, spawn)
+        at = self._connected(server, service, trust, about, roots, spawn)
         answering = connect(
             server, at, about, editor, lambda: announcer.running,
             self._stack.enter_context(ExitStack()),
@@ -117,7 +117,13 @@ class EditorFrontDoor:
         return Answering(methods, answering.commands)
 
     def _connected(
-        self, server: Server, service: Service, trust: Trust, about: ClientOptions, spawn: Beside
+        self,
+        server: Server,
+        service: Service,
+        trust: Trust,
+        about: ClientOptions,
+        roots: Sequence[str],
+        spawn: Beside,
     ) -> Connected:
         from lsprotocol.types import MessageType
 
@@ -127,7 +133,7 @@ class EditorFrontDoor:
             service=service,
             trust=trust,
             client=about.client,
-            roots=_roots(server),
+            roots=roots,
             scratch=self._scratch(),
             documents=server.workspace,
             outbox=server.connection.outbox,

@@ -20,6 +20,7 @@ from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
+from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
 from magy_server.reviews.file_changes import FileChanged, FileCount, counted, shown
 from magy_server.reviews.restore_files import Performed, Plan, Restorer
@@ -104,7 +105,11 @@ class Checkpoints:
         self._sessions = sessions
         self._reviews = reviews
         self._children = children
-        self._doing: set[asyncio.Task[Restore]] = set()
+        self._tasks = Tasks()
+
+    async def settle(self) -> None:
+        """What was begun is done; for the end of the process."""
+        await self._tasks.settle()
 
     # --- looking --------------------------------------------------------------------------------
 
@@ -215,10 +220,7 @@ class Checkpoints:
                 to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
                 return await self._restore(session, found, id, to, files=files)
 
-        task = asyncio.ensure_future(whole())
-        self._doing.add(task)
-        task.add_done_callback(self._doing.discard)
-        return await asyncio.shield(task)
+        return await self._tasks.whole(whole())
 
     async def finish(self, session: Session) -> None:
         """Finishes what a process began that died. For who holds the tree's lease."""

@@ -158,3 +158,12 @@ def test_settings_are_printed_although_the_database_is_damaged(magy: Magy) -> No
     done = magy("config")
     assert done.returncode == 0
     assert "The project counts as not trusted." in done.stderr
+
+
+def test_a_wrong_configuration_is_said_before_anything_is_made(magy: Magy) -> None:
+    magy.script("text: hello\n")
+    write(magy, "user", "modle = 1\n")
+    done = magy("run", "hello")
+    assert done.returncode == 2
+    assert "unknown key 'modle'" in done.stderr
+    assert not magy.state.exists()

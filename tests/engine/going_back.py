@@ -28,7 +28,7 @@ from magy_server.core.events import (
     Started,
     Text,
 )
-from magy_server.core.ports import Files, Store
+from magy_server.core.ports import NO_EDITOR, Files, Store
 from magy_server.core.specs import Agents
 from magy_server.core.values import Kind
 from magy_server.engine.feature_ports import Features
@@ -214,7 +214,7 @@ async def place(
     world = World(
         me=bus.id, store=store, bus=bus, clock=Clock(), tools={}, agents=no_agents,
         rules=lambda root: (), settings=lambda root: Settings(), models=no_models,
-        files=files or WorkspaceFiles(None, Commits(Processes())), peers=bus.peer_ids,
+        files=files or WorkspaceFiles(NO_EDITOR, Commits(Processes())), peers=bus.peer_ids,
     )  # fmt: skip
     try:
         service = verbs(world, LoadedSessions(store, bus, world.clock, bus.id), Lanes())

@@ -17,7 +17,7 @@ import pytest
 from magy_server.core.errors import EditRefused, EditUnverified, NotFound, ToolError
 from magy_server.core.events import Evidence, Facts
 from magy_server.core.knowledge import Question
-from magy_server.core.ports import Buffer, Editor, Seen
+from magy_server.core.ports import NO_EDITOR, Buffer, Editor, Seen
 from magy_server.core.tool import Proposal, Result, Tool
 from magy_server.edits.model import TextChange
 from tests.guard import SESSION
@@ -138,7 +138,7 @@ class Context:
     session: str = SESSION
     call: str = "1.0"
     facts: Facts = field(default_factory=Facts)
-    editor: Editor | None = None
+    editor: Editor = NO_EDITOR
     review: str = "review"
     known: dict[str, bytes] = field(default_factory=dict)
     proposals: dict[str, bytes] = field(default_factory=dict)
@@ -205,7 +205,7 @@ class Workspace:
         return Context(
             root=str(self.root),
             call=call,
-            editor=self.editor,
+            editor=self.editor or NO_EDITOR,
             review=self.review,
             known=self.known,
             proposals=self.proposals,

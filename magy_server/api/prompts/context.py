@@ -22,6 +22,7 @@ from magy_server.api.wire.reviews import Position, Range
 from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
+from magy_server.core.ports import NO_EDITOR
 from magy_server.core.prompting.surroundings import block, definition, window
 from magy_server.core.text.sanitizing import printable
 from magy_server.tools.editor.problems import said
@@ -242,7 +243,7 @@ class ContextVerbs:
             return None
         root = self._reach.root_of(path)
         try:
-            base = await load(None, Place(root, path, path[len(root.rstrip("/")) + 1 :]))
+            base = await load(NO_EDITOR, Place(root, path, path[len(root.rstrip("/")) + 1 :]))
         except ToolError:
             return None
         return None if base.missing else Around(known, name, split_lines(base.raw), encoding, path)

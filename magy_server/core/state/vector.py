@@ -21,11 +21,16 @@ class Vector(Sequence[T], Generic[T]):
 
     def append(self, item: T) -> Vector[T]:
         grown: Vector[T] = Vector.__new__(Vector)
-        # Only the newest version may extend the shared list; an older one branches off by copying.
-        shared = len(self._items) == self._size
-        grown._items = self._items if shared else self._items[: self._size]
-        grown._items.append(item)
-        grown._size = self._size + 1
+        # Only the newest version may extend the shared list. An older one branches off by copying,
+        # unless it appends what the newer one did: what is appended to a log was folded before, for
+        # its summary.
+        items, size = self._items, self._size
+        if size < len(items) and items[size] != item:
+            items = items[:size]
+        if size == len(items):
+            items.append(item)
+        grown._items = items
+        grown._size = size + 1
         return grown
 
     def first(self, count: int) -> Vector[T]:
@@ -51,7 +56,9 @@ class Vector(Sequence[T], Generic[T]):
         return self._items[range(self._size)[index]]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vector) and list(self) == list(other)
+        if not isinstance(other, Vector) or self._size != other._size:
+            return False
+        return self._items is other._items or list(self) == list(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))

@@ -248,7 +248,7 @@ def _beside(one: _Ready, sent: Buffer, text: str) -> _Ready:
     return replace(one, base=base, after=text, data=data, change=change)
 
 
-async def _written(editor: Editor | None, one: _Ready, label: str) -> None:
+async def _written(editor: Editor, one: _Ready, label: str) -> None:
     """On disk; the buffer of a file that was gone follows."""
     place, buffer = one.base.place, one.base.buffer
     if not (one.base.gone and buffer and editor) or one.data is None:

@@ -85,16 +85,16 @@ class Base:
         return encode(raw, self.encoding, self.place.name)
 
 
-async def load(editor: Editor | None, place: Place, proposed: Proposal | None = None) -> Base:
+async def load(editor: Editor, place: Place, proposed: Proposal | None = None) -> Base:
     """Raises ToolError: a directory, binary, too large, not readable."""
     try:
         base = await _loaded(editor, place)
     except ToolError:
-        if editor is None or editor.buffer(place.path) is None:
+        if editor.buffer(place.path) is None:
             raise
         await asyncio.sleep(SAVING)  # the editor may be just writing it
         base = await _loaded(editor, place)
-    while editor and base.before is not None and not base.buffer and editor.buffer(place.path):
+    while base.before is not None and not base.buffer and editor.buffer(place.path):
         # The buffer is behind the disk. The editor may be just saving what it has not told yet.
         await asyncio.sleep(SAVING)
         last, base = base, await _loaded(editor, place)
@@ -106,10 +106,10 @@ async def load(editor: Editor | None, place: Place, proposed: Proposal | None = 
     return Base(place, text, encoding, base.before, proposed=proposed)
 
 
-async def _loaded(editor: Editor | None, place: Place) -> Base:
+async def _loaded(editor: Editor, place: Place) -> Base:
     data = await asyncio.to_thread(disk.read, place)
     text, encoding = decode(data, place.name) if data is not None else ("", Encoding())
-    buffer = editor.buffer(place.path) if editor else None
+    buffer = editor.buffer(place.path)
     base = Base(place, text, encoding, data)
     return base if buffer is None else _opened(base, buffer)
 

@@ -26,7 +26,7 @@ from magy_server.tools.patience import to_end
 class WorkspaceFiles:
     """`editor` None: no buffers are open anywhere."""
 
-    def __init__(self, editor: Editor | None, commits: Commits) -> None:
+    def __init__(self, editor: Editor, commits: Commits) -> None:
         self._editor = editor
         self._commits = commits
 
@@ -92,8 +92,8 @@ class WorkspaceFiles:
 
     async def _put(self, place: Place, found: Found, now: Version, data: bytes, label: str) -> None:
         buffer, editor = found.buffer, self._editor
-        if buffer is None or editor is None:
-            shown = editor.buffer(place.path) if editor is not None else None
+        if buffer is None:
+            shown = editor.buffer(place.path)
             if shown is not None and not behind(place.path, shown.text):
                 raise EditRefused(f"{place.name} was opened in the editor.", reason="stale")
             return await _on_disk(place, found.version, now, data)
@@ -117,7 +117,7 @@ class WorkspaceFiles:
     ) -> Put:
         """Through the buffer, which is saved if it was the same as the disk before. `seen` is what
         the change was worked out for."""
-        assert self._editor is not None and found.buffer is not None
+        assert found.buffer is not None
         was = seen.buffer.text if seen.buffer else seen.text or ""
         wanted = changes(was, plain(decode(data, base.place.name)[0]), 0, len(was))
         sent, text, shown = await rebased(self._editor, base.place, was, wanted, label)
@@ -143,7 +143,7 @@ class WorkspaceFiles:
 
     async def _base(self, place: Place) -> Base | None:
         """None when the file is not open, or a directory is in its place."""
-        if self._editor is None or self._editor.buffer(place.path) is None:
+        if self._editor.buffer(place.path) is None:
             return None
         if await asyncio.to_thread(os.path.isdir, place.path):
             return None

@@ -298,18 +298,16 @@ async def _target(
     raise ToolError(f"{branch} is a commit or tag, not a branch: {_NOT_A_BRANCH}")
 
 
-def _open(editor: Editor | None, repository: Repository, names: Sequence[bytes]) -> list[bytes]:
-    if editor is None:
-        return []
+def _open(editor: Editor, repository: Repository, names: Sequence[bytes]) -> list[bytes]:
     inside = (below(repository.root, path) for path in editor.open_paths())
     shown = {os.fsencode(name) for name in inside if name}
     return [name for name in names if name in shown]
 
 
-def _check_unsaved(editor: Editor | None, repository: Repository, names: Sequence[bytes]) -> None:
+def _check_unsaved(editor: Editor, repository: Repository, names: Sequence[bytes]) -> None:
     for name in names:
         path = repository.full(name)
-        buffer = editor.buffer(path) if editor else None
+        buffer = editor.buffer(path)
         if buffer is None:
             continue
         label = name.decode("utf-8", "replace")

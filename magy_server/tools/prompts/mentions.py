@@ -21,7 +21,7 @@ from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import Editor
+from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.pages import Page
@@ -68,7 +68,7 @@ async def expand(
     *,
     skills: Mapping[str, str] | None = None,
     actions: Mapping[str, ActionSpec] | None = None,
-    editor: Editor | None = None,
+    editor: Editor = NO_EDITOR,
     rules: Sequence[Ruleset] = (),
 ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
     """`content` with what its texts mention, and the bytes of the pictures among that.
@@ -90,7 +90,7 @@ async def expand(
             may_read = partial(_may_read, rules)
             found += await definitions(root, part.text, editor, may_read)
     paths = {m.place.path for part in parts for m in part if isinstance(m, Mention) and m.lines}
-    buffers = {path: editor.buffer(path) for path in paths} if editor else {}
+    buffers = {path: editor.buffer(path) for path in paths}
     live = {path: plain(buffer.text) for path, buffer in buffers.items() if buffer}
     return await asyncio.to_thread(_joined, content, parts, _Maker(live, rules))
 

@@ -34,12 +34,12 @@ def names(text: str) -> list[str]:
 
 
 async def definitions(
-    root: str, text: str, editor: Editor | None, may_read: Callable[[Place], bool]
+    root: str, text: str, editor: Editor, may_read: Callable[[Place], bool]
 ) -> list[Content]:
     """What the names in `text` stand for; a name that the editor does not know stands for nothing.
     A definition in a file that may not be read unasked is only linked."""
     found: list[Content] = []
-    if editor is None or "symbols" not in editor.knows:
+    if "symbols" not in editor.knows:
         return found
     try:
         async with asyncio.timeout(PATIENCE):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from magy_server.core.errors import ToolError
-from magy_server.core.ports import Editor, Seen
+from magy_server.core.ports import NO_EDITOR, Editor, Seen
 from magy_server.core.values import Version
 from magy_server.edits.text import plain
 from magy_server.tools.files.encodings import decode
@@ -137,13 +137,13 @@ class Watch:
     """What is heard of the files below `root`, in order. `look` says what is at a path now, and
     raises ToolError."""
 
-    def __init__(self, root: str, look: Look, editor: Editor | None = None) -> None:
+    def __init__(self, root: str, look: Look, editor: Editor = NO_EDITOR) -> None:
         self._root = root
         self._look = look
         self._files: dict[str, _File] = {}
         self._gone: list[str] = []
-        for path in editor.open_paths() if editor else ():
-            buffer = editor.buffer(path) if editor else None
+        for path in editor.open_paths():
+            buffer = editor.buffer(path)
             if buffer and self._mine(path):
                 stamp, sure = stamped(path)
                 self._files[path] = _File(
@@ -328,10 +328,10 @@ def claim(path: str, now: Told, by: Watch) -> Claimed:
 
 
 @contextmanager
-def watching(root: str, look: Look, editor: Editor | None = None) -> Iterator[Watch]:
+def watching(root: str, look: Look, editor: Editor = NO_EDITOR) -> Iterator[Watch]:
     """Hears what is told, and what the editor says, until the end of the block."""
     watch = Watch(root, look, editor)
-    stop = editor.follow(watch.see) if editor else lambda: None
+    stop = editor.follow(watch.see)
     _watches.append(watch)
     try:
         yield watch

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.events import FileChange, Hash
-from magy_server.core.ports import Editor
+from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.core.values import NO_FILE
 from magy_server.edits.text import plain as plain_text
 from magy_server.tools.files.change import busy
@@ -116,7 +116,7 @@ class Around:
         root: str,
         folder: str,
         watch: Watch,
-        editor: Editor | None,
+        editor: Editor,
         changing: Changing,
     ) -> None:
         self._changing = changing
@@ -267,14 +267,12 @@ class Around:
         path = self._path(name)
         silent: Told | None = None
         while True:
-            editor = self._editor
-            shown = editor is not None and editor.buffer(path) is not None
-            waits = shown and time.monotonic() < until
+            waits = self._editor.buffer(path) is not None and time.monotonic() < until
             found = await asyncio.to_thread(self._pair, name, was, room, waits, silent)
             if not isinstance(found, Told):
                 return found
             # An editor that writes a file begins with an empty one.
-            if editor and await editor.caught_up():
+            if await self._editor.caught_up():
                 silent = found
             elif known_changes.age(path) < (SAYS if found.data else EMPTY):
                 await asyncio.sleep(AGAIN)
@@ -308,7 +306,7 @@ class Around:
     def _not_loaded(self, name: bytes, was: Held, now: Held) -> None:
         """What the editor still shows of before the command has nothing of the person's in it."""
         path = self._path(name)
-        buffer = self._editor.buffer(path) if self._editor else None
+        buffer = self._editor.buffer(path)
         if buffer is None or was.problem or now.problem:
             return
         text = Told(was.version, was.data).text
@@ -332,7 +330,7 @@ class Worktrees:
 
     @asynccontextmanager
     async def around(
-        self, root: str, editor: Editor | None = None, changing: Changing = _alone
+        self, root: str, editor: Editor = NO_EDITOR, changing: Changing = _alone
     ) -> AsyncIterator[Around]:
         """For a command that runs inside the block. `root` is the workspace root. `changing` keeps
         others from changing files until it is in the log what of them is the command's."""
