@@ -21,6 +21,7 @@ CROWDED: Mapping[str, int] = {}
 LEVELS = (
     {"edits"},
     {"core"},
+    {"tasks"},
     {
         "config", "engine", "tools", "llm", "store", "bus", "sandbox", "mcp", "hooks", "skills",
         "plugins",

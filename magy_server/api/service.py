@@ -34,11 +34,11 @@ from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH, LoadedSessions
-from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import Project, World, record
 from magy_server.listeners.consult import consult
 from magy_server.reviews.checkpoints import Checkpoints
 from magy_server.reviews.reviews import Reviews
+from magy_server.tasks import Tasks
 from magy_server.team.budget import Purse
 from magy_server.team.children import Children
 from magy_server.team.fork import copied

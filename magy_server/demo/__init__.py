@@ -10,7 +10,6 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from magy_server.demo.helper import Helper
 from magy_server.demo.project import PRICES, TEST_OF_TOTAL, UNSAVED, git_diff, make
 from magy_server.demo.review import TYPED, Review
 from magy_server.demo.screen import Screen
+from magy_server.tasks import Tasks
 
 MORE = (
     "Document that prices include VAT, and what the mean of an empty list is; make total() "
@@ -124,7 +124,7 @@ class _Story:
         self._helper = Helper(self.editor, Screen(screen.pause, "    ┃", "helper"))
         self._held: list[dict[str, Any]] | None = None
         """Updates to be shown when the helper rests."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._failed)
 
     async def ask(self, id: str, text: str) -> str:
         """Prompts; the answer is how the turn ended."""
@@ -146,16 +146,10 @@ class _Story:
         elif method == "magy/interaction/changed":
             for question in params["opened"]:
                 if question["sessionId"] == "demo":
-                    self._start(self._answer(question))
+                    self._tasks.begin(self._answer(question))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not self._ended.done() and (error := task.exception()):
+    def _failed(self, error: BaseException) -> None:
+        if not self._ended.done():
             self._ended.set_exception(error)
 
     def _update(self, update: dict[str, Any]) -> None:
@@ -170,7 +164,7 @@ class _Story:
                 self._waits.add(call)
             if call in self._waits and "decision" in update.get("_meta", {}).get("magy", {}):
                 self._held = []
-                self._start(self._watch())
+                self._tasks.begin(self._watch())
         ended = update["sessionUpdate"] == "state_update" and update.get("state") == "idle"
         if ended and not self._ended.done():
             self._ended.set_result(update["stopReason"])

@@ -28,10 +28,10 @@ from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.tasks import Tasks
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
 from magy_server.engine.world import World
+from magy_server.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from magy_server.core.ports import Bus, Lease, Store
 from magy_server.core.state.state import State
 from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.streaming import Partial, Streaming
-from magy_server.engine.tasks import Tasks
+from magy_server.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
 

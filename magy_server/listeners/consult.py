@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from magy_server.engine.model import ask
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World, put
+from magy_server.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
 ROOM = {"title": 6_000, "summary": 60_000}
@@ -77,7 +77,8 @@ class Titles:
         self._sessions = sessions
         self._world = world
         self._purse = purse
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Tasks(lambda error: LOG.error("no title", exc_info=error))
+        self._asking: set[Stream] = set()
         self._tries: Counter[str] = Counter()
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
@@ -85,11 +86,10 @@ class Titles:
         ended = any(stop not in ("error", "cancelled", "refusal") for stop in stops)
         given_up = state.turns > LATE or self._tries[state.stream] >= TRIES
         named = state.options.get("title") or given_up
-        if ended and not named and state.stream not in self._tasks and self._wanted(state):
+        if ended and not named and state.stream not in self._asking and self._wanted(state):
             self._tries[state.stream] += 1
-            task = asyncio.create_task(self._give(state.stream), name=f"title {state.stream}")
-            self._tasks[state.stream] = task
-            task.add_done_callback(lambda task: self._done(state.stream, task))
+            self._asking.add(state.stream)
+            self._tasks.begin(self._give(state.stream), f"title {state.stream}")
 
     def _wanted(self, state: State) -> bool:
         return self._world.settings(state.opened.root if state.opened else None).titles
@@ -104,17 +104,11 @@ class Titles:
             await session.append(lambda now: write if now.opened else None)
         except MagyError as error:
             LOG.info("%s: no title: %s", stream, error)
-
-    def _done(self, stream: Stream, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(stream, None)
-        if not task.cancelled() and (error := task.exception()):
-            LOG.error("%s: no title", stream, exc_info=error)
+        finally:
+            self._asking.discard(stream)
 
     async def close(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
 
 def title_of(text: str) -> str:

@@ -60,7 +60,7 @@ class Announcer:
         plain: PlainQuestions | None,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
-        self._engine: Service | None = None
+        self._service: Service | None = None
         self._client = client
         self._plain = plain
         self._knows_magy = plain is None
@@ -73,7 +73,7 @@ class Announcer:
 
     def attach(self, service: Service) -> Callable[[], None]:
         """What any process deletes is told, until what this returns is called."""
-        self._engine = service
+        self._service = service
         return service.world.bus.subscribe(trees.DELETED, self._deleted)
 
     @property
@@ -118,7 +118,7 @@ class Announcer:
             self._say_opened(question)
 
     async def _looked_up(self, session_id: str, about: Mapping[str, Any]) -> wire.Interaction:
-        texts = await previews(self._engine.world.store, [about]) if self._engine else {}
+        texts = await previews(self._service.world.store, [about]) if self._service else {}
         question = present.interaction(session_id, about, texts)
         return located(question, await self._path(session_id))
 
@@ -127,7 +127,7 @@ class Announcer:
         self._changed(wire.InteractionChanged(session_id=session_id, opened=[question]))
 
     async def _path(self, session_id: str) -> list[wire.PathStep]:
-        return await path(self._engine.world.store, session_id) if self._engine else []
+        return await path(self._service.world.store, session_id) if self._service else []
 
     def _close(self, state: State, session_id: str) -> None:
         """Questions of calls that ended unanswered."""
@@ -162,9 +162,9 @@ class Announcer:
         who = "" if tree.parent(session_id) is None else _who(question.path)
         answer = await self._plain.ask(question, who) if self._plain else None
         self._asking.pop(question.interaction_id, None)
-        if answer is None or self._engine is None:
+        if answer is None or self._service is None:
             return
-        await self._engine.answer(
+        await self._service.answer(
             session_id,
             question.interaction_id,
             allow=answer.allow,
@@ -208,8 +208,8 @@ class Announcer:
             progress.end()
 
     async def _cancel(self, session_id: str, turn: str) -> None:
-        if self._engine is not None:
-            await self._engine.cancel(session_id, turn)
+        if self._service is not None:
+            await self._service.cancel(session_id, turn)
 
 
 def _who(steps: Sequence[wire.PathStep]) -> str:

@@ -32,8 +32,8 @@ from magy_server.engine import trees
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
+from magy_server.tasks import Tasks
 from magy_server.team.request_keys import message, same
 from magy_server.team.slots import Lanes
 from magy_server.team.spawning import (

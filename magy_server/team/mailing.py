@@ -41,8 +41,8 @@ from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write, ahead
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
-from magy_server.engine.tasks import Tasks
 from magy_server.engine.world import World
+from magy_server.tasks import Tasks
 from magy_server.team.children import Children
 from magy_server.team.heartbeat import Heartbeat
 from magy_server.team.request_keys import earlier, refuse_other

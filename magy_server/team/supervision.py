@@ -22,6 +22,7 @@ from magy_server.core.state.state import State
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
+from magy_server.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
 EVERY = 30.0
@@ -75,16 +76,14 @@ class Supervisor:
         self._world = world
         self._loaded = sessions
         self._records: dict[str, _Record] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = Tasks()
 
     async def __aenter__(self) -> Supervisor:
-        self._task = asyncio.create_task(self._watch(), name="supervisor")
+        self._tasks.begin(self._watch(), "supervisor")
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.cancel()
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         if not state.stream.startswith(SESSIONS):

@@ -34,7 +34,7 @@ class ChildVerbs:
     """The child verbs. A child's log names the client that closed it."""
 
     def __init__(self, at: Connected) -> None:
-        service = self._engine = at.service
+        service = self._service = at.service
         self._world = service.world
         self._children = service.children
         self._mailing = service.mailing
@@ -81,7 +81,7 @@ class ChildVerbs:
     async def wait(self, params: wire.ChildWaitParams) -> wire.ChildWaited:
         """Ends early, with nothing changed, when the request is cancelled or the editor goes."""
         waiter = _waiter(params)
-        root = (await self._engine.info(waiter)).root
+        root = (await self._service.info(waiter)).root
         seconds = self._world.settings(root).wait_timeout
         if params.timeout_ms is not None:
             seconds = params.timeout_ms / 1000

@@ -39,7 +39,7 @@ class ChildNews:
     """Tells one client about child agents. One instance per connection."""
 
     def __init__(self, at: Connected) -> None:
-        self._engine = at.service
+        self._service = at.service
         self._children = at.service.children
         self._notify = at.notify
         self._spawn = at.spawn
@@ -56,7 +56,7 @@ class ChildNews:
         root = tree.root(session_id)
         self._watched[root] += 1
         if root not in self._stops:
-            self._stops[root] = hear(self._engine, root, self._hear)
+            self._stops[root] = hear(self._service, root, self._hear)
 
     def leave(self, session_id: str) -> None:
         root = tree.root(session_id)

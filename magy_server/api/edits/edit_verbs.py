@@ -13,7 +13,7 @@ from magy_server.core.errors import EditRefused, InvalidRequest
 from magy_server.core.events import Finished
 from magy_server.edits.model import EditError, FileEdit
 from magy_server.reviews.direct_edits import Applied
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 
 ATTEMPTS = 20
 """How often an edit is worked out again because a file moved on meanwhile."""
@@ -35,9 +35,14 @@ class EditVerbs:
         """The same request again gets the same answer, and waits for it if need be."""
         doing = self._doing.get(params.request_key)
         if doing is None:
-            doing = self._doing[params.request_key] = asyncio.ensure_future(self._apply(params))
-            doing.add_done_callback(lambda _: self._doing.pop(params.request_key, None))
+            doing = self._doing[params.request_key] = asyncio.ensure_future(self._once(params))
         return await to_end(_of(doing))
+
+    async def _once(self, params: wire.EditApplyParams) -> wire.EditResult:
+        try:
+            return await self._apply(params)
+        finally:
+            del self._doing[params.request_key]
 
     async def _apply(self, params: wire.EditApplyParams) -> wire.EditResult:
         root, cwd = self._where(params)

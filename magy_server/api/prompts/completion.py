@@ -37,7 +37,7 @@ class PromptVerbs:
 
     def __init__(self, at: Connected, reach: Reach) -> None:
         self._at = at
-        self._engine = at.service
+        self._service = at.service
         self._editor = at.service.world.editor
         self._reach = reach
         self._index = FileIndex(USUAL.grep_program, at.spawn)
@@ -92,12 +92,12 @@ class PromptVerbs:
         return [_item(one) for one in after_at(await self._agents(params), skills)]
 
     async def _agents(self, params: wire.CompleteParams) -> Agents:
-        return await asyncio.to_thread(self._engine.world.agents, await self._root(params))
+        return await asyncio.to_thread(self._service.world.agents, await self._root(params))
 
     async def _root(self, params: wire.CompleteParams) -> str | None:
         """Where mentions of this prompt are looked up."""
         if params.session_id is not None:
-            info = await self._engine.info(params.session_id)
+            info = await self._service.info(params.session_id)
             return info.root or info.summary.get("cwd")
         if params.cwd is not None:
             return self._at.place(params.cwd)[0]

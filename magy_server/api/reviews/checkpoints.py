@@ -17,7 +17,7 @@ from magy_server.reviews.file_changes import FileChanged
 
 class CheckpointVerbs:
     def __init__(self, service: Service) -> None:
-        self._engine = service
+        self._service = service
         self._checkpoints = service.checkpoints
 
     async def list(self, params: wire.CheckpointListParams) -> wire.CheckpointListResult:
@@ -71,7 +71,7 @@ class CheckpointVerbs:
 
     async def _session(self, session_id: str) -> Session:
         """Up to date: another process may have appended. Raises NotFound."""
-        session = await self._engine.loaded.session(stream_of(session_id))
+        session = await self._service.loaded.session(stream_of(session_id))
         await session.refresh()
         return session
 

@@ -12,7 +12,7 @@ from magy_server.api.reviews import present
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.reviews.views import Lines, Outcome, ReviewFile, Which, Wish
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 
 LOG = logging.getLogger(__name__)
 

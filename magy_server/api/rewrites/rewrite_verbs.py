@@ -27,7 +27,7 @@ from magy_server.engine.sessions import FRESH
 class RewriteVerbs:
     def __init__(self, at: Connected) -> None:
         self._at = at
-        self._engine = at.service
+        self._service = at.service
         self._rewriting = Rewriting(at.service)
         self._followed: dict[str, Drafts] = {}
         self._starting = asyncio.Lock()
@@ -58,9 +58,11 @@ class RewriteVerbs:
 
     async def resume(self) -> None:
         """Shows what a process that died had begun in this workspace, and this one goes on with."""
-        now = self._engine.world.clock.now()
+        now = self._service.world.clock.now()
         for root in self._at.roots:
-            page = await self._engine.world.store.streams(SESSIONS, root=root, flat=True, limit=200)
+            page = await self._service.world.store.streams(
+                SESSIONS, root=root, flat=True, limit=200
+            )
             for info in page.items:
                 if _left_open(info) and now - info.updated < FRESH:
                     await self._resumed(info.stream)
@@ -102,7 +104,7 @@ class RewriteVerbs:
         self, params: wire.RewriteStartParams, root: str, cwd: str, path: str
     ) -> Place:
         """The place that was meant when the request came, in the text as it is now."""
-        files, meant = self._engine.world.files, self._at.documents.meant()
+        files, meant = self._service.world.files, self._at.documents.meant()
         found = await files.look(root, path)
         now = plain(found.text or "")
         if meant is None and found.buffer and found.disk is not None:
@@ -120,17 +122,17 @@ class RewriteVerbs:
         return Place(root, cwd, params.uri, found, span)
 
     async def _resumed(self, stream: Stream) -> None:
-        entries = await self._engine.world.store.read(stream)
+        entries = await self._service.world.store.read(stream)
         prompted = next((e.event for e in entries if isinstance(e.event, Prompted)), None)
-        if prompted is not None and prompted.by not in self._engine.world.peers():
+        if prompted is not None and prompted.by not in self._service.world.peers():
             self._follow(id_of(stream), tells=self._at.draws).begin()
 
     def _follow(self, session_id: str, *, tells: bool) -> Drafts:
         if known := self._followed.get(session_id):
             return known
-        session = self._engine.loaded.watch(stream_of(session_id))
+        session = self._service.loaded.watch(stream_of(session_id))
         about = About(session_id, tells, self._at.warn, lambda: self._unfollow(session_id))
-        drafts = Drafts(about, session, self._engine.world, self._at.documents, self._at.outbox)
+        drafts = Drafts(about, session, self._service.world, self._at.documents, self._at.outbox)
         self._followed[session_id] = drafts
         return drafts
 

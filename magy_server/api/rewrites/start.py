@@ -75,24 +75,24 @@ def session_of(root: str, key: str) -> str:
 
 class Rewriting:
     def __init__(self, service: Service) -> None:
-        self._engine = service
+        self._service = service
 
     async def known(self, session_id: str) -> bool:
         """Whether this was asked for already."""
         stream = stream_of(session_id)
-        if not await self._engine.world.store.head(stream):
+        if not await self._service.world.store.head(stream):
             return False
-        session = await self._engine.loaded.session(stream)
+        session = await self._service.loaded.session(stream)
         return MESSAGE in session.state.queue.seqs
 
     async def start(self, session_id: str, place: Place, instruction: str, model: str) -> None:
         """Raises InvalidRequest: it cannot be rewritten, or must not be; NotFound, ProviderError:
         there is no such model."""
-        world, found = self._engine.world, place.found
+        world, found = self._service.world, place.found
         self._check(place, instruction)
         if model:
             world.models(place.root).named(model)
-        session = await self._engine.open(session_id, place.root, place.cwd, AGENT, model)
+        session = await self._service.open(session_id, place.root, place.cwd, AGENT, model)
         title = Configured(option="title", value=f"Rewrite: {_line(instruction)}")
         granted = Granted(grant=_grant(found.path))
 
@@ -102,7 +102,7 @@ class Rewriting:
         await session.append(prepare)
         content: list[Content] = [Text(text=instruction), _shown(place)]
         blobs = {found.version.hash: found.data} if found.version.hash else {}
-        await self._engine.prompt(session_id, MESSAGE, content, "queue", blobs)
+        await self._service.prompt(session_id, MESSAGE, content, "queue", blobs)
 
     def _check(self, place: Place, instruction: str) -> None:
         found, (start, end) = place.found, place.span
@@ -117,7 +117,7 @@ class Rewriting:
             raise InvalidRequest(f"The selection has {end - start:,} characters, but Magy "
                 "rewrites at most "
                 f"{MOST:,} at once.")  # fmt: skip
-        world = self._engine.world
+        world = self._service.world
         sources = [world.agent(AGENT, place.root).rules, *world.rules(place.root)]
         _permitted(place, "read", "read", sources)
         _permitted(place, "edit", "write", sources)

@@ -25,7 +25,7 @@ class Follower:
 
     def __init__(self, service: Service, session: Session, cursor: int) -> None:
         self.cursor = cursor
-        self._engine = service
+        self._service = service
         self._session = session
         self._sent: dict[tuple[str, str], tuple[Partial, int]] = {}
 
@@ -33,7 +33,7 @@ class Follower:
         """What the log has after the cursor: of about `budget` characters, at least one entry's,
         at most a page's. Nothing when the log was seen to its end."""
         entries = await self._entries()
-        texts = await self._engine.texts_of(entries)
+        texts = await self._service.texts_of(entries)
         found: list[Update] = []
         size = 0
         for entry in entries:
@@ -51,7 +51,7 @@ class Follower:
         known = self._session.log.entries_after(self.cursor)
         if known is not None:
             return known[:PAGE]
-        store = self._engine.world.store
+        store = self._service.world.store
         return await store.read(self._session.stream, after=self.cursor, limit=PAGE)
 
     def deltas(self) -> list[Update]:

@@ -11,21 +11,21 @@ from magy_server.engine import trees
 
 class QuestionVerbs:
     def __init__(self, service: Service, client: str) -> None:
-        self._engine = service
+        self._service = service
         self._client = client
 
     async def list(self, params: wire.InteractionsParams) -> wire.InteractionsResult:
-        store = self._engine.world.store
+        store = self._service.world.store
         if params.session_id is not None:
-            info = await self._engine.info(params.session_id)
+            info = await self._service.info(params.session_id)
             infos = [info, *(await trees.below(store, params.session_id))]
         else:
-            infos = list(await self._engine.asking())
+            infos = list(await self._service.asking())
         asked = await family_present.questions(store, infos)
         return wire.InteractionsResult(interactions=asked)
 
     async def respond(self, params: wire.RespondParams) -> wire.RespondResult:
-        accepted = await self._engine.answer(
+        accepted = await self._service.answer(
             params.session_id,
             params.interaction_id,
             allow=params.outcome == "allow",
@@ -35,16 +35,16 @@ class QuestionVerbs:
         )
         if accepted:
             return wire.RespondResult(accepted=True)
-        winner = await self._engine.winner(params.session_id, params.interaction_id)
+        winner = await self._service.winner(params.session_id, params.interaction_id)
         return wire.RespondResult(accepted=False, winner=winner)
 
     async def grants(self, params: wire.GrantsParams) -> wire.GrantsResult:
         grants = [
             wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
-            for g in await self._engine.grants(params.session_id)
+            for g in await self._service.grants(params.session_id)
         ]
         return wire.GrantsResult(grants=grants)
 
     async def withdraw(self, params: wire.WithdrawParams) -> wire.WithdrawResult:
-        withdrawn = await self._engine.withdraw(params.session_id, params.grant_id)
+        withdrawn = await self._service.withdraw(params.session_id, params.grant_id)
         return wire.WithdrawResult(withdrawn=withdrawn)

@@ -27,7 +27,7 @@ from magy_server.team.request_keys import refuse_other_session
 class SessionVerbs:
     def __init__(self, at: Connected, news: ChildNews) -> None:
         self._at = at
-        self._engine = at.service
+        self._service = at.service
         self._news = news
         self._subscriptions: dict[str, Subscription] = {}
         self._opening: dict[str, asyncio.Event] = {}
@@ -64,14 +64,14 @@ class SessionVerbs:
         settings = self._at.trust.settings(root)
         agent = params.agent or settings.default_agent
         model = params.model or ""
-        session = await self._engine.open(params.session_id, root, cwd, agent, model)
+        session = await self._service.open(params.session_id, root, cwd, agent, model)
         refuse_other_session(session.state, cwd, agent, model)
         options = await self._options(session.state)
         return wire.NewResult(session_id=params.session_id, config_options=options)
 
     async def list(self, params: wire.ListParams) -> wire.ListResult:
         root = self._placed(params.cwd)[0] if params.cwd else None
-        found = await self._engine.sessions(
+        found = await self._service.sessions(
             first_root=root,
             root=root if params.only else None,
             cursor=params.cursor,
@@ -83,7 +83,7 @@ class SessionVerbs:
     async def subscribe(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
         start = params.start
         tail = 20 if start.tail is None else start.tail
-        attached = await self._engine.attach(params.session_id, after=start.seq, tail=tail)
+        attached = await self._service.attach(params.session_id, after=start.seq, tail=tail)
         cursor = attached.entries[-1].seq if attached.entries else max(start.seq or 0, 0)
         if start.seq is None and not attached.entries:
             cursor = attached.head
@@ -99,7 +99,7 @@ class SessionVerbs:
     async def resume(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
         result = await self.subscribe(params)
         if result.summary.session.state != "idle":
-            await self._engine.resume(params.session_id)
+            await self._service.resume(params.session_id)
         return result
 
     async def unsubscribe(self, params: SessionParams) -> None:
@@ -108,7 +108,7 @@ class SessionVerbs:
             self._news.leave(params.session_id)
 
     async def events(self, params: wire.EventsParams) -> wire.EventsResult:
-        found = await self._engine.events(
+        found = await self._service.events(
             params.session_id, after=params.after, before=params.before, limit=params.limit
         )
         entries = found.entries
@@ -121,23 +121,23 @@ class SessionVerbs:
 
     async def prompt(self, params: wire.PromptParams) -> wire.PromptResult:
         content, blobs = present.content(params.prompt)
-        outcome = await self._engine.prompt(
+        outcome = await self._service.prompt(
             params.session_id, params.message_id, content, params.delivery, blobs
         )
         return wire.PromptResult(message_id=params.message_id, outcome=outcome)
 
     async def cancel(self, params: wire.CancelParams) -> wire.CancelResult:
-        cancelled = await self._engine.cancel(params.session_id, params.turn_id)
+        cancelled = await self._service.cancel(params.session_id, params.turn_id)
         return wire.CancelResult(cancelled=cancelled)
 
     async def close(self, params: SessionParams) -> None:
-        await self._engine.close(params.session_id)
+        await self._service.close(params.session_id)
         await self.unsubscribe(params)
 
     async def delete(self, params: SessionParams) -> wire.DeleteResult:
         """What becomes of its children is told before it is left."""
         gone = params.session_id
-        deleted = await self._engine.delete(gone)
+        deleted = await self._service.delete(gone)
         for one in [*self._subscriptions]:
             if one == gone or tree.is_below(one, gone):
                 await self.unsubscribe(SessionParams(session_id=one))
@@ -145,20 +145,20 @@ class SessionVerbs:
 
     async def fork(self, params: wire.ForkParams) -> wire.NewResult:
         async with self._making(params.new_session_id):
-            session = await self._engine.fork(params.session_id, params.new_session_id, params.seq)
+            session = await self._service.fork(params.session_id, params.new_session_id, params.seq)
         options = await self._options(session.state)
         return wire.NewResult(session_id=params.new_session_id, config_options=options)
 
     async def set_config_option(self, params: wire.ConfigParams) -> wire.ConfigResult:
-        state = await self._engine.configure(params.session_id, params.config_id, params.value)
+        state = await self._service.configure(params.session_id, params.config_id, params.value)
         options = await self._options(state)
         return wire.ConfigResult(config_options=options)
 
     async def compact(self, params: wire.CompactParams) -> None:
-        await self._engine.compact(params.session_id, params.focus)
+        await self._service.compact(params.session_id, params.focus)
 
     async def summarize(self, params: SessionParams) -> wire.SummaryResult:
-        return wire.SummaryResult(text=await self._engine.summary(params.session_id))
+        return wire.SummaryResult(text=await self._service.summary(params.session_id))
 
     # --- the queue ------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class SessionVerbs:
     async def _requeue(
         self, session_id: str, order: Sequence[str], dropped: Sequence[str]
     ) -> wire.QueueResult:
-        state = await self._engine.requeue(session_id, order, dropped)
+        state = await self._service.requeue(session_id, order, dropped)
         return wire.QueueResult(waiting=present.waiting(summarise(state)["waiting"]))
 
     # --- inside ---------------------------------------------------------------------------------
@@ -182,9 +182,9 @@ class SessionVerbs:
             old.close()
         else:
             self._news.follow(session_id)
-        session = self._engine.loaded.watch(stream_of(session_id))
+        session = self._service.loaded.watch(stream_of(session_id))
         session.want_partials()
-        subscription = Subscription(self._engine, session, self._at.outbox, cursor)
+        subscription = Subscription(self._service, session, self._at.outbox, cursor)
         self._subscriptions[session_id] = subscription
         self._at.outbox.wake(subscription)
 
@@ -194,18 +194,18 @@ class SessionVerbs:
     async def _summary(self, attached: Attached) -> wire.Summary:
         info = attached.info
         about = {**info.summary}
-        about["options"] = await self._engine.options(about.get("options", {}), info.root)
+        about["options"] = await self._service.options(about.get("options", {}), info.root)
         shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
-        summary = present.summary(shown, choices(self._engine.world, info.root))
-        store = self._engine.world.store
+        summary = present.summary(shown, choices(self._service.world, info.root))
+        store = self._service.world.store
         infos = [info, *(await trees.below(store, info.id))]
         asked = await family_present.questions(store, infos)
         return family_present.with_children(summary, infos, asked)
 
     async def _options(self, state: State) -> Sequence[wire.ConfigOption]:
         root = state.opened.root if state.opened else None
-        options = await self._engine.options(state.options, root)
-        return present.config_options(options, choices(self._engine.world, root))
+        options = await self._service.options(state.options, root)
+        return present.config_options(options, choices(self._service.world, root))
 
 
 def _updates(attached: Attached) -> list[wire.Update]:

@@ -65,7 +65,7 @@ class Transcripts:
     """`request` sends one to the editor; `folder` is where files are written."""
 
     def __init__(self, service: Service, request: Request, spawn: Beside, folder: Path) -> None:
-        self._engine = service
+        self._service = service
         self._request = request
         self._spawn = spawn
         self._folder = folder
@@ -75,7 +75,7 @@ class Transcripts:
     async def text(self, session_id: str, link: Callable[[str], str] = uri_of) -> str:
         """`link`: session id -> what a reader follows to its text. Raises NotFound."""
         try:
-            info = await self._engine.info(session_id)
+            info = await self._service.info(session_id)
         except NotFound:  # it may have been deleted anywhere
             self.forget(session_id)
             raise
@@ -83,20 +83,20 @@ class Transcripts:
         if held is not None and held.made != info.created:  # it is another with the same id
             self.forget(session_id)
         held = self._held.pop(session_id, None)
-        held = held or _Transcript(self._engine.world.store, info)
+        held = held or _Transcript(self._service.world.store, info)
         self._held[session_id] = held
         while len(self._held) > HELD:
             del self._held[next(iter(self._held))]
-        text = await held.text() + await relations(self._engine.world.store, session_id, link)
+        text = await held.text() + await relations(self._service.world.store, session_id, link)
         held.end = text.rstrip("\n").count("\n")
         return text
 
     async def shown(self, session_id: str) -> str:
         """The text, for an editor that is refreshed from now on as it grows."""
-        await self._engine.info(session_id)
+        await self._service.info(session_id)
         shown = self._shown.get(session_id)
         if shown is None or shown.closed:
-            session = self._engine.loaded.watch(stream_of(session_id))
+            session = self._service.loaded.watch(stream_of(session_id))
             shown = _Shown(uri_of(session_id), session, self._request, self._spawn)
             self._show(session_id, shown)
         shown.asked_for()
@@ -105,7 +105,7 @@ class Transcripts:
     async def file(self, session_id: str) -> Path:
         """Written anew, for nobody else to read, and with it those of its children. Raises
         NotFound, MagyError."""
-        for info in await trees.below(self._engine.world.store, session_id):
+        for info in await trees.below(self._service.world.store, session_id):
             await self._file(info.id)
         return await self._file(session_id)
 
@@ -132,7 +132,7 @@ class Transcripts:
     async def tidy(self) -> None:
         """Removes the files of sessions that were deleted elsewhere, or while nothing ran."""
         for path in await asyncio.to_thread(lambda: list(self._folder.glob("*.md"))):
-            if await self._engine.world.store.info(stream_of(unquote(path.stem))) is None:
+            if await self._service.world.store.info(stream_of(unquote(path.stem))) is None:
                 self._remove(path)
 
     def close(self) -> None:

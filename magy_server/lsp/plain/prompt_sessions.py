@@ -57,7 +57,7 @@ class Asking:
         self, at: Connected, ended: Ending | None, running: Callable[[], Sequence[str]]
     ) -> None:
         self._at = at
-        self._engine = at.service
+        self._service = at.service
         self._roots = at.roots
         self._scratch = at.scratch
         self._client = at.client
@@ -112,7 +112,7 @@ class Asking:
     async def new(self, where: Whereabouts, agent: str = "") -> str:
         session_id = f"{self._prefix}-{secrets.token_hex(6)}"
         agent = agent or self._at.trust.settings(where.root).default_agent
-        await self._engine.open(session_id, where.root, where.cwd, agent, "")
+        await self._service.open(session_id, where.root, where.cwd, agent, "")
         self.used(session_id)
         return session_id
 
@@ -135,10 +135,10 @@ class Asking:
     async def _asked_before(self, where: Whereabouts, message_id: str) -> str | None:
         """The session that this prompt went to, should it be there already: its answer was lost,
         maybe with the process."""
-        infos = await self._engine.sessions(
+        infos = await self._service.sessions(
             first_root=where.root, root=where.root, cursor=None, limit=LOOKED_AT
         )
-        since = self._engine.world.clock.now() - FRESH
+        since = self._service.world.clock.now() - FRESH
         latest = [
             info.id for info in infos.items if info.root == where.root and info.updated >= since
         ]
@@ -153,7 +153,7 @@ class Asking:
 
     async def _state(self, session_id: str) -> State | None:
         try:
-            return (await self._engine.loaded.session(stream_of(session_id))).state
+            return (await self._service.loaded.session(stream_of(session_id))).state
         except NotFound:  # it was deleted elsewhere
             self.left(session_id)
             return None
@@ -181,7 +181,7 @@ class Asking:
         """The same command again is harmless, though what it makes of the files may be another
         text by now."""
         try:
-            return await self._engine.prompt(session_id, message_id, content, delivery)
+            return await self._service.prompt(session_id, message_id, content, delivery)
         except InvalidRequest as error:
             if error.reason != "key_used":
                 raise
@@ -202,7 +202,7 @@ class Asking:
             self._following.pop(session_id, None)
 
     async def _follow(self, session_id: str, message_id: str, ended: Ending) -> None:
-        session = await self._engine.loaded.session(stream_of(session_id))
+        session = await self._service.loaded.session(stream_of(session_id))
         waiting = _Waiting(message_id)
         cursor = session.state.queue.seqs.get(message_id, 1) - 1
         moved = asyncio.Event()
@@ -228,7 +228,7 @@ class Asking:
         known = session.log.entries_after(after)
         if known is not None:
             return known
-        return await self._engine.world.store.read(session.stream, after=after, limit=PAGE)
+        return await self._service.world.store.read(session.stream, after=after, limit=PAGE)
 
     # --- stopping -------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class Asking:
         for id in [session_id] if session_id else every:
             if not session_id and await self._state(id) is None:
                 continue
-            if await self._engine.cancel(id, None):
+            if await self._service.cancel(id, None):
                 return id
         return None
 

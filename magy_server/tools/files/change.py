@@ -23,11 +23,11 @@ from magy_server.core.values import Kind, Version
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain
+from magy_server.tasks import to_end
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.encodings import decode, digest
 from magy_server.tools.files.live_file import Base, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place
-from magy_server.tools.patience import to_end
 
 EXACT, ROUNDS = 5, 8
 """How often a change is worked out again because the buffer moved on meanwhile: at first so that

@@ -20,6 +20,7 @@ from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.text.sanitizing import LINE, shortened, visible
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
 from magy_server.edits.rebasing.diff import unified
+from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import decode, digest
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git.names import command, listed, literal, pathspec, shown
@@ -32,7 +33,6 @@ from magy_server.tools.git.repository import (
     failure,
     wait_for_lock,
 )
-from magy_server.tools.patience import to_end
 from magy_server.tools.shell.output import clean
 
 PREVIEW = 200_000

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 
 CHUNK = 1 << 16
 _NEEDED = frozenset({

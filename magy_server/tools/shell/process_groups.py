@@ -13,7 +13,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 
 if TYPE_CHECKING:
     import psutil

@@ -20,7 +20,7 @@ from typing import IO
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import ToolContext
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 from magy_server.tools.shell import process_groups as groups
 from magy_server.tools.shell.environment import environment
 from magy_server.tools.shell.output import Live, Output

@@ -13,7 +13,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Evidence, Facts, Hash, Resource
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 from magy_server.tools.shell import facts as shell_facts
 from magy_server.tools.shell.output import SHOWN
 from magy_server.tools.shell.processes import Command, Processes, ending

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from magy_server.core.errors import ToolError
+from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import FOREIGN, binary, sniff
-from magy_server.tools.patience import to_end
 from magy_server.tools.web import readable
 from magy_server.tools.web.fetching import Fetched
 

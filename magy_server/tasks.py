@@ -1,9 +1,9 @@
-"""Work that goes on beside what begins it."""
+"""Work that goes on beside what begins it, and work that must not be left half-done."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -45,3 +45,20 @@ class Tasks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def to_end(work: Awaitable[T]) -> T:
+    """Awaits `work` to its end even when cancelled meanwhile: a thread cannot be stopped, and what
+    it does must be over before the call is closed. The cancellation is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it as lost
+        raise asyncio.CancelledError
+    return task.result()
