@@ -53,7 +53,7 @@ bench: setup ## how fast it is
 	$(python) -m bench
 
 docs: setup ## renew the generated pages
-	$(python) scripts/generate_docs.py
+	$(python) -m scripts.generate_docs
 	$(python) -m tests.llm.matrix --write
 
 screenshots: setup ## take the pictures of the Emacs guide again

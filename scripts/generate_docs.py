@@ -1,7 +1,7 @@
 """Writes the reference pages from the code, so that they cannot drift: `make docs`.
 
-python scripts/generate_docs.py            write what is stale
-python scripts/generate_docs.py --check    write nothing; say what is stale, and fail if any is
+python -m scripts.generate_docs            write what is stale
+python -m scripts.generate_docs --check    write nothing; say what is stale, and fail if any is
 """
 
 from __future__ import annotations
@@ -193,6 +193,12 @@ def command_line() -> Iterator[str]:
     yield from reference(build())
 
 
+def rooms() -> Iterator[str]:
+    from scripts.rooms import page
+
+    yield from page()
+
+
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "docs/protocol.md": ("magy_server/api/wire", protocol),
     "docs/reference/command-line.md": ("magy_server/cli/parser.py", command_line),
@@ -202,6 +208,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "magy_server/llm/catalogue.py and magy_server/providers.py",
         models,
     ),
+    "docs/reference/rooms.md": ("the modules of magy_server", rooms),
     "docs/reference/tools.md": ("magy_server/tools", tools),
 }
 

@@ -87,7 +87,7 @@ def test_every_page_is_reachable_from_the_index() -> None:
 
 
 def test_generated_pages_are_fresh() -> None:
-    command = [sys.executable, str(TOP / "scripts" / "generate_docs.py"), "--check"]
+    command = [sys.executable, "-m", "scripts.generate_docs", "--check"]
     run = subprocess.run(command, cwd=TOP, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
 

@@ -1,4 +1,4 @@
-"""`magy edit`: what a shell can do with the edit service."""
+"""`magy edit`: what a shell can do with the edit engine."""
 
 from __future__ import annotations
 

@@ -323,7 +323,7 @@ async def test_sessions_that_rest_cost_no_look_at_the_store(
     for n in range(50):
         await a.root(f"r{n}")
         await b.sessions.session(f"session/r{n}")
-    (await b.sessions.session("session/r7"))._mirror.close()
+    (await b.sessions.session("session/r7"))._replica.close()
     reads = list[str]()
     read = b.world.store.read
 

@@ -25,7 +25,7 @@ def main() -> int:
     chosen = parser.parse_args()
     try:
         cases = generate(chosen.repos, chosen.seed, chosen.cases, kinds=chosen.kinds)
-        report = judge(cases, ENGINES[chosen.service])
+        report = judge(cases, ENGINES[chosen.engine])
     except NoHistory as error:
         print(error, file=sys.stderr)
         return 2

@@ -143,10 +143,10 @@ def _row(name: str, score: Score) -> str:
     return row
 
 
-def judge(cases: Iterable[Case], service: Engine = magy) -> Report:
+def judge(cases: Iterable[Case], engine: Engine = magy) -> Report:
     report = Report()
     for number, case in enumerate(cases):
-        answer = service(case)
+        answer = engine(case)
         found = verdict(case, answer)
         score = report.scores[case.kind]
         score.n += 1
