@@ -33,7 +33,7 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	$(python) -m pytest tests/test_architecture.py tests/test_docs.py tests/test_docs_names.py
+	$(python) -m pytest tests/test_architecture.py tests/test_rooms.py tests/test_docs.py tests/test_docs_names.py
 	$(python) -m pytest tests/clients/test_emacs.py -k "compiles or checkdoc or lint or short"
 
 compile: ## byte-compile the Emacs client in place, without a warning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -12,11 +13,12 @@ from tests.test_rooms import FREE, LEVELS, modules, ours, package
 INTRODUCTION = """\
 # The rooms
 
-Where is what? Each package of `magy_server` is a room, and each module says in its first sentence what it is
-for. [The tour](../tour.md) goes through the most important of them.
+Where is what? Each package of `magy_server` is a room, and each module says in its first sentence
+what it is for. [The tour](../tour.md) goes through the most important of them.
 
 Imports go down in this picture, never up, and not sideways except in the top line
-([`tests/test_rooms.py`](../../tests/test_rooms.py)). An arrow that can also be walked over others is left out.
+([`tests/test_rooms.py`](../../tests/test_rooms.py)). An arrow that can also be walked over others
+is left out.
 """
 
 
@@ -25,9 +27,11 @@ def page() -> Iterator[str]:
     yield from _picture()
     yield "\n## What is in them\n"
     for room, names in groupby(sorted(modules(), key=_sort), key=_room):
-        found = [one for one in names if one not in FREE and _about(modules()[one])]
+        found = [one for one in names if one not in FREE and one != room]
         if found:
             yield f"### {room.replace('.', '/') or 'magy_server'}\n"
+            if room in modules():
+                yield _about(modules()[room]) + "\n"
             yield "| module | |\n|---|---|"
             for one in found:
                 yield f"| {_link(one)} | {_about(modules()[one])} |"
@@ -79,12 +83,11 @@ def _room(module: str) -> str:
 def _link(module: str) -> str:
     path = modules()[module]
     inside = path.relative_to(Path(__file__).parents[1])
-    name = "the package" if path.stem == "__init__" else path.name
-    return f"[`{name}`](../../{inside.as_posix()})"
+    return f"[`{path.name}`](../../{inside.as_posix()})"
 
 
 def _about(path: Path) -> str:
     """The first sentence of its docstring, on one line."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = " ".join(text.split("\n\n")[0].split())
-    return first.replace("|", "\\|")
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first).replace("|", "\\|")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from magy_server.tools.patience import to_end
+from magy_server.tasks import to_end
 
 T = TypeVar("T")
 

@@ -266,7 +266,9 @@ async def test_a_turn_is_taken_back_and_brought_back(root: Path, state: Path, pa
         assert await one.request("checkpoint/restore", **key) == back
         await one.request("checkpoint/restore", requestKey="r2", undoes=back["restoreId"])
         assert path.read_text() == after + "mine\n"
-        for wrong in ({}, {"turnId": "p1", "undoes": "r1"}, {"undoes": ""}, {"turnId": ""}):
+        newest = await one.request("checkpoint/preview")
+        assert newest["turnId"] == "p1"
+        for wrong in ({"turnId": "p1", "undoes": "r1"}, {"undoes": ""}, {"turnId": ""}):
             for verb, more in (("preview", {}), ("restore", {"requestKey": "r3"})):
                 with pytest.raises(RpcError) as error:
                     await one.request(f"checkpoint/{verb}", **wrong, **more)

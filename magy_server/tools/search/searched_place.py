@@ -9,7 +9,6 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, ToolContext
-from magy_server.tasks import to_end
 from magy_server.tools.files.paths import Place, missing, resolve, resource
 
 
