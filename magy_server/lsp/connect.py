@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from magy_server.api.connected import Connected
-from magy_server.api.magy import Magy
 from magy_server.api.places import SCHEME
 from magy_server.api.reviews.news import ReviewNews
+from magy_server.api.verbs import Magy
 from magy_server.api.wire.calling import handlers
 from magy_server.core.errors import EditorError
 from magy_server.lsp.client_capabilities import ClientCapabilities

@@ -8,8 +8,8 @@ from typing import Any
 
 from lsprotocol.types import MessageType
 
-from magy_server.api.magy import Magy
 from magy_server.api.sessions.transcripts import Transcripts, session_of
+from magy_server.api.verbs import Magy
 from magy_server.api.wire import names
 from magy_server.config import layers
 from magy_server.lsp.client_capabilities import ClientCapabilities
