@@ -8,7 +8,8 @@ present text, with their lines before and after and where to draw them.
   decisions, and when the person pauses typing.
 - `magy/review/resolve` decides about hunks by `hunkIds`, by `lines`, or about `all`. A hunk's id
   depends on its content, not on its place. One that is not there any more is reported as `stale`,
-  and nothing is guessed. `lines` need the current `revision` and are refused without (-32801).
+  and nothing is guessed. `lines` need the current `revision`; with an older one they are refused
+  (-32801).
 - A decision that changes an open file is carried out by `workspace/applyEdit`; the answer comes
   when the client has shown the change. `file` in the answer has the hunks that are left.
 - `decisionId` of the answer is for `magy/review/undo`, whenever that is.
