@@ -16,7 +16,7 @@ from tests.loopback import AnthropicServer, call, text
 from tests.lsp.client import GONE, RpcError, uri_of
 from tests.patience import PATIENCE
 
-from .harness import Person
+from .harness import Person, person
 from .test_prompts import at_work, said
 
 ALL = {"save": True, "diagnostics": True, "definition": True, "references": True, "symbols": True,
@@ -386,6 +386,31 @@ async def test_an_editor_that_does_not_answer_in_time(root: Path, state: Path) -
         assert "did not answer magy/editor/eval within 2.2 seconds" in got
         assert "It is unknown whether the code ran" in got
         await one.client.wait_for("$/cancelRequest")
+
+
+AGAIN = """prompt: go
+call: emacs_eval {"code": "(first)"}
+---
+call: emacs_eval {"code": "(second)"}
+---
+text: "{{last}}"
+"""
+
+
+async def test_a_session_that_goes_on_without_emacs_runs_no_code(root: Path, state: Path) -> None:
+    """The first code was asked about in Emacs, the second is not asked about any more."""
+    async with person(root, state, AGAIN, offers={"editor": ALL}) as one:
+        await one.new()
+        await one.ask("go")
+        question = (await one.question())["interactionId"]
+    async with person(root, state, AGAIN) as one:
+        await one.request("session/resume")
+        await one.respond(question)
+        await one.end()
+        missing = "No Emacs is connected, so the code did not run."
+        assert one.outputs() == [missing, missing] and missing in one.said()
+    lines = "".join(file.read_text() for file in (state / "audit").glob("*.jsonl"))
+    assert '"judged"' in lines and '"started"' not in lines
 
 
 async def test_cancel_does_not_wait_for_the_editor(root: Path, state: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import Field
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.events import Facts, Hash, Resource
 from magy_server.core.knowledge import Evaluated, Evaluation
+from magy_server.core.ports import Editor
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Result, ToolContext, tool
 from magy_server.tools.shell.output import clean
@@ -27,6 +28,7 @@ LINES, WIDTH = 8, 100
 async def _facts(ctx: FactContext, code: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
     """What code will do cannot be told from its text, so no pattern allows it, and no answer for
     one is remembered for another. The person is shown all of it."""
+    _refuse_without_emacs(ctx.editor)
     lines = [printable(" ".join(line.split())) for line in code.strip("\n").split("\n")]
     found = Resource(kind="exec", subject=END.join(lines), opaque=True)
     data = code.encode("utf-8", "replace")
@@ -53,6 +55,7 @@ async def emacs_eval(
     and the output of `message` and `princ`. Use it to inspect Emacs itself: variables, functions,
     key bindings, hooks, buffers, packages. While it runs the user cannot type, and it must not ask
     anything. Do not edit files with it: such changes are not under review."""
+    _refuse_without_emacs(ctx.editor)
     await ctx.started()
     try:
         found = await ctx.editor.ask(Evaluation(code, timeout))
@@ -64,6 +67,12 @@ async def emacs_eval(
         raise ToolError(f"Emacs signals an error: {_cut(clean(found.error))}{said}")
     value = _cut(clean(found.value))
     return Result(for_model=f"{value or 'nil'}{said}", output=_whole(found))
+
+
+def _refuse_without_emacs(editor: Editor) -> None:
+    """A session that an Emacs began may go on without it. Raises ToolError."""
+    if "eval" not in editor.knows:
+        raise ToolError("No Emacs is connected, so the code did not run.")
 
 
 def _shortened(lines: Sequence[str]) -> str:
