@@ -47,7 +47,7 @@ from magy_server.team.budget import Purse
 from magy_server.team.children import Children
 from magy_server.team.mailing import Mailing
 from magy_server.team.reports import report
-from magy_server.team.slots import Lanes
+from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
@@ -95,10 +95,10 @@ async def compose(
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
         herald = Herald(bus)
-        lanes = _lanes(herald, projects, roots)
+        slots = _slots(herald, projects, roots)
         sessions = LoadedSessions(store, bus, SystemClock(), bus.id)
         world = _world(
-            sessions, lanes, bus, projects, processes, configured, editor or NO_EDITOR, secrets
+            sessions, slots, bus, projects, processes, configured, editor or NO_EDITOR, secrets
         )
         audit = _audit(state, own.audit, closing)
         mirror = _mirror(store, bus, state, own.mirror)
@@ -106,16 +106,18 @@ async def compose(
         heard: list[Listener] = [*listeners, *audit, *mirrors, herald]
         for listener in heard:
             sessions.news.appended.add(listener)
-        service = await closing.enter_async_context(_running(world, sessions, lanes))
+        service = await closing.enter_async_context(_running(world, sessions, slots))
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
         yield service, projects
 
 
 @asynccontextmanager
-async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> AsyncIterator[Service]:
+async def _running(
+    world: World, sessions: LoadedSessions, slots: LimitedSlots
+) -> AsyncIterator[Service]:
     """The features, the loop that asks them, and the verbs on top."""
-    children = Children(world, sessions, lanes)
+    children = Children(world, sessions, slots)
     mailing = Mailing(world, sessions, children)
     reviews = Reviews(world, sessions)
     checkpoints = Checkpoints(world, sessions, reviews, children)
@@ -138,7 +140,7 @@ async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> Asyn
         yield Service(
             world,
             sessions,
-            lanes,
+            slots,
             reviews=reviews,
             checkpoints=checkpoints,
             children=children,
@@ -148,16 +150,16 @@ async def _running(world: World, sessions: LoadedSessions, lanes: Lanes) -> Asyn
         )
 
 
-def _lanes(herald: Herald, projects: Projects, roots: Sequence[str]) -> Lanes:
+def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedSlots:
     """With as many children as there may be in this process, by what holds in its workspace
     roots."""
     where: Sequence[str | None] = roots or [None]
     asked = [projects.settings(root).spawn for root in where]
     for remark in dict.fromkeys(said for spawn in asked for said in spawn_limits.remarks(spawn)):
         LOG.warning("%s", remark)
-    lanes = Lanes(herald.moved)
-    lanes.configure(spawn_limits.limits(asked))
-    return lanes
+    slots = LimitedSlots(herald.moved)
+    slots.configure(spawn_limits.limits(asked))
+    return slots
 
 
 def _key_names(projects: Projects, roots: Sequence[str]) -> set[str]:
@@ -186,7 +188,7 @@ def _mirror(
 
 def _world(
     sessions: LoadedSessions,
-    lanes: Lanes,
+    slots: LimitedSlots,
     bus: LocalBus,
     projects: Projects,
     processes: Processes,
@@ -210,7 +212,7 @@ def _world(
         editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
         ancestors=sessions,
-        slots=lanes,
+        slots=slots,
         end_group=end_group,
         peers=bus.peer_ids,
         busy=processes.busy,

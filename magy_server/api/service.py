@@ -44,7 +44,7 @@ from magy_server.team.children import Children
 from magy_server.team.fork import copied
 from magy_server.team.mailing import Mailing, arriving, refuse_closed, refuse_full
 from magy_server.team.request_keys import earlier, refuse_other, refuse_other_fork
-from magy_server.team.slots import Lanes
+from magy_server.team.slots import LimitedSlots
 from magy_server.team.stopping import cancelling, dropping
 from magy_server.team.supervision import Supervisor
 
@@ -60,7 +60,7 @@ class Service:
         self,
         world: World,
         sessions: LoadedSessions,
-        lanes: Lanes,
+        slots: LimitedSlots,
         *,
         reviews: Reviews,
         checkpoints: Checkpoints,
@@ -71,7 +71,7 @@ class Service:
     ) -> None:
         self.world = world
         self.loaded = sessions
-        self.lanes = lanes
+        self.slots = slots
         self.reviews = reviews
         self.checkpoints = checkpoints
         self.children = children

@@ -56,7 +56,7 @@ class Sessions(Protocol):
         """The folded sessions of the tree that this session is in."""
         ...
 
-    def loaded(self) -> Sequence[Session]:
+    def folded(self) -> Sequence[Session]:
         """All that are folded here."""
         ...
 
@@ -169,7 +169,7 @@ class LoadedSessions:
         there = self._by_root.get(root_of(stream), {})
         return [kept.session for kept in there.values() if kept.session.log.loaded]
 
-    def loaded(self) -> Sequence[Session]:
+    def folded(self) -> Sequence[Session]:
         return [kept.session for kept in self if kept.session.log.loaded]
 
     # --- letting go -----------------------------------------------------------------------------

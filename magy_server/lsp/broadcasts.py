@@ -8,11 +8,12 @@ A listener of the engine. For an editor that knows no `magy/*` it also has permi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from magy_server.api import present
 from magy_server.api.children.present import located, path, previews
+from magy_server.api.connected import Beside
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
 from magy_server.core.agents import tree
@@ -58,7 +59,7 @@ class Announcer:
         client: Client,
         notify: Callable[[str, Any], None],
         plain: PlainQuestions | None,
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        spawn: Beside,
     ) -> None:
         self._service: Service | None = None
         self._client = client

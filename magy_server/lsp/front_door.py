@@ -191,7 +191,7 @@ def _roots(server: Server) -> list[str]:
     return list(dict.fromkeys(path for path in real if os.path.isdir(path)))
 
 
-def _spawner(server: Server) -> Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]:
+def _spawner(server: Server) -> Beside:
     """Work that nobody waits for; what it fails with is logged, never raised into the server."""
 
     async def guarded(work: Coroutine[Any, Any, None]) -> None:

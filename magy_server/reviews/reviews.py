@@ -30,7 +30,7 @@ from magy_server.reviews.direct_edits import Applying
 from magy_server.reviews.file_review import held_of, stored
 from magy_server.reviews.hunks import Now
 from magy_server.reviews.notes import Pending, reminder
-from magy_server.reviews.resolving import Deciding
+from magy_server.reviews.resolver import Resolver
 from magy_server.reviews.review_store import Changed, ReviewStore
 from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
 from magy_server.reviews.views import Outcome, ReviewFile, Summary, Wish
@@ -44,7 +44,7 @@ class Reviews:
     def __init__(self, world: World, sessions: Sessions) -> None:
         self._store = ReviewStore(world, sessions)
         self.applying = Applying(self._store)
-        self._deciding = Deciding(self._store)
+        self._resolver = Resolver(self._store)
         self._commits = Commits(self._store)
 
     def close(self) -> None:
@@ -189,14 +189,14 @@ class Reviews:
     async def resolve(self, path: str, wish: Wish, proposed: bool = False) -> Outcome:
         """Raises NotFound (no review), InvalidRequest, ToolError or EditorError (the file cannot
         be written; nothing was decided)."""
-        return await self._deciding.resolve(path, wish, proposed)
+        return await self._resolver.resolve(path, wish, proposed)
 
     async def undo(self, decision: str, path: str = "", by: str = "", key: str = "") -> Outcome:
         """Takes back any decision, also an undo. `path`: of the file, where it is known. What does
         not fit any more is said in `message`, and nothing is done. Raises NotFound, ToolError,
         EditorError."""
-        stream = await self._deciding.find(decision, path)
-        return await self._deciding.undo(stream, decision, by, key)
+        stream = await self._resolver.find(decision, path)
+        return await self._resolver.undo(stream, decision, by, key)
 
     async def settle(self, root: str, paths: Sequence[str] = ()) -> None:
         """Keeps what the person changed in files under review (all of them, or `paths`): what
@@ -239,12 +239,12 @@ class Reviews:
         """The review as it is now, after what was interrupted, and what git has, are counted."""
         if at.event is None:
             return None
-        if await self._deciding.mend(at):
+        if await self._resolver.mend(at):
             at = await streams.standing(self._store.world.store, at.stream)
         now = await self._store.now(at)
         ids = await self._commits.accepted(now)
         if ids:
-            await self._deciding.committed(at.stream, ids)
+            await self._resolver.committed(at.stream, ids)
             now = await self._store.now(await streams.standing(self._store.world.store, at.stream))
         held = now.held
         self._store.note(held.path, held.proposed, bool(now.hunks))

@@ -35,7 +35,7 @@ from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.tasks import Tasks
 from magy_server.team.request_keys import message, same
-from magy_server.team.slots import Lanes
+from magy_server.team.slots import LimitedSlots
 from magy_server.team.spawning import (
     Beginning,
     agent_for,
@@ -55,10 +55,10 @@ NEWEST = 1_000
 class Children:
     """One for a process."""
 
-    def __init__(self, world: World, sessions: Sessions, lanes: Lanes) -> None:
+    def __init__(self, world: World, sessions: Sessions, slots: LimitedSlots) -> None:
         self._world = world
         self._sessions = sessions
-        self._lanes = lanes
+        self._slots = slots
         self._spawning = asyncio.Lock()
         self._tasks = Tasks()
 
@@ -146,14 +146,14 @@ class Children:
 
     async def _within_limits(self, parent: str) -> None:
         """Raises InvalidRequest, saying which limit there is and what is there."""
-        lanes = self._lanes
+        slots = self._slots
         siblings = [
             Sibling(one.session, one.about["name"] or one.about["agent"], self._status(one))
             for one in await self._rows(parent, flat=True)
             if not one.closed
         ]
-        working, waiting = lanes.working(), lanes.waiting()
-        if why := refusal(parent, lanes.limits, siblings, working, waiting):
+        working, waiting = slots.working(), slots.waiting()
+        if why := refusal(parent, slots.limits, siblings, working, waiting):
             raise InvalidRequest(why, reason="spawn_limit")
 
     # --- looking --------------------------------------------------------------------------------
@@ -180,14 +180,14 @@ class Children:
             if (closed or not one.closed)
             and (recursive or parent is None or tree.parent(one.session) == parent)
         }
-        infos = children(rows, self._lanes.queued)
+        infos = children(rows, self._slots.queued)
         return [info for info in infos if info.session in listed]
 
     def _info(self, one: Row, below: Sequence[Row]) -> ChildInfo:
-        return one.info(below, queued=self._lanes.queued(one.stream))
+        return one.info(below, queued=self._slots.queued(one.stream))
 
     def _status(self, one: Row) -> Status:
-        return one.status(queued=self._lanes.queued(one.stream))
+        return one.status(queued=self._slots.queued(one.stream))
 
     async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
         """The rows of all sessions below; with `flat`, of its own children only."""

@@ -78,7 +78,7 @@ class Permits:
         self.release()
 
 
-class Lanes:
+class LimitedSlots:
     """One for a process."""
 
     def __init__(self, moved: Callable[[Stream], None] = lambda stream: None) -> None:
@@ -148,11 +148,11 @@ class Lanes:
 
 
 class Slot:
-    """The place of a session's turn in the lane of children. A root needs none and always has it:
-    its turns are serial by themselves."""
+    """The place of a session's turn among those of the children that work. A root needs none and
+    always has it: its turns are serial by themselves."""
 
-    def __init__(self, lanes: Lanes, stream: Stream) -> None:
-        self._lanes = lanes
+    def __init__(self, slots: LimitedSlots, stream: Stream) -> None:
+        self._slots = slots
         self._stream = stream
         self._child = tree.parent(id_of(stream)) is not None
         self.taken = not self._child
@@ -160,13 +160,13 @@ class Slot:
     async def take(self) -> None:
         """Waits in line for it. Cancelled, it has taken none."""
         if not self.taken:
-            await self._lanes._take(self._stream)
+            await self._slots._take(self._stream)
             self.taken = True
 
     def give_back(self) -> None:
         if self._child and self.taken:
             self.taken = False
-            self._lanes.children.release()
+            self._slots.children.release()
 
     async def __aenter__(self) -> None:
         """It is given back at the latest when this is left."""

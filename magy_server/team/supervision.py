@@ -144,7 +144,7 @@ class Supervisor:
     # --- records --------------------------------------------------------------------------------
 
     def _sessions(self) -> list[Session]:
-        return [one for one in self._loaded.loaded() if one.state.opened]
+        return [one for one in self._loaded.folded() if one.state.opened]
 
     def _counts(self, session: Session) -> bool:
         return session.stream in self._records or status(session.state) in AT_WORK

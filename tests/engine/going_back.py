@@ -38,7 +38,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Models, Settings, World
 from magy_server.store.sqlite import SqliteStore
-from magy_server.team.slots import Lanes
+from magy_server.team.slots import LimitedSlots
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
@@ -217,7 +217,7 @@ async def place(
         files=files or WorkspaceFiles(NO_EDITOR, Commits(Processes())), peers=bus.peer_ids,
     )  # fmt: skip
     try:
-        service = verbs(world, LoadedSessions(store, bus, world.clock, bus.id), Lanes())
+        service = verbs(world, LoadedSessions(store, bus, world.clock, bus.id), LimitedSlots())
         async with Runner(world, service.loaded, Features(restores=service.checkpoints)):
             yield Place(root, store, service)
     finally:

@@ -34,7 +34,7 @@ from magy_server.team.budget import Purse
 from magy_server.team.children import Children
 from magy_server.team.mailing import Mailing
 from magy_server.team.reports import report
-from magy_server.team.slots import Lanes
+from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from tests.patience import PATIENCE
 
@@ -109,7 +109,7 @@ class Place:
         self.service = service
         self.sessions = service.loaded
         self.world = service.world
-        self.lanes = service.lanes
+        self.slots = service.slots
         self.gates = gates
         self.entries = entries
 
@@ -198,12 +198,12 @@ async def place(
         await bus.start()
         models = Models(ScriptedProvider(script) if isinstance(script, str) else script)
         gates, entries = Gates(), list[Entry]()
-        lanes, sessions = Lanes(), LoadedSessions(store, bus, clock, bus.id)
+        slots, sessions = LimitedSlots(), LoadedSessions(store, bus, clock, bus.id)
         world = World(
             me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
             rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
             settings=lambda root: Settings(retries=retries, retry_delay=0.01),
-            slots=lanes, end_group=end_group,
+            slots=slots, end_group=end_group,
         )  # fmt: skip
 
         def heard(state: State, new: Sequence[Entry]) -> None:
@@ -214,14 +214,14 @@ async def place(
         sessions.companions.append(partial(report, sessions))
         sessions.news.appended.add(heard)
         await closing.enter_async_context(Runner(world, sessions, Features()))
-        yield Place(verbs(world, sessions, lanes), gates, entries)
+        yield Place(verbs(world, sessions, slots), gates, entries)
 
 
-def verbs(world: World, sessions: LoadedSessions, lanes: Lanes) -> Service:
+def verbs(world: World, sessions: LoadedSessions, slots: LimitedSlots) -> Service:
     """What front doors ask, on sessions whose loop asks no feature."""
-    children, reviews = Children(world, sessions, lanes), Reviews(world, sessions)
+    children, reviews = Children(world, sessions, slots), Reviews(world, sessions)
     return Service(
-        world, sessions, lanes, reviews=reviews, children=children,
+        world, sessions, slots, reviews=reviews, children=children,
         checkpoints=Checkpoints(world, sessions, reviews, children),
         mailing=Mailing(world, sessions, children), purse=Purse(world, sessions),
         supervisor=Supervisor(world, sessions),

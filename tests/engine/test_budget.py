@@ -250,7 +250,7 @@ async def test_what_could_not_be_put_on_record_hangs_nobody(
             if replied and batches[0].stream == "session/s/1.0" and not failed:
                 failed.append("session/s/1.0")
                 # Who begins when nobody works takes the tree anew, and goes on with this one, too.
-                await until(lambda: any(at_work(s) for s in here.sessions.loaded()))
+                await until(lambda: any(at_work(s) for s in here.sessions.folded()))
                 raise StoreError("The disk is full.")
             return await real(batches, lease)
 

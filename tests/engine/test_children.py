@@ -305,8 +305,8 @@ async def test_ids_of_calls_do_not_collide_with_those_of_the_parent(tmp_path: Pa
 async def test_each_limit_says_which_it_is_and_what_is_there(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
         await one.new()
-        lanes = one.service.lanes
-        lanes.configure(SpawnLimits(depth=1, children=2, total=3))
+        slots = one.service.slots
+        slots.configure(SpawnLimits(depth=1, children=2, total=3))
         await spawn(one, text="hold", key="a", name="Alpha")
         assert "spawn.max_depth" in await refused(one, parent="s/a")
         await spawn(one, text="hold", key="b", name="Beta")
@@ -453,7 +453,7 @@ async def test_cancel_stops_what_models_spawned_and_not_what_a_person_did(tmp_pa
 
 async def test_a_task_that_was_taken_back_is_cancelled(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
-        one.service.lanes.configure(SpawnLimits(concurrent=1))
+        one.service.slots.configure(SpawnLimits(concurrent=1))
         await one.new()
         await spawn(one, text="hold", key="a")
         await working(one, "s/a")

@@ -55,7 +55,7 @@ async def talked(here: Home) -> None:
 
 
 async def loaded(here: Home) -> list[str]:
-    return [session.stream.removeprefix("session/") for session in here.sessions.loaded()]
+    return [session.stream.removeprefix("session/") for session in here.sessions.folded()]
 
 
 # --- here -----------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
         if not heard:
             deafen(there.world.bus)
         assert await here.service.delete("s/x")
-        await until(lambda: not there.sessions.loaded() and not there.sessions.trees.held())
+        await until(lambda: not there.sessions.folded() and not there.sessions.trees.held())
         taken: list[str] = []
         real = there.world.store.lease
 
@@ -174,7 +174,7 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
 
         monkeypatch.setattr(there.world.store, "lease", lease)
         await asyncio.sleep(0.3)
-        assert (taken, there.sessions.loaded()) == ([], [])
+        assert (taken, there.sessions.folded()) == ([], [])
         with pytest.raises(NotFound, match="There is no session 's/x'"):
             await there.prompt("s/x", "talk", "p2")
 
@@ -191,7 +191,7 @@ async def test_a_log_that_another_one_took_the_place_of_is_not_folded_on(tmp_pat
             await known.refresh()
         assert before.gone and known.gone
         async with asyncio.timeout(PATIENCE):
-            while known in there.sessions.loaded():
+            while known in there.sessions.folded():
                 await asyncio.sleep(0.005)
         assert (await there.live("s")).state.seq == 1
 

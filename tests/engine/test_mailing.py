@@ -144,7 +144,7 @@ async def test_what_was_deleted_behind_its_back_goes_on_nowhere(tmp_path: Path) 
         assert "'s/1.0' was deleted" in await refused(here.service.cancel("s/1.0", None))
         assert "'s' was deleted" in await refused(here.prompt("s", "start"))
         async with asyncio.timeout(PATIENCE):
-            while here.sessions.loaded() or here.sessions.trees.held():
+            while here.sessions.folded() or here.sessions.trees.held():
                 await asyncio.sleep(0.01)
         assert "There is no session 's'" in await refused(here.prompt("s", "start"))
 

@@ -38,7 +38,7 @@ class ChildVerbs:
         self._world = service.world
         self._children = service.children
         self._mailing = service.mailing
-        self._lanes = service.lanes
+        self._slots = service.slots
         self._client = at.client
 
     async def spawn(
@@ -122,18 +122,18 @@ class ChildVerbs:
         return wire.ChildClosed(previous_state=before, closed=list(closed))
 
     async def limits(self, params: wire.ChildLimitsParams) -> wire.ChildLimits:
-        lanes = self._lanes
+        slots = self._slots
         asked = {
             field: value
             for name, field in _LIMITS.items()
             if (value := getattr(params, name)) is not None
         }
-        said = lanes.configure(replace(lanes.limits, **asked)) if asked else ()
-        held: SpawnLimits = lanes.limits
+        said = slots.configure(replace(slots.limits, **asked)) if asked else ()
+        held: SpawnLimits = slots.limits
         return wire.ChildLimits(
             **{name: getattr(held, field) for name, field in _LIMITS.items()},
-            working=lanes.working(),
-            queued=lanes.waiting(),
+            working=slots.working(),
+            queued=slots.waiting(),
             clamped=list(said),
         )
 

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from magy_server.api.children.tree_links import relations
+from magy_server.api.connected import Beside
 from magy_server.api.places import SCHEME
 from magy_server.api.service import Service
 from magy_server.api.sessions.paragraphs import Paragraphs
@@ -41,7 +42,6 @@ SHOWN = 32
 _PREFIX = "/transcript/"
 _LONGEST_NAME = 200
 
-Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Request = Callable[[str, Any, float], Coroutine[Any, Any, Any]]
 
 

@@ -7,9 +7,10 @@ choice comes to is made when it is chosen.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from magy_server.api.connected import Beside
 from magy_server.api.wire import names
 from magy_server.api.wire.reviews import Range
 from magy_server.core.actions import ActionSpec, filled
@@ -31,7 +32,6 @@ ROOTS = 32
 
 Json = dict[str, Any]
 Specs = Mapping[str, ActionSpec]
-Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class Known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.lsp.plain import lenses
-from magy_server.lsp.transport import Handler
+from magy_server.lsp.transport import Handler, Spawn
 
 COMMANDS = "workspace/executeCommand"
 PATIENCE = 2.0
@@ -22,7 +22,6 @@ PATIENCE = 2.0
 nothing, an edit neither, before they have the answer to their own request."""
 
 Command = Callable[[list[Any]], Awaitable[Any]]
-Beside = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class PlainReview:
         view: View,
         verbs: ReviewVerbs,
         window: Window,
-        spawn: Beside,
+        spawn: Spawn,
         *,
         shows_lenses: bool,
         tags: bool,

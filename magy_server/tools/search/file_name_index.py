@@ -28,7 +28,6 @@ _SCRATCH = re.compile(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
 """What Emacs saves by itself, and backups: nobody means them."""
 _BETWEEN = "_-. "
 """Between the words of a name."""
-Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,9 @@ class Names:
 class FileIndex:
     """`spawn` runs the reading of a list, which outlives the question that began it."""
 
-    def __init__(self, program: str, spawn: Beside) -> None:
+    def __init__(
+        self, program: str, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    ) -> None:
         self._finder = Finder(program)
         self._spawn = spawn
         self._lists: dict[str, _List] = {}

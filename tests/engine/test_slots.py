@@ -17,7 +17,7 @@ from magy_server.core.events import Replied, Text
 from magy_server.core.ports import Delta, ModelRequest
 from magy_server.core.steps import Rest, next_step
 from magy_server.engine.session import Session
-from magy_server.team.slots import PER_PROVIDER, REQUESTS, Lanes, Permits
+from magy_server.team.slots import PER_PROVIDER, REQUESTS, LimitedSlots, Permits
 from tests.engine.running import Place, place, quiet, until
 from tests.patience import PATIENCE
 
@@ -146,10 +146,10 @@ async def test_nobody_overtakes_who_waits() -> None:
 
 @pytest.mark.req("C053")
 def test_what_is_asked_for_is_clamped_and_said() -> None:
-    lanes = Lanes()
-    said = lanes.configure(SpawnLimits(depth=999, children=0, concurrent=99))
-    assert (lanes.limits.depth, lanes.limits.children, lanes.limits.concurrent) == (3, 1, 10)
-    assert lanes.children.size == 10
+    slots = LimitedSlots()
+    said = slots.configure(SpawnLimits(depth=999, children=0, concurrent=99))
+    assert (slots.limits.depth, slots.limits.children, slots.limits.concurrent) == (3, 1, 10)
+    assert slots.children.size == 10
     assert [sentence.split(":")[0] for sentence in said] == [
         "spawn.max_depth", "spawn.max_children", "spawn.max_concurrent",
     ]  # fmt: skip
@@ -191,63 +191,63 @@ async def children(at: Place, names: str, prompt: str) -> list[str]:
 
 async def test_children_beyond_the_limit_wait_their_turn(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=2))
+        at.slots.configure(SpawnLimits(concurrent=2))
         await at.root()
         ids = await children(at, "abcd", "work")
         await until(lambda: at.gates.inside.count("work") == 2)
         await quiet()
-        assert [at.lanes.queued(f"session/{id}") for id in ids] == [False, False, True, True]
-        assert (at.lanes.working(), at.lanes.waiting()) == (4, 2)
+        assert [at.slots.queued(f"session/{id}") for id in ids] == [False, False, True, True]
+        assert (at.slots.working(), at.slots.waiting()) == (4, 2)
         states = [await at.state(id) for id in ids]
         assert [
-            status(state, queued=at.lanes.queued(state.stream)) for state in states
+            status(state, queued=at.slots.queued(state.stream)) for state in states
         ] == ["running", "running", "queued", "queued"]  # fmt: skip
         assert at.turns("s/c") == 0  # its turn has not begun
         at.gates.open("work")
         await at.rests(*ids)
         assert [at.replies(id) for id in ids] == [2, 2, 2, 2]
-        await until(lambda: (at.lanes.working(), at.lanes.children.used) == (0, 0))
+        await until(lambda: (at.slots.working(), at.slots.children.used) == (0, 0))
 
 
 async def test_limits_change_while_children_run(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root()
         ids = await children(at, "abcd", "work")
         await until(lambda: len(at.gates.inside) == 1)
-        at.lanes.configure(SpawnLimits(concurrent=3))
+        at.slots.configure(SpawnLimits(concurrent=3))
         await until(lambda: len(at.gates.inside) == 3)
-        at.lanes.configure(SpawnLimits(concurrent=1))  # nothing is taken away
+        at.slots.configure(SpawnLimits(concurrent=1))  # nothing is taken away
         await quiet()
-        assert (len(at.gates.inside), at.lanes.waiting()) == (3, 1)
+        assert (len(at.gates.inside), at.slots.waiting()) == (3, 1)
         at.gates.open("work")
         await at.rests(*ids)
-        await until(lambda: at.lanes.children.used == 0)
+        await until(lambda: at.slots.children.used == 0)
 
 
 async def test_who_only_waits_gives_the_slot_to_others(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root()
         (waiting,) = await children(at, "a", "waits")
-        await until(lambda: at.gates.inside == ["answer"] and at.lanes.children.used == 0)
+        await until(lambda: at.gates.inside == ["answer"] and at.slots.children.used == 0)
         (working,) = await children(at, "b", "work")
         await until(lambda: "work" in at.gates.inside)
         at.gates.open("answer")
-        await until(lambda: at.lanes.queued(f"session/{waiting}"))
+        await until(lambda: at.slots.queued(f"session/{waiting}"))
         await quiet()
         assert "after" not in at.gates.inside  # it got in line again before it works on
         at.gates.open("work")
         await until(lambda: at.gates.inside == ["after"])
         at.gates.open("after")
         await at.rests(waiting, working)
-        await until(lambda: at.lanes.children.used == 0)
+        await until(lambda: at.slots.children.used == 0)
 
 
 async def test_everybody_waits_at_once(tmp_path: Path) -> None:
     """More than there are slots wait, for each other's kind of thing, and all go on in the end."""
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root()
         ids = await children(at, "abcdef", "waits")
         below = [f"{id}/x" for id in ids]
@@ -255,21 +255,21 @@ async def test_everybody_waits_at_once(tmp_path: Path) -> None:
             await at.child(id, "waits")
             await at.run(id)
         await until(lambda: at.gates.inside.count("answer") == len(ids) + len(below))
-        assert at.lanes.children.used == 0
+        assert at.slots.children.used == 0
         at.gates.open("after")
         at.gates.open("answer")
         await at.rests(*ids, *below)
-        await until(lambda: at.lanes.children.used == 0)
+        await until(lambda: at.slots.children.used == 0)
 
 
 async def test_a_question_holds_no_slot(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root()
         ids = await children(at, "abc", "asks")
         sessions = [await at.sessions.session(f"session/{id}") for id in ids]
         await until(lambda: all(session.state.questions for session in sessions))
-        await until(lambda: at.lanes.children.used == 0)
+        await until(lambda: at.slots.children.used == 0)
         for session in sessions:
             await answer(at, session, allow=False)
         await at.rests(*ids)
@@ -278,13 +278,13 @@ async def test_a_question_holds_no_slot(tmp_path: Path) -> None:
 
 async def test_a_queued_child_is_cancelled_at_once(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root()
         first, second, third = await children(at, "abc", "work")
-        await until(lambda: at.lanes.waiting() == 2)
+        await until(lambda: at.slots.waiting() == 2)
         await at.service.cancel(second, None)
         await at.rests(second)
-        await until(lambda: (at.lanes.waiting(), at.lanes.working()) == (1, 2))
+        await until(lambda: (at.slots.waiting(), at.slots.working()) == (1, 2))
         assert at.turns(second) == 0
         at.gates.open("work")
         await at.rests(first, third)
@@ -293,20 +293,20 @@ async def test_a_queued_child_is_cancelled_at_once(tmp_path: Path) -> None:
 
 async def test_a_turn_that_waits_in_line_again_is_cancelled_at_once(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root()
         (waiting,) = await children(at, "a", "waits")
-        await until(lambda: at.gates.inside == ["answer"] and at.lanes.children.used == 0)
+        await until(lambda: at.gates.inside == ["answer"] and at.slots.children.used == 0)
         (working,) = await children(at, "b", "work")
         await until(lambda: "work" in at.gates.inside)
         at.gates.open("answer")
-        await until(lambda: at.lanes.queued(f"session/{waiting}"))
+        await until(lambda: at.slots.queued(f"session/{waiting}"))
         await at.service.cancel(waiting, None)
         await at.rests(waiting)
         assert (await at.state(waiting)).last_stop == "cancelled"
         at.gates.open("work")
         await at.rests(working)
-        await until(lambda: (at.lanes.waiting(), at.lanes.children.used) == (0, 0))
+        await until(lambda: (at.slots.waiting(), at.slots.children.used) == (0, 0))
 
 
 MIXED = """
@@ -329,7 +329,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
     order."""
     dice = random.Random(seed)
     async with place(tmp_path, MIXED) as at:
-        at.lanes.configure(SpawnLimits(concurrent=4))
+        at.slots.configure(SpawnLimits(concurrent=4))
         await at.root()
         ids = [f"s/{n}" for n in range(6)]
         ids += [f"{id}/x" for id in ids]
@@ -340,7 +340,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
         for _ in range(60):
             match dice.randrange(5):
                 case 0:
-                    at.lanes.configure(SpawnLimits(concurrent=dice.randint(1, 4)))
+                    at.slots.configure(SpawnLimits(concurrent=dice.randint(1, 4)))
                 case 1:
                     at.gates.open(dice.choice(["one", "two"]))
                 case 2:
@@ -348,7 +348,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
                 case 3 if dice.random() < 0.2:
                     await at.service.cancel(dice.choice(ids), None)
             await asyncio.sleep(dice.random() * 0.01)
-            assert at.lanes.children.used <= 4
+            assert at.slots.children.used <= 4
         for name in ("one", "two", "three", "four"):
             at.gates.open(name)
         async with asyncio.timeout(PATIENCE):
@@ -358,8 +358,8 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
                 await asyncio.sleep(0.005)
         stops = {session.state.last_stop for session in sessions}
         assert stops <= {"end_turn", "cancelled", None}  # None: cancelled before it began
-        await until(lambda: (at.lanes.working(), at.lanes.children.used) == (0, 0))
-        assert at.lanes.waiting() == 0
+        await until(lambda: (at.slots.working(), at.slots.children.used) == (0, 0))
+        assert at.slots.waiting() == 0
 
 
 async def answer(at: Place, session: Session, *, allow: bool) -> None:
@@ -370,7 +370,7 @@ async def answer(at: Place, session: Session, *, allow: bool) -> None:
 
 async def test_roots_need_no_slot(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.lanes.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnLimits(concurrent=1))
         await at.root("s")
         (child,) = await children(at, "a", "work")
         await until(lambda: at.gates.inside == ["work"])
@@ -378,7 +378,7 @@ async def test_roots_need_no_slot(tmp_path: Path) -> None:
             await at.root(id)
             await at.prompt(id, "talk", "p")
         await at.rests("s", "t")
-        assert at.lanes.working() == 1
+        assert at.slots.working() == 1
         at.gates.open("work")
         await at.rests(child)
 

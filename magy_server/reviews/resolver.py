@@ -56,7 +56,7 @@ class _Work:
     """The intent once more, where others wrote into the journal after it."""
 
 
-class Deciding:
+class Resolver:
     def __init__(self, store: ReviewStore) -> None:
         self._store = store
 
