@@ -61,6 +61,7 @@ def test_what_only_reads_loads_no_engine(tmp_path: Path, words: tuple[str, ...])
     loaded = set(IMPORT_TIME.findall(run.stderr))
     assert "magy_server.store.sqlite" in loaded, run.stderr
     assert not loaded & {"magy_server.app", "magy_server.api.service", "magy_server.engine.turn"}
+    assert words[0] == "agents" or "magy_server.core.state.state" not in loaded
     assert not imported(run.stderr) & (SDKS | {"rich"})
 
 

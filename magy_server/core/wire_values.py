@@ -4,11 +4,13 @@ Pure."""
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from magy_server.core.agents.child import ChildInfo
-from magy_server.core.agents.mail import Report
 from magy_server.core.values import Usage
+
+if TYPE_CHECKING:  # rules and states would be loaded by whoever only shows a transcript
+    from magy_server.core.agents.child import ChildInfo
+    from magy_server.core.agents.mail import Report
 
 STOP = {"max_requests": "max_turn_requests"}
 """ACP has another word for these stop reasons of ours."""
