@@ -47,23 +47,23 @@ async def searched(
 
 def _lay(top: str, paths: Collection[str], check: Callable[[], None]) -> None:
     """A path that cannot be, because it is too long or a file is in its way, is left out."""
-    done = {""}
+    done = {"/"}  # whose rules count wherever the copy lies
     for path in paths:
         check()
         folder = os.path.dirname(path)
         with suppress(OSError):
             os.makedirs(top + folder, exist_ok=True)
             open(top + path, "ab").close()  # it may be an ignore file that is there already
-        while folder.rstrip("/") not in done:
-            done.add(folder.rstrip("/"))
-            _copy_rules(folder.rstrip("/"), top)
+        while folder not in done:
+            done.add(folder)
+            _copy_rules(folder, top)
             folder = os.path.dirname(folder)
-    _copy_rules("", top)
 
 
 def _copy_rules(folder: str, top: str) -> None:
     if os.path.isdir(f"{folder}/.git"):
-        os.makedirs(f"{top}{folder}/.git/info", exist_ok=True)
+        with suppress(OSError):
+            os.makedirs(f"{top}{folder}/.git/info", exist_ok=True)
     for name in _RULES:
         path = f"{folder}/{name}"
         with suppress(OSError), opened(os.path.realpath(path)) as file:
