@@ -1,4 +1,4 @@
-"""What Magy says of its own work, in its log, without the keys that it knows."""
+"""Magy's own log, for whoever looks for a fault: it holds none of the keys that Magy knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that goes on beside what begins it, and work that must not be left half-done."""
+"""Background tasks that have an owner, and work that is done to its end though nobody waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The verbs: what every front door can ask of Magy. Each appends, or reads, and answers at once."""
+"""What a front door can ask of Magy, whichever it is: each verb appends or reads, and answers at
+once. It knows no connection and no wire."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The rules of Magy as values and pure functions: events, state, steps, permissions, prompts."""

@@ -1,4 +1,4 @@
-"""Telling any number of others that something has happened."""
+"""A list of callbacks that are called in order: whoever wants to hear of something adds one."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The loop: sessions, their logs, and the runner that performs their next steps."""

@@ -1,4 +1,4 @@
-"""What stands for a part that is not there, so that nobody need ask whether it is."""
+"""Parts of `World` that do nothing: no files, no mentions, no processes. So no part is missing."""
 
 from __future__ import annotations
 

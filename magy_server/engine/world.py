@@ -66,7 +66,7 @@ class Settings:
     """The most tokens of one reply; 0: what the model can, at most `USUAL_REPLY`."""
     thinking_tokens: int = 0
     compact_at: float = 0.8
-    """Share of a model's window; 1: never."""
+    """Share of a model's window; 1: only when the provider says that it is too long."""
     small: str = ""
     """`provider/model` for titles and the like; "": the session's own."""
     titles: bool = True

@@ -1,4 +1,4 @@
-"""Asking a hidden agent about a session, outside its conversation: titles and summaries."""
+"""Titles and summaries: a hidden agent is asked for them, outside of the conversation."""
 
 from __future__ import annotations
 

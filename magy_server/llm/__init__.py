@@ -1,0 +1,1 @@
+"""Providers of models: requests and answers in the wires that they speak."""

@@ -1,4 +1,4 @@
-"""What a client can of the standard protocol, of what matters here."""
+"""Which optional parts of LSP a client supports, of those that Magy uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client says of itself."""
+"""What a client announces under `initializationOptions.magy`."""
 
 from __future__ import annotations
 

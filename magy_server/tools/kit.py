@@ -1,4 +1,4 @@
-"""All built-in tools."""
+"""The list of all built-in tools, made with their settings."""
 
 from __future__ import annotations
 

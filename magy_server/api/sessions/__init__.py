@@ -1,0 +1,1 @@
+"""Sessions, questions and transcripts, as front doors show them and act on them."""

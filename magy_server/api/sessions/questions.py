@@ -1,4 +1,4 @@
-"""Questions to people: what an answer appends, and how those were resolved that are not open."""
+"""What a person's answer to a question appends, and how those were resolved that are not open."""
 
 from __future__ import annotations
 

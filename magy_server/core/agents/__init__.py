@@ -1,0 +1,1 @@
+"""Child agents as values: their ids, limits, messages and results."""

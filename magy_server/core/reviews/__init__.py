@@ -1,0 +1,1 @@
+"""Reviews and undo as values: their events, what files went through, three-way merges."""

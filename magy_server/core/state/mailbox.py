@@ -1,4 +1,4 @@
-"""What other sessions sent to this one and no model reads as a message; and what they reported."""
+"""Messages from other sessions that no model reads, and the latest result of each child."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session was sent and has not taken in yet."""
+"""The inbox: prompts and messages that wait to enter the conversation."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Text made safe to show and to store, and sessions written as text."""

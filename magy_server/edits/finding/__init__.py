@@ -1,0 +1,1 @@
+"""Where in a text the lines of a hunk are."""

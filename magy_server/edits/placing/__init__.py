@@ -1,0 +1,1 @@
+"""What a hunk changes at the place where it was found."""

@@ -1,0 +1,1 @@
+"""Changes moved onto a text that somebody has typed in since."""

@@ -1,0 +1,1 @@
+"""The tools by which an agent spawns, messages, awaits and closes other agents, and plans."""

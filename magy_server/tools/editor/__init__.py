@@ -1,0 +1,1 @@
+"""The tools that ask the editor: diagnostics, definitions, references, symbols, evaluation."""

@@ -1,0 +1,1 @@
+"""The tools that read and change files, through open buffers where there are any."""

@@ -1,0 +1,1 @@
+"""The tools for git, and the git program run safely."""

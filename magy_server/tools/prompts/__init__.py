@@ -1,0 +1,1 @@
+"""Project instructions, and what the words of a prompt mention."""

@@ -1,0 +1,1 @@
+"""The tools `glob` and `grep`, which ask ripgrep."""

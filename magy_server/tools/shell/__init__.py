@@ -1,0 +1,1 @@
+"""The tool `bash`: commands judged, run, read and ended."""

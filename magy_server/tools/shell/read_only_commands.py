@@ -1,7 +1,7 @@
 """Command lines that change no file, by what they are: programs that only read, used as such.
 
-Not for permission, which has rules of its own (`core.permit`): it saves the look for changed files.
-Whatever does not surely only read counts as more.
+It saves the look for changed files, and the facts by which a command is judged say so: a program
+that is added here changes what is asked. Whatever does not surely only read counts as more.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Which files a command changed, and which changes are somebody else's."""
