@@ -195,7 +195,7 @@ class Workspace:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.editor: FakeEditor | None = None
+        self.editor: Any = NO_EDITOR
         self.review = "review"
         self.known: dict[str, bytes] = {}
         self.proposals: dict[str, bytes] = {}
@@ -205,7 +205,7 @@ class Workspace:
         return Context(
             root=str(self.root),
             call=call,
-            editor=self.editor or NO_EDITOR,
+            editor=self.editor,
             review=self.review,
             known=self.known,
             proposals=self.proposals,
