@@ -5,6 +5,11 @@ product = .venv/.product
 stamp = .venv/.setup
 # How many processes run the tests; `make test workers=0` starts none.
 workers = auto
+# What `make test FAST=1` runs: the pure parts, and one path through each door.
+fast = tests/core tests/config tests/contracts tests/edits tests/doors \
+	tests/e2e/test_turn.py tests/e2e/test_written_client.py tests/cli/test_run.py \
+	"tests/cli/test_terminal.py::test_a_question_is_answered_with_a_key" \
+	"tests/clients/test_emacs.py::test_ert[magy-real-server-reads-and-edits-the-live-buffer]"
 # How often `make chaos` kills.
 kills = 1000
 # How many cases `make interleavings` has.
@@ -40,8 +45,8 @@ compile: ## byte-compile the Emacs client in place, without a warning
 	cd clients/emacs && emacs -Q --batch -L . --eval '(setq byte-compile-error-on-warn t)' \
 		-f batch-byte-compile *.el
 
-test: setup ## all tests; those left out for want of an editor are named
-	$(python) -m pytest -n $(workers) --dist worksteal
+test: setup ## all tests, those left out for want of an editor named; FAST=1: the pure parts and each door
+	$(python) -m pytest -n $(workers) --dist worksteal $(if $(FAST),$(fast)) $(if $(CI),--durations=50)
 
 chaos: setup ## kill the server 1,000 times while a tree of agents is at work
 	$(python) -m tests.chaos --kills $(kills)

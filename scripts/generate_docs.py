@@ -21,7 +21,7 @@ NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
 
 
 def protocol() -> Iterator[str]:
-    from magy_server.api.wire.docs import page, shapes
+    from scripts.wire_page import page, shapes
 
     yield from page()
     yield "## Types\n"
@@ -215,7 +215,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
 
 def _fields(schema: Mapping[str, Any]) -> str:
     """The properties of a JSON Schema object as a table."""
-    from magy_server.api.wire.docs import about, default, type_name
+    from scripts.wire_page import about, default, type_name
 
     required = schema.get("required", [])
     rows = [

@@ -16,7 +16,6 @@ from magy_server.api.wire import codes
 from magy_server.api.wire.announcing import Announcement, Capabilities, ClientInfo, EditorOffers
 from magy_server.api.wire.edit_objects import OBJECTS, EditList, Insertion
 from magy_server.api.wire.methods import SERVER_TO_CLIENT
-from magy_server.api.wire.samples import samples
 from magy_server.api.wire.updates import STOPS, UPDATES, kind_of
 from magy_server.config import layers
 from magy_server.core import errors
@@ -24,6 +23,7 @@ from magy_server.core.events import Stop
 from magy_server.edits.formats import parse
 from magy_server.edits.formats.str_replace import FIELDS
 from magy_server.lsp.client_options import ClientOptions
+from scripts.wire_samples import samples
 
 TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs" / "protocol.md").read_text(encoding="utf-8")

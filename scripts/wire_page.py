@@ -15,7 +15,6 @@ from magy_server.api.wire import (
     announcing,
     children,
     codes,
-    conversation,
     edit_objects,
     live_edits,
     reviews,
@@ -25,9 +24,10 @@ from magy_server.api.wire import (
 from magy_server.api.wire.commands import COMMANDS
 from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
 from magy_server.api.wire.refusals import NAME, PATTERNS
-from magy_server.api.wire.samples import samples
 from magy_server.api.wire.shapes import LONGEST_ID
 from magy_server.api.wire.updates import STOPS, UPDATES, Update, kind_of
+from scripts import wire_conversation
+from scripts.wire_samples import samples
 
 WIDTH = 100
 STAMPED = ("seq", "at")
@@ -89,7 +89,7 @@ def _conversation() -> str:
     def laid_out(message: re.Match[str]) -> str:
         return f"{message[1]} {pretty(json.loads(message[2]))}"
 
-    text = inspect.getdoc(conversation) or ""
+    text = inspect.getdoc(wire_conversation) or ""
     return re.sub(r"^(->|<-) (.*)$", laid_out, text, flags=re.MULTILINE)
 
 
