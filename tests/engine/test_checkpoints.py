@@ -12,7 +12,7 @@ import pytest
 
 from magy_server.core.errors import EditUnverified, InvalidRequest, NotFound
 from magy_server.core.events import FileChange, Noted, Prompted, Restoring
-from magy_server.core.ports import Found, Put
+from magy_server.core.ports import NO_EDITOR, Found, Put
 from magy_server.core.values import Version
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
@@ -327,7 +327,7 @@ class Racing(WorkspaceFiles):
     """Somebody is faster, so many times: writes right before a file is put."""
 
     def __init__(self, times: int) -> None:
-        super().__init__(None, Commits(Processes()))
+        super().__init__(NO_EDITOR, Commits(Processes()))
         self.times = times
 
     async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
@@ -342,7 +342,7 @@ class Unsure(WorkspaceFiles):
     """An editor that says it may have gone wrong; `done`: it did not."""
 
     def __init__(self, *, done: bool) -> None:
-        super().__init__(None, Commits(Processes()))
+        super().__init__(NO_EDITOR, Commits(Processes()))
         self.done = done
 
     async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
