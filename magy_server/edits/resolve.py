@@ -15,6 +15,7 @@ from magy_server.edits.finding.normal_forms import FORMS
 from magy_server.edits.finding.source import Source, most_places
 from magy_server.edits.model import Code, Failure, Hunk, Placed, Resolved, TextChange
 from magy_server.edits.placing.decorations import as_lines, cleaned
+from magy_server.edits.placing.line_end_joins import unjoined
 from magy_server.edits.placing.place import Found, find, settle
 from magy_server.edits.placing.splice import Unsafe
 from magy_server.edits.rebasing.earlier_hunks import Earlier
@@ -69,9 +70,21 @@ class _Call:
                 text = explain.ambiguous(self.source, [(s.first, s.last) for s in sites])
                 self._fail(n, "ambiguous", text, [site.first + 1 for site in sites])
         placed = [
-            Placed(n, done.changes, done.tier, done.note) for n, done in sorted(self.done.items())
+            Placed(n, changes, self.done[n].tier, self.done[n].note)
+            for n, changes in sorted(self._together().items())
         ]
         return Resolved(tuple(placed), tuple(self.failures[n] for n in sorted(self.failures)))
+
+    def _together(self) -> dict[int, tuple[TextChange, ...]]:
+        """The changes of each hunk. Those of two hunks may meet, too, and then line ends must not
+        become one between them."""
+        made = [(change, n) for n, done in self.done.items() for change in done.changes]
+        made.sort(key=lambda one: (one[0].start, one[0].end))
+        apart = unjoined(self.source.raw, [change for change, _ in made])
+        found: dict[int, tuple[TextChange, ...]] = dict.fromkeys(self.done, ())
+        for change, (_, n) in zip(apart, made, strict=True):
+            found[n] += (change,)
+        return found
 
     def _found(self) -> list[Found | Failure]:
         """The places of each hunk in the text as it is."""

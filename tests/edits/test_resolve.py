@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from magy_server.edits.model import Hunk, Resolved
@@ -97,6 +97,7 @@ def test_the_whole_difference_as_one_hunk_gives_the_new_text(
         assert plain(apply(raw, found.changes)) == new
 
 
+@example("x\r" + "x\n" * 9 + "\nx\n", "x\n\n\n")  # what two hunks leave between them
 @given(raws(), raws())
 @settings(max_examples=300)
 def test_exact_hunks_of_a_diff_give_the_other_text_or_are_refused(a: str, b: str) -> None:
