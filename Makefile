@@ -46,7 +46,7 @@ compile: ## byte-compile the Emacs client in place, without a warning
 		-f batch-byte-compile *.el
 
 test: setup ## all tests, those left out for want of an editor named; FAST=1: the pure parts and each door
-	$(python) -m pytest -n $(workers) --dist worksteal $(if $(FAST),$(fast)) $(if $(CI),--durations=50)
+	$(strip $(python) -m pytest -n $(workers) --dist worksteal $(if $(FAST),$(fast)))
 
 chaos: setup ## kill the server 1,000 times while a tree of agents is at work
 	$(python) -m tests.chaos --kills $(kills)
