@@ -131,11 +131,13 @@ The change waits for a decision. The client announced `review`, so it was told:
 -> {"method": "exit"}
 ```
 
-When the client goes away without this, the same holds: sessions stay, and a turn that was running
-stays open in the log.
+The process ends with the status 0. When the client goes away without this, it ends with 1, and the
+same holds: sessions stay, and a turn that was running stays open in the log.
 
-To play the model while a client is written, `MAGY_SCRIPT` names a
-[script](reference/script-format.md). This one was used here:
+To play the model while a client is written, `MAGY_SCRIPT` in the environment names a
+[script](reference/script-format.md); no key is needed. `MAGY_STATE_DIR` and `MAGY_CONFIG_DIR` name
+directories that take the place of your own, so that your sessions and settings stay out of it. This
+script was used here:
 
 ```script
 prompt: polite

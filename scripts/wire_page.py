@@ -48,7 +48,7 @@ def page() -> Iterable[str]:
     yield from _named(announcing.PARTS)
     yield f"## Errors\n\n{inspect.getdoc(codes)}\n"
     yield from _meanings("Code", codes.CODES)
-    yield from _meanings("`data.reason`", codes.REASONS)
+    yield from _reasons()
     yield f"## Updates\n\n{inspect.getdoc(updates)}\n"
     yield from kinds()
     yield f"## Methods\n\n{_FIELDS}\n"
@@ -63,7 +63,8 @@ def page() -> Iterable[str]:
 _FIELDS = (
     "A field marked `?` may be left out. An `id` is a string of 1 to "
     f"{LONGEST_ID} characters:\n{PATTERNS[NAME]}. An unknown field is refused, but\n"
-    "for `_meta`, which may stand anywhere. Types in capitals are under [Types](#types)."
+    "for `_meta`, which may stand anywhere. Params are an object, never a list. Types in capitals\n"
+    "are under [Types](#types)."
 )
 _COMMANDS = (
     "Of `workspace/executeCommand`, for any client; each takes one object as its argument.\n"
@@ -108,6 +109,14 @@ def _named(models: Iterable[type[BaseModel]]) -> Iterable[str]:
 def _meanings(title: str, meanings: Mapping[Any, str]) -> Iterable[str]:
     yield f"| {title} | |\n|---|---|"
     yield from (f"| `{word}` | {said} |" for word, said in meanings.items())
+    yield ""
+
+
+def _reasons() -> Iterable[str]:
+    yield "| `data.reason` | Code | |\n|---|---|---|"
+    for reason, said in codes.REASONS.items():
+        numbers = ", ".join(f"`{code}`" for code in codes.CODES_OF[reason])
+        yield f"| `{reason}` | {numbers} | {said} |"
     yield ""
 
 

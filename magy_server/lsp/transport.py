@@ -256,7 +256,7 @@ class Connection:
                 self._tasks[id] = task
                 self._arrived(task, method, params or {})
             else:
-                self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
+                self._wrong(id, method, "params must be an object.")
         else:
             self._pass_on(id, method, message)
 
@@ -294,7 +294,10 @@ class Connection:
         if method == "shutdown":
             self.shutting_down = True
         if problem := self._standard.receive(message):
-            self._error(id, INVALID_PARAMS, f"{method}: {problem}")
+            self._wrong(id, method, problem)
+
+    def _wrong(self, id: Id, method: str, problem: str) -> None:
+        self._error(id, *error_of(InvalidRequest(f"{method}: {problem}"), method))
 
     def _notification(self, method: str, message: dict[str, Any]) -> None:
         if method == "exit":

@@ -78,7 +78,9 @@ def context(
     events: list[Event] = [begin, *(_theirs(entry.event) for entry in entries[1:])]
     state = fold_events(stream, events, entries[-1].at)
     if state.history.restoring:
-        raise InvalidRequest(f"Session {source!r} is being restored; spawn again in a moment.")
+        raise InvalidRequest(
+            f"Session {source!r} is being restored; spawn again in a moment.", reason="busy"
+        )
     if state.queue.waiting:
         events.append(Requeued(dropped=tuple(arrival.id for arrival in state.queue.waiting)))
     if state.compact and state.turn is None:

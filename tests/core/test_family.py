@@ -78,6 +78,7 @@ def test_a_refusal_says_which_limit_and_what_there_is(
     siblings = [Sibling(f"s/1.{n}", "look", "completed") for n in range(there)]
     found = refusal(parent, SpawnLimits(), siblings, working, queued)
     assert said in found and bool(found) == bool(said)
+    assert "close_agent" not in found and "You" not in found  # a person may read it, or a model
 
 
 STOPPED = CancelAsked(turn="p1")

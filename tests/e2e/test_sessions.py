@@ -87,6 +87,8 @@ async def test_attach_is_bounded_and_older_pages_come_on_demand(root: Path, stat
         floor = attached["floorSeq"]
         older = await one.request("session/events", before=floor, limit=5)
         assert older["more"] and older["events"][-1]["seq"] == floor - 1
+        all_of_it = await one.request("session/events", after=0, before=floor + 1000, limit=1000)
+        assert not all_of_it["more"] and all_of_it["events"][-1]["seq"] == all_of_it["headSeq"]
         caught_up = await one.request("session/subscribe", **{"from": {"seq": floor}})
         assert caught_up["events"][0]["seq"] == floor + 1
 

@@ -129,7 +129,8 @@ async def test_two_who_delete_the_same(tmp_path: Path) -> None:
             here.service.delete("s"), here.service.delete("s"), return_exceptions=True
         )
         assert both[0] is True
-        assert isinstance(both[1], InvalidRequest) and "is being deleted" in both[1].message
+        assert isinstance(both[1], InvalidRequest) and both[1].reason == "busy"
+        assert "is being deleted" in both[1].message
         assert await here.service.delete("s") is False
         assert await loaded(here) == []
 

@@ -309,8 +309,9 @@ async def test_a_tree_that_runs_elsewhere_is_not_deleted(two: tuple[Place, Place
     a, b = two
     ids = await left_open(a)
     for id in ids:
-        with pytest.raises(InvalidRequest, match="Another process runs session"):
+        with pytest.raises(InvalidRequest, match="Another process runs session") as refused:
             await b.service.delete(id)
+        assert refused.value.reason == "busy"
     a.gates.open("gate")
     await a.rests(*ids)
 

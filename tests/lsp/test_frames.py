@@ -223,6 +223,14 @@ async def test_messages_that_are_none_are_answered_and_survived(echo: Client) ->
     assert await echo.request("magy/echo", {"still": "here"}) == {"still": "here"}
 
 
+async def test_wrong_parameters_have_their_reason_wherever_that_is_found(echo: Client) -> None:
+    for id, method in ((903, "magy/echo"), (904, "workspace/executeCommand")):
+        echo.send({"id": id, "method": method, "params": [1]})
+    await errors(echo, 2)
+    found = [(m["id"], m["error"]["data"]) for m in echo.received if "error" in m]
+    assert sorted(found) == [(id, {"reason": "invalid_request"}) for id in (903, 904)]
+
+
 async def test_a_message_over_the_limit_is_answered_by_name(echo: Client) -> None:
     start = b'{"jsonrpc":"2.0","id":77,"method":"magy/echo","params":{"text":"' + b"x" * 5000
     echo.send_raw(b"Content-Length: 300000000\r\n\r\n" + start)

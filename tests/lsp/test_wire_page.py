@@ -22,6 +22,7 @@ from magy_server.core import errors
 from magy_server.core.events import Stop
 from magy_server.edits.formats import parse
 from magy_server.edits.formats.str_replace import FIELDS
+from magy_server.lsp import transport
 from magy_server.lsp.client_options import ClientOptions
 from scripts.wire_samples import samples
 
@@ -85,24 +86,45 @@ def test_every_way_in_which_a_turn_ends_is_told() -> None:
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def reasons() -> Iterator[str]:
-    """Of every error that is raised on purpose, but for those of the terminal."""
-    classes = {name for name, one in vars(errors).items() if isinstance(one, type)}
-    classes |= {"NotAnswered"}
+ERRORS: dict[str, type[errors.MagyError]] = {
+    name: one
+    for name, one in {**vars(errors), **vars(transport)}.items()
+    if isinstance(one, type) and issubclass(one, errors.MagyError)
+}
+
+
+def raised() -> Iterator[tuple[str, int]]:
+    """(reason, code) of every error that is raised on purpose, but for those of the terminal."""
+    for name, one in ERRORS.items():
+        if name != "MethodNotFound":
+            yield code_of(name, one.reason)
     for node in sources("cli"):
         match node:
-            case ast.Assign(targets=[ast.Name(id="reason")], value=ast.Constant(value=str(reason))):
-                yield reason
-            case ast.Call(func=ast.Name(id=name), keywords=keywords) if name in classes:
-                yield from (
-                    word.value.value
-                    for word in keywords
-                    if word.arg == "reason" and isinstance(word.value, ast.Constant)
-                )
+            case ast.Call(func=ast.Name(id=name), keywords=keywords) if name in ERRORS:
+                for word in keywords:
+                    if word.arg == "reason" and isinstance(word.value, ast.Constant):
+                        yield code_of(name, str(word.value.value))
 
 
-def test_every_reason_is_told() -> None:
-    assert set(codes.REASONS) == {*reasons()} - {"method_not_found"}
+def code_of(name: str, reason: str) -> tuple[str, int]:
+    error = ERRORS[name].__new__(ERRORS[name])
+    error.message, error.reason = "", reason
+    return reason, transport.error_of(error, "")[0]
+
+
+def test_every_reason_is_told_with_its_codes() -> None:
+    told = {(reason, code) for reason, numbers in codes.CODES_OF.items() for code in numbers}
+    assert told == {*raised()} and codes.CODES_OF.keys() == codes.REASONS.keys()
+
+
+def test_no_class_of_errors_has_a_reason_of_its_own_that_is_not_told() -> None:
+    own = {
+        str(node.value.value)
+        for node in sources("cli")
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        if [ast.unparse(target) for target in node.targets] == ["reason"]
+    }
+    assert own - {"method_not_found"} <= codes.REASONS.keys()
 
 
 def test_every_code_is_told() -> None:

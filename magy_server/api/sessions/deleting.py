@@ -40,8 +40,10 @@ async def delete(world: World, sessions: Sessions, session: str) -> bool:
 def _refusal(session: str, *, here: bool) -> InvalidRequest:
     if here:
         return InvalidRequest(
-            f"Session {session!r} is being deleted or restored; try again when that is done."
+            f"Session {session!r} is being deleted or restored; try again when that is done.",
+            reason="busy",
         )
     return InvalidRequest(
-        f"Another process runs session {session!r}; cancel or close it there first."
+        f"Another process runs session {session!r}; cancel or close it there first.",
+        reason="busy",
     )

@@ -113,7 +113,7 @@ class SessionVerbs:
         )
         entries = found.entries
         if params.after is not None:
-            end = (params.before or found.head + 1) - 1
+            end = min(params.before or found.head + 1, found.head + 1) - 1
             more = bool(entries) and entries[-1].seq < end
         else:
             more = bool(entries) and entries[0].seq > 1

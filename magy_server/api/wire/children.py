@@ -1,7 +1,9 @@
 """A child is a session below another: its id is that of its parent, a `/`, and the key that it was
 spawned under (of one that a model spawned: the call). What `magy/session/*` does with a session it
-does with a child: subscribe to it, prompt it, export it; a fork of a child is a session of its own.
-Lists of sessions leave children out; `magy/child/list` has them.
+does with a child: subscribe to it, prompt it, cancel its turn; a fork of a child is a session of
+its own. Lists of sessions leave children out; `magy/child/list` has them. The task of the child
+`one/tests` is the message `one/tests:task`, which also names its first turn. To close a child
+(`magy/child/close`) is for good, other than to close a session.
 
 The result of each of its turns is a message (`_magy_mail`) in its parent's log. A child that a
 model spawned wakes its parent by that; one that a person spawned is read with the parent's next

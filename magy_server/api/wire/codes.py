@@ -1,6 +1,6 @@
 """A request that fails is answered with `error`: a `code`, a `message` for the person that says
 what was wrong and what to do, and in most cases `data.reason`, a word for programs. Show the
-message as it is. Decide by the code and the reason, never by the message.
+message as it is. Decide by the reason, and by the code where there is none; never by the message.
 
 ```json error
 {"jsonrpc": "2.0", "id": 9, "error": {"code": -32803, "message": "There is no session 'two'. `magy/session/list` names them.", "data": {"reason": "not_found"}}}
@@ -36,7 +36,8 @@ CODES: Mapping[int, str] = {
     CANCELLED: "The client cancelled the request.",
     CONTENT_MODIFIED: "The text or the log has moved on. Look again, then repeat if it is still "
     "wanted.",
-    REQUEST_FAILED: "Magy cannot or will not do it now. The reason says why.",
+    REQUEST_FAILED: "Magy cannot or will not do it now. The reason says why; without one, more "
+    "requests are unanswered than Magy takes at once.",
 }
 """Every code that an error may have."""
 
@@ -46,9 +47,10 @@ REASONS: Mapping[str, str] = {
     "a new one.",
     "not_found": "There is no such session, question, agent, model or waiting prompt.",
     "closed": "The child accepts nothing more; or the document is no longer open.",
-    "queue_full": "So many messages wait there already that no more are accepted.",
+    "queue_full": "So many prompts and messages wait there already that no more are accepted.",
     "spawn_limit": "There are as many children there, or as deep, as there may be.",
-    "busy": "Something else is under way there: cancel its turn, or wait.",
+    "busy": "Something else is under way there: cancel its turn, or wait. A prompt is never "
+    "refused for that: it joins or waits.",
     "conversation": "The conversation cannot go back to that point; the files alone can.",
     "denied": "A rule forbids it.",
     "not_trusted": "The project asks for more than it may before a person trusts it.",
@@ -78,3 +80,16 @@ REASONS: Mapping[str, str] = {
     "failed": "Anything else.",
 }
 """Every `data.reason`."""
+
+CODES_OF: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(REASONS, (REQUEST_FAILED,)),
+    **dict.fromkeys(
+        ("invalid_request", "key_used", "queue_full", "spawn_limit", "busy", "conversation",
+         "denied"),
+        (INVALID_PARAMS,),
+    ),
+    "closed": (INVALID_PARAMS, REQUEST_FAILED),
+    "stale": (CONTENT_MODIFIED,),
+    "conflict": (CONTENT_MODIFIED, INVALID_PARAMS),
+}  # fmt: skip
+"""The codes with which each comes."""

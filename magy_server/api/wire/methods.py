@@ -109,11 +109,12 @@ class Verbs:
     ]
     session_close: Annotated[
         Verb[SessionParams, None],
-        "Cancel what runs, end background commands, and unsubscribe; the log stays.",
+        "Cancel what runs, also in its children, end background commands, and unsubscribe; the log "
+        "stays, and a prompt goes on with it.",
     ]
     session_delete: Annotated[
         Verb[SessionParams, DeleteResult],
-        "Delete a session permanently.",
+        "Delete a session and its children permanently; what runs there is cancelled.",
     ]
     session_fork: Annotated[
         Verb[ForkParams, NewResult],
@@ -296,7 +297,9 @@ SERVER_TO_CLIENT = (
     Method("magy/rewrite/draft", rewrite.RewriteDraft, None,
            "The progress of a rewrite that this client started; a rewrite resumed after a crash "
            "is reported to clients that announced `review` or `interactions`."),
-    Method("magy/session/listChanged", ListChanged, None, "A session's row changed."),
+    Method("magy/session/listChanged", ListChanged, None,
+           "A session's row in magy/session/list changed, or the session was deleted. Sent to "
+           "clients that announced `interactions`."),
     Method("magy/editor/save", SaveParams, SaveResult,
            "Save a buffer. Only sent if the client announced `editor.save`."),
     Method("magy/editor/diagnostics", editor.DiagnosticsParams, editor.DiagnosticsAnswer,

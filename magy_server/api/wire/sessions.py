@@ -23,7 +23,8 @@ A session belongs to no connection. Any number of clients, of one Magy process o
 same machine, may subscribe to it, prompt it and answer its questions, and see the same updates. One
 process at a time runs its turn, with the editor of the client that prompted.
 
-- `subscribe` looks, and changes nothing. A turn that a crash interrupted stays as it is.
+- `subscribe` looks, and changes nothing. A turn that a crash interrupted stays as it is, and the
+  state of its session is still `running` or `requires_action`.
 - `resume` subscribes. In addition, if a turn was left open and no living process runs it, this
   process continues it. If a process runs it, that one goes on: `resume` takes nothing away from
   anybody.
@@ -35,7 +36,8 @@ process at a time runs its turn, with the editor of the client that prompted.
 
 A turn that continues says so with a `notice` titled `Resumed`. Before that, Magy ends the programs
 that the dead process left running. A call that had begun is done again only if that is safe;
-otherwise the model is told what is known of it.
+otherwise the model is told what is known of it. A reply that was still streaming begins anew, under
+another `messageId`.
 
 ### Turns
 
@@ -68,7 +70,13 @@ has no turn. A turn that could not even begin, because no model is configured, s
 way, with `stop` `error`.
 
 `magy/session/cancel` with a `turnId` cancels that turn and no other; without one, whatever runs.
-The turn then ends with `stop` `cancelled`.
+What the model had said by then comes as its `agent_message`, and the turn ends with `stop`
+`cancelled`. The prompts that wait have their turns then.
+
+`magy/session/close` and `delete` cancel, too, and unsubscribe the client that asked: no `idle`
+tells it that the turn is over. Nothing tells other subscribers that a turn ended with its session's
+deletion; `magy/session/listChanged` names the session, which is no longer found. A session that was
+closed is there as before, and a prompt goes on with it.
 
 STOPS
 
@@ -81,9 +89,10 @@ answer: to dismiss a question is to send nothing.
 
 A client that announced `interactions` hears of all questions of its workspace from
 `magy/interaction/changed`, children's too, and of those of a subscribed session also from
-`_magy_interaction`; `magy/interaction/list` names the open ones. It shows `title` as it is, the
-`rule` that asks, and `content` when the person wants to see all of it. It answers with
-`magy/interaction/respond`, to the `sessionId` of the question:
+`_magy_interaction`. `magy/interaction/list` names those that are open, also those that were asked
+before the client came. It shows `title` as it is, the `rule` that asks, and `content` when the
+person wants to see all of it. It answers with `magy/interaction/respond`, to the `sessionId` of the
+question:
 
 | | | |
 |---|---|---|
@@ -95,7 +104,8 @@ A client that announced `interactions` hears of all questions of its workspace f
 
 Show `covers` before the person chooses `session` or `project`; where it is empty, offer only
 `once`. A `scope` has no meaning with `refuse`. The first answer wins: a later one gets `accepted:
-false`, and `winner` says how the question was resolved.
+false`, and `winner` says how the question was resolved: `allowed`, `refused`, or `closed`, with its
+call.
 """
 
 from __future__ import annotations
@@ -219,7 +229,9 @@ class NewParams(Wire):
     )
     agent: str | None = Field(default=None, description="null: `default_agent` of the settings")
     model: str | None = Field(
-        default=None, description="`provider/model`; null: the agent's, or the configured one"
+        default=None,
+        description="`provider/model`; null: the agent's, or the configured one. One that cannot "
+        "be asked ends a turn, not this request",
     )
 
 
@@ -243,7 +255,7 @@ class ListResult(Wire):
 
 
 class From(Wire):
-    """Where to begin: after the entry `seq`, which the client has, or with the last `tail`
+    """Where to begin: after the entry `seq`, which the client has, or else with the last `tail`
     turns."""
 
     seq: Annotated[int, Field(ge=0)] | None = None
@@ -255,10 +267,13 @@ class SubscribeParams(SessionParams):
 
 
 class SubscribeResult(Wire):
-    head_seq: int
+    head_seq: int = Field(
+        description="Seq of the last entry of the log. If the client has a later one, that was of "
+        "another session with the same id"
+    )
     floor_seq: int = Field(
         description="Seq of the first entry of `events`: 500 entries at most, so it may lie above "
-        "what was asked for; older ones by magy/session/events"
+        "what was asked for; older ones by magy/session/events. Without any: `headSeq` + 1"
     )
     summary: Summary
     events: list[Update]
@@ -274,9 +289,11 @@ class EventsParams(SessionParams):
 
 
 class EventsResult(Wire):
-    events: list[Update]
-    head_seq: int
-    more: bool
+    events: list[Update] = Field(description="The oldest first")
+    head_seq: int = Field(description="Seq of the last entry of the log")
+    more: bool = Field(
+        description="There are later ones in the range that was asked for; without `after`: earlier"
+    )
 
 
 class PromptParams(SessionParams):

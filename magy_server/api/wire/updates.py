@@ -19,6 +19,8 @@ missing.
 under the same `messageId`, from the log, and replaces the chunks. A whole message with empty
 `content` and no `seq` is a delta: the model begins its reply again, and the client removes what it
 showed of that message. The `messageId` of a reply is a number, so choose other ids for prompts.
+What a delta showed and no entry replaced, of a call too, is void when the turn ends, when a
+`notice` titled `Resumed` comes, and when the client attaches again: it removes that.
 
 **Calls.** `tool_call_update` is the only kind that reports a tool call, and there is no `tool_call`
 that introduces one: the first update with an unknown `toolCallId` does. Each update carries what is
@@ -368,7 +370,9 @@ class Queue(Update[Stamp]):
         default=None, description="These wait first, in this order; the others follow"
     )
     dropped: list[str] | None = Field(
-        default=None, description="With `order`: these were removed and will have no turn"
+        default=None,
+        description="With `order`: these were removed and will have no turn; of a child's result: "
+        "the agent has read it already",
     )
 
 
@@ -391,7 +395,8 @@ class ProgressUpdate(Update[Stamp]):
 
 class MailUpdate(Update[Stamp]):
     """A message from another agent arrived; a child's result comes this way. A text waits like a
-    prompt, under `messageId`. Data and signals have a `body`, and no model reads them."""
+    prompt, under `messageId`, and `_magy_queue` names that. Data and signals have a `body`, and no
+    model reads them."""
 
     session_update: Literal["_magy_mail"]
     mail: Mail

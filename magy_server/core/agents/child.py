@@ -181,14 +181,14 @@ def refusal(
     that wait."""
     if tree.depth(parent) >= limits.depth:
         return (
-            f"You cannot spawn a child: agents may be {limits.depth} levels deep "
-            "(spawn.max_depth), and you are at the deepest. Do the task yourself."
+            f"There can be no child here: agents may be {limits.depth} levels deep "
+            "(spawn.max_depth), and this is the deepest. The task has to be done without one."
         )
     if len(siblings) >= limits.children:
         there = ", ".join(f"{s.session} ({s.name}): {s.status}" for s in siblings)
         return (
             f"No more than {limits.children} children at once (spawn.max_children). There are: "
-            f"{there}. Close one with close_agent, or send it the task."
+            f"{there}. Close one, or send it the task."
         )
     if working >= limits.total:
         return (
