@@ -86,7 +86,7 @@ class Connected:
     """Complete when it is made. `client`: its name, for journals; `roots`: its workspace folders,
     canonical; `scratch`: where sessions without a project work; `notify` sends a notification;
     `warn` shows the person a sentence; `draws`: it shows questions or reviews itself, so it is told
-    of rewrites that it did not begin."""
+    of reviews that changed (`magy/review/changed`), and of rewrites that it did not begin."""
 
     service: Service
     trust: Trust

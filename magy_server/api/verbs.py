@@ -11,6 +11,7 @@ from magy_server.api.prompts.completion import PromptVerbs
 from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.checkpoints import CheckpointVerbs
+from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
 from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
 from magy_server.api.sessions.interactions import QuestionVerbs
@@ -21,18 +22,26 @@ from magy_server.api.workspaces import WorkspaceVerbs
 
 class Magy:
     """`view`: what is under review, as the client is shown it; `reach`: which files may be shown to
-    a model."""
+    a model; `news`: tells of changed reviews, and is told of the documents that people touch."""
 
     def __init__(self, at: Connected) -> None:
         self.at = at
         self.view, self.reach = View(at), Reach(at)
+        self.news = ReviewNews(at, self.view)
         self._family = ChildNews(at)
         self.sessions = SessionVerbs(at, self._family)
         self.children, self.rewrites = ChildVerbs(at), RewriteVerbs(at)
         self.reviews = ReviewVerbs(at, self.view)
         self.contexts = ContextVerbs(at, self.reach)
 
+    def begin(self) -> None:
+        """Starts what nobody asks for: it finds out what is under review, and tells of rewrites
+        that a process which died had begun."""
+        self.at.spawn(self.view.learn())
+        self.at.spawn(self.rewrites.resume())
+
     def close(self) -> None:
+        self.news.close()
         self.sessions.leave_all()
         self._family.close()
         self.rewrites.close()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from magy_server.api.connected import Connected
-from magy_server.api.places import SCHEME
-from magy_server.api.reviews.news import ReviewNews
+from magy_server.api.places import SCHEME, virtual_uri
 from magy_server.api.verbs import Magy
 from magy_server.api.wire.calling import handlers
 from magy_server.core.errors import EditorError
@@ -19,6 +18,9 @@ from magy_server.lsp.plain.review import PlainReview, Window
 from magy_server.lsp.plain.targets import Pointing
 from magy_server.lsp.server import Answering, Server
 from magy_server.lsp.workspace import LiveEditor
+
+ANSWER = 10.0
+"""Seconds a client may take to answer what nothing waits for."""
 
 
 def connect(
@@ -32,26 +34,44 @@ def connect(
     """`running`: the sessions that have a turn now, the latest last. `closing` ends it."""
     can = ClientCapabilities(server.client)
     magy = Magy(at)
-    view = magy.view
     review = PlainReview(
-        view, magy.reviews, Window(server.show, _revealing(server, can), editor.unseen),
+        magy.view, magy.reviews, Window(server.show, _revealing(server, can), editor.unseen),
         server.connection.spawn, shows_lenses=about.lenses, tags=can.tags,
     )  # fmt: skip
     pointing = Pointing(at.documents, magy.contexts, magy.reach)
     plain = Plain(server, magy, about, can, review, pointing, running)
-    news = ReviewNews(
-        at, view, server.connection.request, texts=review.texts,
-        lenses=about.lenses and can.refresh_lenses,
-    )  # fmt: skip
-    for end in (magy.close, plain.close, news.close):
+    for end in (magy.close, plain.close):
         closing.callback(end)
-    closing.callback(server.workspace.touched.add(news.touched))
-    at.spawn(view.learn())
-    at.spawn(magy.rewrites.resume())
+    closing.callback(server.workspace.touched.add(magy.news.touched))
+    magy.news.told.add(_refreshing(server, at, about.lenses and can.refresh_lenses, review.texts))
+    magy.begin()
     if can.texts:
         at.spawn(_offer_texts(server))
     methods = plain.noting(handlers(magy.verbs(), magy.sessions.made))
     return Answering({**methods, **plain.methods()}, plain.commands())
+
+
+def _refreshing(
+    server: Server, at: Connected, lenses: bool, texts: Collection[str]
+) -> Callable[[Collection[str]], None]:
+    """Has the client ask again for what it shows of changed reviews. `lenses`: it draws lenses and
+    can be asked to do so again. `texts`: the `magy:` URIs it may be showing."""
+
+    def refresh(paths: Collection[str]) -> None:
+        if lenses:
+            at.spawn(_refresh(server, "workspace/codeLens/refresh", None))
+        for uri in {virtual_uri(side, path) for path in paths for side in ("base", "proposed")}:
+            if uri in texts:
+                at.spawn(_refresh(server, "workspace/textDocumentContent/refresh", {"uri": uri}))
+
+    return refresh
+
+
+async def _refresh(server: Server, method: str, params: Any) -> None:
+    try:
+        await server.connection.request(method, params, ANSWER)
+    except EditorError:
+        return  # it will ask again by itself, or not
 
 
 def _revealing(server: Server, can: ClientCapabilities) -> Callable[[str, Mapping[str, Any]], Any]:
@@ -70,7 +90,7 @@ async def _offer_texts(server: Server) -> None:
     registration = {"id": "magy-texts", "method": method, "registerOptions": options}
     try:
         await server.connection.request(
-            "client/registerCapability", {"registrations": [registration]}, 10.0
+            "client/registerCapability", {"registrations": [registration]}, ANSWER
         )
     except EditorError:
         return

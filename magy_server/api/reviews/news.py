@@ -1,42 +1,33 @@
-"""Tells the editor that something under review is not what it was: after decisions and edits, of
+"""Tells the client that something under review is not what it was: after decisions and edits, of
 this process or another, and when the person pauses typing. Never at every keystroke."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 from magy_server.api.connected import Connected
-from magy_server.api.places import paths_of, virtual_uri
+from magy_server.api.places import paths_of
 from magy_server.api.reviews import present
 from magy_server.api.reviews.review_verbs import View
 from magy_server.api.wire import reviews as wire
-from magy_server.core.errors import EditorError, InvalidRequest, MagyError
+from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.listeners import Listeners
 
 PAUSE = 0.1
 """Seconds without a keystroke after which hunks are derived again."""
 TOGETHER = 0.02
 """Seconds in which changes are gathered: a turn may touch many files at once."""
-ANSWER = 10.0
-"""Seconds a client may take to acknowledge a refresh; nothing waits for it."""
-
-Request = Callable[[str, Any, float], Coroutine[Any, Any, Any]]
 
 
 class ReviewNews:
-    """`lenses`: the client draws lenses and can be asked to do so again. `texts`: the `magy:` URIs
-    it may be showing."""
+    """`told` is called with the paths after the client was told of them, or would have been."""
 
-    def __init__(
-        self, at: Connected, view: View, request: Request, *, lenses: bool, texts: Iterable[str]
-    ) -> None:
+    def __init__(self, at: Connected, view: View) -> None:
+        self.told = Listeners[Collection[str]]()
         self._view = view
         self._notify = at.notify if at.draws else None
-        self._request = request
         self._spawn = at.spawn
-        self._lenses = lenses
-        self._texts = texts
         self._loop = asyncio.get_running_loop()
         self._typed: set[str] = set()
         self._last = 0.0
@@ -93,12 +84,7 @@ class ReviewNews:
                 files = [entry for path in changed for entry in await self._entries(path, changed)]
                 params = wire.ReviewChanged(files=files).model_dump(mode="json", by_alias=True)
                 self._notify("magy/review/changed", params)
-            if self._lenses:
-                self._spawn(self._refresh("workspace/codeLens/refresh", None))
-            for uri in {virtual_uri(s, p) for p in changed for s in ("base", "proposed")}:
-                if uri in self._texts:
-                    refresh = "workspace/textDocumentContent/refresh"
-                    self._spawn(self._refresh(refresh, {"uri": uri}))
+            self.told(changed)
 
     async def _entries(self, path: str, roots: Mapping[str, str]) -> list[wire.ReviewEntry]:
         found = []
@@ -110,12 +96,6 @@ class ReviewNews:
             if file is not None:
                 found.append(present.entry(file, self._view.uri))
         return found or [present.gone(roots[path], path, False, self._view.uri)]
-
-    async def _refresh(self, method: str, params: Any) -> None:
-        try:
-            await self._request(method, params, ANSWER)
-        except EditorError:
-            return  # it will ask again by itself, or not
 
 
 def _paths(uri: str) -> tuple[str, ...]:

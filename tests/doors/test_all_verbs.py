@@ -1,0 +1,98 @@
+"""A door that offers all verbs: it makes one value for its client, and Magy does the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magy_server.api.connected import Connected, Source
+from magy_server.api.verbs import Magy
+from magy_server.api.wire.calling import handlers
+from magy_server.app import compose
+from tests.patience import PATIENCE
+
+SCRIPT = """prompt: hello
+call: write_file {"path": "new.txt", "content": "a line\\n"}
+---
+text: Done.
+"""
+
+
+class NoDocuments:
+    """Of a client that opens no files."""
+
+    encoding = "utf-8"
+
+    def document(self, path: str) -> None:
+        return None
+
+    def open_document(self, uri: str) -> None:
+        return None
+
+    def uri_of_path(self, path: str) -> None:
+        return None
+
+    def state_of(self, path: str) -> None:
+        return None
+
+    def meant(self) -> None:
+        return None
+
+    def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
+        return lambda: None
+
+
+class Deaf:
+    """Nothing that streams is read."""
+
+    def send(self, message: Mapping[str, Any] | bytes) -> None:
+        return
+
+    def wake(self, source: Source) -> None:
+        return
+
+    def forget(self, source: Source) -> None:
+        return
+
+
+async def test_a_door_that_makes_the_value_and_begins_is_told_of_reviews(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, root = tmp_path / "model.script", tmp_path / "project"
+    script.write_text(SCRIPT)
+    root.mkdir()
+    for name, value in (("MAGY_SCRIPT", script), ("MAGY_STATE_DIR", tmp_path / "state")):
+        monkeypatch.setenv(name, str(value))
+    told: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+    allowed = {"permission": {"edit": "allow"}}
+    async with (
+        compose([str(root)], allowed) as (service, trust),
+        asyncio.TaskGroup() as group,
+        asyncio.timeout(PATIENCE),
+    ):
+        magy = Magy(
+            Connected(
+                service=service, trust=trust, client="door", roots=[str(root)],
+                scratch=str(root), documents=NoDocuments(), outbox=Deaf(),
+                notify=lambda method, params: told.put_nowait((method, params)),
+                warn=lambda text: None, spawn=group.create_task, examine=_no_doctor, draws=True,
+            )
+        )  # fmt: skip
+        magy.begin()
+        ask = handlers(magy.verbs(), magy.sessions.made)
+        await ask["magy/session/new"]({"sessionId": "s", "cwd": str(root)})
+        said = [{"type": "text", "text": "hello"}]
+        await ask["magy/session/prompt"]({"sessionId": "s", "messageId": "p", "prompt": said})
+        method, params = await told.get()
+        assert (method, params["files"][0]["path"]) == (
+            "magy/review/changed", str(root / "new.txt"),
+        )  # fmt: skip
+        magy.close()
+
+
+def _no_doctor() -> Any:
+    raise AssertionError("nobody is ill")
