@@ -15,6 +15,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -23,6 +24,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -32,8 +35,13 @@ MODULES = (
     "lsprotocol.types", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
     "magy_server.lsp.server", "magy_server.lsp.front_door", "magy_server.lsp.broadcasts",
     "magy_server.api.sessions.session_verbs", "magy_server.lsp.connect",
-    "magy_server.lsp.workspace", "magy_server.llm.scripted",
+    "magy_server.lsp.workspace", "magy_server.llm.scripted", "magy_server.cli.dispatch",
+    "magy_server.cli.commands.run", "magy_server.cli.commands.sessions",
+    "magy_server.cli.commands.agents", "magy_server.cli.commands.transcripts",
+    "magy_server.doctor",
 )  # fmt: skip
+STARTING = ("LC_", "LANG", "PYTHON")
+"""How the variables begin that an interpreter reads when it starts: they need a fresh one."""
 ALSO = "NURSERY_ALSO"
 """The variable of a server's environment that names further modules, for who starts many servers
 that need them: they are imported once, for all that are born from then on."""
@@ -104,6 +112,59 @@ class Writing(asyncio.streams.FlowControlMixin):
 async def born(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Born:
     """`command` is the interpreter, -m, a module and its arguments; `env` is all of it."""
     loop = asyncio.get_running_loop()
+    ours, streams = _ask_for(command, cwd, env)
+    stdout, closing = await _reader(loop, streams[1])
+    stderr, _ = await _reader(loop, streams[2])
+    transport, protocol = await loop.connect_write_pipe(Writing, os.fdopen(streams[0], "wb", 0))
+    stdin = asyncio.StreamWriter(transport, protocol, None, loop)
+    control = await asyncio.open_connection(sock=ours)
+    pid = int(await control[0].readline())
+    return Born(pid, stdin, stdout, stderr, control, closing.close)
+
+
+def ran(
+    command: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    *,
+    input: str | None = None,
+    timeout: float,
+) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` gives, for what `born` takes. Without `input` there is nothing to read.
+    Raises TimeoutExpired, and then the process is killed."""
+    control, (stdin, *outputs) = _ask_for(command, cwd, env)
+    read = {end: bytearray() for end in outputs}
+    writing = threading.Thread(target=_write, args=(stdin, (input or "").encode()), daemon=True)
+    writing.start()
+    until = time.monotonic() + timeout
+    with control, control.makefile() as told, selectors.DefaultSelector() as selector:
+        pid = int(told.readline())
+        for end in outputs:
+            selector.register(end, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select(max(0.0, until - time.monotonic())):
+                if piece := os.read(key.fd, 64 * 1024):
+                    read[key.fd] += piece
+                else:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+            if time.monotonic() > until:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(command, timeout, *map(bytes, read.values()))
+        code = int(told.readline())
+    out, err = (io.TextIOWrapper(io.BytesIO(piece)).read() for piece in read.values())
+    return subprocess.CompletedProcess(command, code, out, err)
+
+
+def _write(end: int, data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as stream:
+        stream.write(data)
+
+
+def _ask_for(
+    command: Sequence[str], cwd: str, env: Mapping[str, str]
+) -> tuple[socket.socket, list[int]]:
+    """What tells the process's id and then its exit code, a line each; our ends of its streams."""
     pipes = [os.pipe() for _ in range(3)]
     ours, theirs = socket.socketpair()
     ends = [pipes[0][0], pipes[1][1], pipes[2][1], theirs.fileno()]
@@ -113,13 +174,7 @@ async def born(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Born
         for end in ends[:3]:
             os.close(end)
         theirs.close()
-    stdout, closing = await _reader(loop, pipes[1][0])
-    stderr, _ = await _reader(loop, pipes[2][0])
-    transport, protocol = await loop.connect_write_pipe(Writing, os.fdopen(pipes[0][1], "wb", 0))
-    stdin = asyncio.StreamWriter(transport, protocol, None, loop)
-    control = await asyncio.open_connection(sock=ours)
-    pid = int(await control[0].readline())
-    return Born(pid, stdin, stdout, stderr, control, closing.close)
+    return ours, [pipes[0][1], pipes[1][0], pipes[2][0]]
 
 
 async def _reader(
@@ -157,6 +212,9 @@ def _send(to: socket.socket, message: object, ends: Sequence[int]) -> None:
 def serve(requests: socket.socket) -> None:
     for module in MODULES:
         importlib.import_module(module)
+    del sys.modules[
+        "magy_server.__main__"
+    ]  # it is run anew each time, and only what it needs is there
     gc.collect()
     gc.freeze()
     waking, woken = socket.socketpair()

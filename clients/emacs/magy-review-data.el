@@ -198,8 +198,8 @@ PROPOSED and REASON are as they were sent."
            (t (format "%s; %d left" (magy-review--summary uri outcome)
                       (plist-get outcome :pending)))))))
 
-(defun magy-review--undo (decision)
-  "Take DECISION, one of `magy-review--decisions', back."
+(defun magy-review--undo (decision then)
+  "Take DECISION, one of `magy-review--decisions', back; call THEN afterwards."
   (let ((project (plist-get decision :project)))
     (magy-new-step project)
     (magy-request
@@ -216,7 +216,11 @@ PROPOSED and REASON are as they were sent."
            (dolist (hunk (plist-get decision :hunks)) (remhash hunk magy-review--states))
            (magy--message "Taken back: %s%s" (plist-get decision :label)
                           (if (string-empty-p message) "" (concat ".  " message)))))
-       (magy-review--changed project (list (magy--uri-to-path (plist-get decision :uri))))))))
+       (magy-review--changed project (list (magy--uri-to-path (plist-get decision :uri))))
+       (funcall then))
+     (lambda (problem)
+       (magy--message "Magy: %s" (plist-get problem :message))
+       (funcall then)))))
 
 (provide 'magy-review-data)
 ;;; magy-review-data.el ends here

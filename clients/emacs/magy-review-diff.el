@@ -352,7 +352,7 @@ the project."
          (decision (cl-find id magy-review--decisions :test #'equal
                             :key (lambda (one) (plist-get one :decision)))))
     (if decision
-        (magy-review--undo decision)
+        (magy-review--take-back decision)
       (magy-review-undo-decision))))
 
 (defun magy-review-diff-visit ()

@@ -47,9 +47,12 @@ It is as `magy-review--targets' says.")
   "Projects in which something is asked that moves point.
 Each is a list (PROJECT t . FUNCTIONS); the functions are called then.")
 
-(defun magy-review--when-there (function)
-  "Call FUNCTION; but if point is about to be moved, only when it was."
-  (if-let ((going (alist-get (magy-review--project) magy-review--going)))
+(defun magy-review--when-there (function &optional anywhere)
+  "Call FUNCTION; but if point is about to be moved, only when it was.
+If ANYWHERE, it waits for every project, not only for that of this buffer."
+  (if-let ((going (if anywhere
+                      (cdar magy-review--going)
+                    (alist-get (magy-review--project) magy-review--going))))
       (setcdr going (cons function (cdr going)))
     (funcall function)))
 
@@ -72,12 +75,17 @@ it fails itself, that is an end, too.  Who sets out anew forgets the last."
     (cond ((not there) (magy-review--no-keys))
           ;; Not in the process filter: a command may ask something.
           ((cdr journey)
-           (run-with-timer 0 nil #'magy-review--go-on (reverse (cdr journey)))))))
+           (run-with-timer 0 nil #'magy-review--go-on project (reverse (cdr journey)))))))
 
-(defun magy-review--go-on (functions)
-  "Call FUNCTIONS, which have waited, as the commands that they are of would be."
+(defun magy-review--go-on (project functions)
+  "Call FUNCTIONS, which have waited, as the commands that they are of would be.
+If one of them sets out in PROJECT, the others wait again."
   (condition-case problem
-      (mapc #'funcall functions)
+      (while functions
+        (funcall (pop functions))
+        (when-let ((going (alist-get project magy-review--going)))
+          (setcdr going (append (cdr going) (reverse functions)))
+          (setq functions nil)))
     (user-error (message "%s" (error-message-string problem)))))
 
 (defun magy-review--stop-going (project &rest _)

@@ -177,17 +177,32 @@ With PREFIX, or if `magy-review-ask-reason' is set, say why."
   "Take back the last decision of this Emacs, then the one before, and so on.
 With a prefix argument CHOOSE, choose which."
   (interactive "P")
+  ;; The last decision may be one whose answer is not there yet.
+  (magy-review--when-there
+   (lambda ()
+     (magy-review--take-back (magy-review--read-decision choose))
+     (magy-review--go-on-by-keys))
+   'anywhere))
+
+(defun magy-review--take-back (decision)
+  "Take DECISION back; what is typed before the answer waits for that."
+  (let ((project (plist-get decision :project)))
+    (magy-review--set-out
+     project
+     (lambda (journey)
+       (magy-review--undo decision (lambda () (magy-review--end project journey t)))))))
+
+(defun magy-review--read-decision (choose)
+  "Return the last decision that can be taken back; or CHOOSE one, if non-nil."
   (let ((decisions (cl-remove-if-not (lambda (one) (magy-live-p (plist-get one :project)))
                                      magy-review--decisions)))
     (unless decisions
       (user-error "This Emacs has made no decision that can be taken back"))
-    (magy-review--undo
-     (if (not choose)
-         (car decisions)
-       (let ((lines (cl-loop for one in decisions for n from 1
-                             collect (cons (format "%d  %s" n (plist-get one :label)) one))))
-         (cdr (assoc (completing-read "Take back: " lines nil t nil nil (caar lines)) lines)))))
-    (magy-review--go-on-by-keys)))
+    (if (not choose)
+        (car decisions)
+      (let ((lines (cl-loop for one in decisions for n from 1
+                            collect (cons (format "%d  %s" n (plist-get one :label)) one))))
+        (cdr (assoc (completing-read "Take back: " lines nil t nil nil (caar lines)) lines))))))
 
 (defun magy-review--decide-all (decision prefix)
   "Make DECISION about the current file, or with PREFIX about all files."

@@ -21,6 +21,7 @@ import pytest
 from magy_server.cli.commands import session_list
 from magy_server.store.sqlite import SqliteStore
 from tests.guard import SHUT
+from tests.nursery import STARTING, ran
 from tests.patience import PATIENCE
 
 COMMAND = (sys.executable, "-m", "magy_server")
@@ -47,19 +48,24 @@ class Magy:
             own["MAGY_SCRIPT"] = str(self.script_file)
         return {**os.environ, **own, **(env or {})}
 
-    def __call__(self, *words: str, env: Mapping[str, str] | None = None, **options: Any) -> Done:
-        options.setdefault("cwd", self.root)
-        if "input" not in options:
-            options.setdefault("stdin", subprocess.DEVNULL)
-        options.setdefault("capture_output", "stdout" not in options)
+    def __call__(
+        self,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        input: str | None = None,
+        **streams: Any,
+    ) -> Done:
+        """`streams` are those of `subprocess.run`; with them, or with an `env` that an interpreter
+        reads when it starts, the command gets a fresh one."""
+        command, where, whole = (*COMMAND, *words), cwd or self.root, self.env(env)
+        if not streams and not any(name.startswith(STARTING) for name in env or ()):
+            return ran(command, str(where), whole, input=input, timeout=PATIENCE)
+        streams = {"stdin": subprocess.DEVNULL, **streams} if input is None else streams
         return subprocess.run(
-            [*COMMAND, *words],
-            env=self.env(env),
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-            **options,
-        )
+            command, env=whole, cwd=where, input=input, text=True, timeout=PATIENCE, check=False,
+            **{**({} if "stdout" in streams else {"capture_output": True}), **streams},
+        )  # fmt: skip
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
         options.setdefault("stdin", subprocess.DEVNULL)

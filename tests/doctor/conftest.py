@@ -16,6 +16,7 @@ import pytest
 
 from magy_server.store.sqlite import SqliteStore
 from tests.guard import SHUT
+from tests.nursery import STARTING, born
 
 COMMAND = (sys.executable, "-m", "magy_server", "doctor")
 
@@ -105,16 +106,23 @@ class Machine:
         return Seen(code, out, [one for one in report["findings"] if shut not in one["what"]])
 
     async def _run(self, environ: dict[str, str], *options: str) -> tuple[int, str]:
-        process = await asyncio.create_subprocess_exec(
-            *self.wrap, *COMMAND, *options,
-            cwd=self.root, env=self.environ | environ,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await process.communicate()
+        env = self.environ | environ
+        if not self.wrap and not any(name.startswith(STARTING) for name in environ):
+            born_one = await born((*COMMAND, *options), str(self.root), env)
+            born_one.stdin.close()
+            out, err = await asyncio.gather(born_one.stdout.read(), born_one.stderr.read())
+            code: int | None = await born_one.wait()
+        else:
+            process = await asyncio.create_subprocess_exec(
+                *self.wrap, *COMMAND, *options, cwd=self.root, env=env,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            out, err = await process.communicate()
+            code = process.returncode
         assert not err, err.decode()
-        assert process.returncode is not None
-        return process.returncode, out.decode()
+        assert code is not None
+        return code, out.decode()
 
 
 @pytest.fixture

@@ -58,6 +58,8 @@ class Lines(Printer):
         """The questions of the session that it has not shown yet, by their ids."""
         self._working = ""
         """One line with the children at work."""
+        self._waiting: list[Span] = []
+        """What is to be told of children as soon as no text is in the middle of a line."""
 
     async def show(self, updates: Sequence[Update]) -> None:
         await self._update([update for update in updates if self._due(update)])
@@ -82,7 +84,17 @@ class Lines(Printer):
             new = self._view.update(update, width)
             if not self._quiet or update["sessionUpdate"] == "_magy_interaction":
                 spans += new
+            if not self._view.mid_line:
+                spans += self._waited(width)
         await self._write(spans, self._live(width))
+
+    def _waited(self, width: int | None) -> list[Span]:
+        """Returns what has waited. It begins on a line of its own, and waits no more."""
+        if not self._waiting:
+            return []
+        spans = [*self._view.close(width), *self._waiting]
+        self._waiting.clear()
+        return spans
 
     def _live(self, width: int | None) -> str:
         """Returns what is under way; while the session only waits for children that work, it shows
@@ -93,13 +105,17 @@ class Lines(Printer):
         self._working = live(working)
         top = min((child.depth for child in (*moved, *working)), default=1) - 1
         told = [child for child in moved if child.status != "queued"]
-        spans = [span for child in told for span in line(child, self._screen.marks, top)]
-        if spans and not self._quiet:
+        if not self._quiet:
+            for child in told:
+                self._waiting += line(child, self._screen.marks, top)
+        if self._waiting and not self._view.mid_line:
             width = self._screen.width
-            await self._write([*self._view.close(width), *spans], self._live(width))
+            await self._write(self._waited(width), self._live(width))
 
     async def question(self, asked: Mapping[str, Any]) -> None:
         self._unshown.discard(asked["interactionId"])
+        if self._waiting:
+            await self.say([])
         await self._update([{"sessionUpdate": "_magy_interaction", "open": asked}])
 
     async def _write(self, spans: list[Span], live: str) -> None:
@@ -134,7 +150,8 @@ class Lines(Printer):
 
     async def say(self, spans: Sequence[Span]) -> None:
         width = self._screen.width
-        await self._write([*self._view.close(width), *spans], self._live(width) if spans else "")
+        before = [*self._view.close(width), *self._waited(width)]
+        await self._write([*before, *spans], self._live(width) if spans else "")
 
 
 class Records(Printer):

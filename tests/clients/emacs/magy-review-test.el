@@ -123,12 +123,13 @@ Added lines have a plus."
                                            (string-replace "line 15\n" "LINE 15\n"
                                                            magy-test-twenty))
                            "mine\n")))
-    ;; The last decision is taken back, then the one before it.
+    ;; The last decision is taken back, though its answer may not be there yet; then the one before.
     (magy-review-undo-decision)
     (magy-test-drawn 2)
     (should (string-search "LINE 10" (buffer-string)))
     (magy-review-undo-decision)
     (magy-test-drawn 3)
+    (magy-test-until (null magy-review--going))
     (should-error (magy-review-undo-decision) :type 'user-error)
     (magy-review-reject-all)
     (magy-test-drawn 0)
@@ -193,6 +194,25 @@ Added lines have a plus."
     (should (string-search "line 3\n" (buffer-string)))
     (should (string-search "LINE 10\n" (buffer-string)))
     (should (eq 'magy-review-reject (lookup-key magy-review-repeat-map "r")))))
+
+(ert-deftest magy-review-takes-back-what-was-just-decided ()
+  (magy-test-reviewing (magy-test-replacing "line 3\n" "LINE 3\n" "line 10\n" "LINE 10\n"
+                                            "line 15\n" "LINE 15\n")
+      magy-test-twenty
+    (magy-test-drawn 3)
+    (goto-char (point-min))
+    ;; Typed ahead, all of it: each key is about what the one before has left.
+    (magy-review-next)
+    (magy-review-reject)
+    (magy-review-accept)
+    (magy-review-undo-decision)
+    (magy-review-undo-decision)
+    (magy-review-accept)
+    (magy-test-until (equal (mapcar (lambda (one) (plist-get one :label)) magy-review--decisions)
+                            '("Accepted 1 change in a.txt")))
+    (magy-test-drawn 2)
+    (should (string-search "LINE 3\n" (buffer-string)))
+    (should (string-search "LINE 10\n" (buffer-string)))))
 
 (ert-deftest magy-review-survives-a-dead-server ()
   (magy-test-reviewing (magy-test-replacing "line 3\n" "LINE 3\n")
