@@ -10,6 +10,7 @@ it would touch, `core/permit.py` decides. It awaits `ctx.started(evidence)` righ
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,13 +138,12 @@ class Team(Protocol):
         ...
 
 
-class ToolContext(Protocol):
-    """What a running tool may use. `root` is the workspace root (canonical absolute path)."""
+class FactContext(Protocol):
+    """What a `facts` function may use: it looks, it changes nothing. `root` is the workspace root
+    (canonical absolute path)."""
 
     session: str
-    call: str
     root: str
-    facts: Facts
     editor: Editor
     review: str
     """review | propose | auto: in `propose` files are not changed, changes are only proposed."""
@@ -167,6 +167,13 @@ class ToolContext(Protocol):
     async def proposal(self, path: str) -> Proposal | None:
         """None: this session proposes nothing for this file."""
         ...
+
+
+class ToolContext(FactContext, Protocol):
+    """What a running tool may use besides."""
+
+    call: str
+    facts: Facts
 
     async def proposer(self, path: str) -> str:
         """Another session that proposes something for this file; "": none does."""
@@ -203,32 +210,11 @@ class ToolContext(Protocol):
         ...
 
 
-class FactContext(Protocol):
-    """What a `facts` function may use: it looks, it changes nothing."""
-
-    session: str
-    root: str
-    editor: Editor
-    review: str
-
-    @property
-    def cwd(self) -> str:
-        """Where commands begin (canonical absolute path)."""
-        ...
-
-    @property
-    def team(self) -> Team: ...
-
-    async def seen(self, path: str) -> bytes | None: ...
-
-    async def selection(self) -> Selection | None: ...
-
-    async def proposal(self, path: str) -> Proposal | None: ...
-
-
 EditStyle = Literal["", "str_replace", "patch"]
-FactsFunction = Callable[..., Awaitable[tuple[Facts, Mapping[Hash, bytes]]]]
-"""async (ctx: FactContext, **arguments) -> facts and the blobs they name. May raise ToolError."""
+Gathered = tuple[Facts, Mapping[Hash, bytes]]
+"""Facts, and the blobs that they name."""
+FactsFunction = Callable[..., Awaitable[Gathered]]
+"""async (ctx: FactContext, **arguments). Raises ToolError: why the call cannot run at all."""
 RecoverFunction = Callable[[ToolContext, Evidence, Mapping[str, Any]], Awaitable["Result | None"]]
 """async (ctx, evidence, arguments) -> the result if the effect can be proved done; None when it is
 proved not done (the call runs again). Raises ToolError when it cannot be known."""
@@ -276,8 +262,24 @@ class Tool:
         return {name: getattr(model, name) for name in type(model).model_fields}
 
 
-async def no_facts(ctx: FactContext, **arguments: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def no_facts(ctx: FactContext, **arguments: Any) -> Gathered:
     return Facts(), {}
+
+
+def previewed(facts: Facts, text: str, *, code: bool = False) -> Gathered:
+    """With what a person is shown before they say yes, if that is anything: a diff, or `code`."""
+    if not text:
+        return facts, {}
+    data = text.encode("utf-8", "replace")
+    hash = hashlib.sha256(data).hexdigest()
+    return facts.model_copy(update={"preview": hash, "code": code}), {hash: data}
+
+
+async def run_again(
+    ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
+) -> Result | None:
+    """Recovers a call that does no harm when it is made twice."""
+    return None
 
 
 def tool(

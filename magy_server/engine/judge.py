@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
@@ -16,11 +14,10 @@ from magy_server.core.events import (
     Event,
     Facts,
     Finished,
-    Hash,
     Judged,
 )
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
-from magy_server.core.tool import Tool
+from magy_server.core.tool import Gathered, Tool, previewed
 from magy_server.engine.context import LookContext
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
@@ -38,8 +35,6 @@ async def judge(session: Session, world: World, features: Features, call: Call) 
         facts, blobs = await facts_of(session, world, features, tool, call)
     except ToolError as error:
         return _impossible(call, error.message)
-    if facts.problem:
-        return _impossible(call, facts.problem)
     now = await law(session, world)
     decision = now.decide(tool, facts)
     if tool.kind == "edit" and now.review == "propose":
@@ -57,7 +52,7 @@ def _proposable(decision: Decision) -> Decision:
 
 async def facts_of(
     session: Session, world: World, features: Features, tool: Tool, call: Call
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+) -> Gathered:
     if call.invalid is not None:
         raise ToolError(
             f"{call.name}: the arguments are not a JSON object: {call.invalid[:200]!r}. "
@@ -67,12 +62,10 @@ async def facts_of(
     context = LookContext(session, world, features, await review_mode(world, session.state))
     facts, blobs = await tool.facts(context, **arguments)
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
-    update: dict[str, Any] = {"kind": tool.kind, "title": shortened(whole, most)}
+    facts = facts.model_copy(update={"kind": tool.kind, "title": shortened(whole, most)})
     if facts.preview is None and len(visible(whole)) > most:
-        data = whole.encode("utf-8", "replace")
-        update |= {"preview": hashlib.sha256(data).hexdigest(), "code": True}
-        blobs = {**blobs, update["preview"]: data}
-    return facts.model_copy(update=update), blobs
+        return previewed(facts, whole, code=True)
+    return facts, blobs
 
 
 def _spelled(tool: Tool, call: Call) -> str:

@@ -110,7 +110,7 @@ class Early:
             now = await law(self._session, self._world)
         except MagyError:
             return None
-        allowed = not facts.problem and now.decide(tool, facts).action == "allow"
+        allowed = now.decide(tool, facts).action == "allow"
         return _Found(facts, blobs, now.identity) if allowed else None
 
     async def _run(

@@ -43,7 +43,7 @@ class Law:
     def decide(self, tool: Tool, facts: Facts) -> Decision:
         decision = self._under(tool.key, tool.effect, facts)
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
-        if tool.key != "edit" or not new or facts.problem:
+        if tool.key != "edit" or not new:
             return decision
         # a patch that makes a file writes it whole
         whole = self._under("write", tool.effect, facts.model_copy(update={"resources": new}))

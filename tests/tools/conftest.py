@@ -212,7 +212,10 @@ class Workspace:
         )
 
     async def judge(self, tool: Tool, **arguments: Any) -> Facts:
-        facts, blobs = await tool.facts(self.context(), **tool.arguments(arguments))
+        try:
+            facts, blobs = await tool.facts(self.context(), **tool.arguments(arguments))
+        except ToolError as error:
+            return Facts(problem=error.message)
         assert facts.preview is None or facts.preview in blobs
         return facts
 

@@ -41,7 +41,7 @@ async def test_facts_name_what_is_searched(search: Searcher) -> None:
     search.file("src/a.py", "x")
     facts = await search.judge(search.tools["grep"], pattern="foo\n\x1b[31m", path="src")
     assert facts.title == 'Search "foo\\n\\x1b[31m" in src'
-    assert (facts.kind, facts.resources[0].subject) == ("search", str(search.root / "src"))
+    assert facts.resources[0].subject == str(search.root / "src")
     assert (facts.resources[0].kind, facts.resources[0].relative) == ("read", "src")
     outside = await search.judge(search.tools["grep"], pattern="x", path="../")
     assert outside.problem is not None and outside.problem.startswith("outside the workspace")

@@ -54,7 +54,7 @@ async def test_entries_say_what_they_are(workspace: Workspace) -> None:
     ]  # fmt: skip
     assert result.for_user == "7 entries"
     facts = workspace.last.facts
-    assert (facts.title, facts.kind) == ("List the workspace", "read")
+    assert facts.title == "List the workspace"
     assert facts.resources[0].subject == str(workspace.root)
 
 

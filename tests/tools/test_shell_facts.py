@@ -124,7 +124,7 @@ async def test_each_simple_command_is_a_resource(workspace: Workspace) -> None:
         ("make test", False), ("git status", False), ("head -5", False), ("echo 'a  b'", False),
     ]  # fmt: skip
     assert facts.resources[0].argv == ("make", "test")
-    assert (facts.kind, facts.cwd) == ("execute", str(workspace.root))
+    assert facts.cwd == str(workspace.root)
 
 
 @pytest.mark.parametrize(

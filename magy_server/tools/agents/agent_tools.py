@@ -3,7 +3,6 @@ them, lists and closes them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,11 +13,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from magy_server.core.agents.child import LIVE, ChildInfo, Result, Spawn, Waited
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.events import Evidence, Facts, Hash, Limits, Requeued, Resource, Text
+from magy_server.core.events import Evidence, Facts, Limits, Requeued, Resource, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.prompting.framing import escaped
 from magy_server.core.text.sanitizing import shortened
-from magy_server.core.tool import Delivery, FactContext, Team, ToolContext, tool
+from magy_server.core.tool import (
+    Delivery,
+    FactContext,
+    Gathered,
+    Team,
+    ToolContext,
+    previewed,
+    run_again,
+    tool,
+)
 from magy_server.core.tool import Result as Outcome
 
 NAME = 80
@@ -49,14 +57,10 @@ class Caps(BaseModel):
     run_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
 
 
-def _facts(subject: str, title: str, shown: str = "") -> tuple[Facts, Mapping[Hash, bytes]]:
+def _facts(subject: str, title: str, shown: str = "") -> Gathered:
     """`shown`: what a person is to read before they say yes."""
     facts = Facts(resources=(Resource(kind="agent", subject=subject),), title=title)
-    if not shown:
-        return facts, {}
-    data = shown.encode()
-    hash = hashlib.sha256(data).hexdigest()
-    return facts.model_copy(update={"preview": hash, "code": True}), {hash: data}
+    return previewed(facts, shown, code=True)
 
 
 def _line(text: str, most: int) -> str:
@@ -95,7 +99,7 @@ async def _spawn_facts(
     permissions: dict[str, Action | dict[str, Action]] | None,
     limits: Caps | None,
     directory: str,
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+) -> Gathered:
     _turns(context)
     _rules(ctx.team, permissions)
     if not prompt.strip():
@@ -181,23 +185,15 @@ def _spawned(child: ChildInfo, *, known: bool) -> Outcome:
 # --- send_agent_message ---------------------------------------------------------------------------
 
 
-async def _send_facts(
-    ctx: FactContext, job_id: str, message: str, mode: Delivery
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _send_facts(ctx: FactContext, job_id: str, message: str, mode: Delivery) -> Gathered:
     if not message.strip():
         raise ToolError("message is empty; write a message.")
     to, agent = await ctx.team.addressee(job_id)
     return _facts(f"send {agent}", f"Send to {agent} ({to}): {shortened(message, NAME)}", message)
 
 
-async def _send_recover(
-    ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
-) -> Outcome | None:
-    """Sending it again says whether it was: the call names it."""
-    return None
-
-
-@tool(effect="agent", key="agent", facts=_send_facts, recover=_send_recover)
+# sending it again says whether it was sent: the call names it
+@tool(effect="agent", key="agent", facts=_send_facts, recover=run_again)
 async def send_agent_message(
     ctx: ToolContext,
     job_id: Annotated[str, 'The id of an agent below you, or "parent"'],
@@ -227,13 +223,13 @@ async def send_agent_message(
 
 async def _wait_facts(
     ctx: FactContext, job_ids: Sequence[str], until: str, timeout: float | None
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+) -> Gathered:
     jobs = [await ctx.team.named(job) for job in await _jobs(ctx, job_ids)]
     names = ", ".join(shortened(child.name or child.agent, NAME) for child in jobs)
     return _facts("wait", f"Wait for {names}" if len(jobs) < 4 else "Wait for agents")
 
 
-async def _jobs(ctx: FactContext | ToolContext, job_ids: Sequence[str]) -> list[str]:
+async def _jobs(ctx: FactContext, job_ids: Sequence[str]) -> list[str]:
     """Raises ToolError for one that is not there, and when there is none to wait for."""
     if job_ids:
         return list(dict.fromkeys([(await ctx.team.named(job)).session for job in job_ids]))
@@ -344,11 +340,11 @@ def _result(result: Result, shown: Sequence[Result]) -> str:
 # --- list_agents, close_agent ---------------------------------------------------------------------
 
 
-async def _list_facts(ctx: FactContext, include_closed: bool) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _list_facts(ctx: FactContext, include_closed: bool) -> Gathered:
     return _facts("list", "List agents")
 
 
-@tool(effect="agent", key="agent", facts=_list_facts, recover=_send_recover, parental=True)
+@tool(effect="agent", key="agent", facts=_list_facts, recover=run_again, parental=True)
 async def list_agents(
     ctx: ToolContext,
     include_closed: Annotated[bool, "Include closed agents"] = False,
@@ -375,14 +371,12 @@ def _listed(child: ChildInfo) -> str:
     return "- " + "; ".join(parts) + (f"\n  {said}" if said else "")
 
 
-async def _close_facts(
-    ctx: FactContext, job_id: str, mode: str, reason: str
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _close_facts(ctx: FactContext, job_id: str, mode: str, reason: str) -> Gathered:
     child = await ctx.team.named(job_id)
     return _facts("close", f"Close {child.agent} ({child.session}), {mode}")
 
 
-@tool(effect="agent", key="agent", facts=_close_facts, recover=_send_recover, parental=True)
+@tool(effect="agent", key="agent", facts=_close_facts, recover=run_again, parental=True)
 async def close_agent(
     ctx: ToolContext,
     job_id: str,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import EditorError, ToolError
-from magy_server.core.events import Facts, Hash, Resource
+from magy_server.core.events import Facts, Resource
 from magy_server.core.knowledge import Evaluated, Evaluation
 from magy_server.core.ports import Editor
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Result, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
 from magy_server.tools.shell.output import clean
 
 SECONDS = 10.0
@@ -25,20 +24,15 @@ LINES, WIDTH = 8, 100
 """Lines of the code that a title shows, and characters of each."""
 
 
-async def _facts(ctx: FactContext, code: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _facts(ctx: FactContext, code: str, **_: Any) -> Gathered:
     """What code will do cannot be told from its text, so no pattern allows it, and no answer for
     one is remembered for another. The person is shown all of it."""
     _refuse_without_emacs(ctx.editor)
     lines = [printable(" ".join(line.split())) for line in code.strip("\n").split("\n")]
     found = Resource(kind="exec", subject=END.join(lines), opaque=True)
-    data = code.encode("utf-8", "replace")
-    preview = hashlib.sha256(data).hexdigest()
     count = f" ({len(lines)} lines)" if len(lines) > 1 else ""
     title = f"Evaluate in Emacs{count}: {_shortened(lines)}"
-    facts = Facts(
-        resources=(found,), cwd=ctx.root, kind="execute", title=title, preview=preview, code=True
-    )
-    return facts, {preview: data}
+    return previewed(Facts(resources=(found,), title=title), code, code=True)
 
 
 @tool(effect="exec", key="emacs_eval", kind="execute", facts=_facts, needs="eval")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from magy_server.core.errors import EditorError, ToolError
-from magy_server.core.events import Facts, Hash
+from magy_server.core.events import Facts
 from magy_server.core.knowledge import (
     Answers,
     Definition,
@@ -26,7 +26,15 @@ from magy_server.core.knowledge import (
     Symbols,
 )
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import (
+    FactContext,
+    FactsFunction,
+    Gathered,
+    Result,
+    Tool,
+    ToolContext,
+    tool,
+)
 from magy_server.edits.text import plain
 from magy_server.tools.editor import problems
 from magy_server.tools.editor.uris import named
@@ -43,21 +51,17 @@ Name = Annotated[str, "The name, exactly as in the file", Field(min_length=1, ma
 Line = Annotated[int, f"{WHERE[0].upper()}{WHERE[1:]}", Field(ge=0)]
 
 
-def _titled(verb: str) -> Callable[..., Any]:
+def _titled(verb: str) -> FactsFunction:
     """Facts that name what is asked about. No file is among the resources: whether the model may
     read it is looked at beside the permission key `editor`, which these questions have."""
 
     async def facts(
         ctx: FactContext, path: str = "", name: str = "", query: str = "", **_: Any
-    ) -> tuple[Facts, Mapping[Hash, bytes]]:
+    ) -> Gathered:
         about = " in ".join(printable(text[:100]) for text in (name or query, path) if text)
-        title = f"{verb} {about or 'open files'}"
-        try:
-            if path:
-                resolve(ctx.root, path)
-        except ToolError as error:
-            return Facts(cwd=ctx.root, kind="search", title=title, problem=error.message), {}
-        return Facts(cwd=ctx.root, kind="search", title=title), {}
+        if path:
+            resolve(ctx.root, path)
+        return Facts(title=f"{verb} {about or 'open files'}"), {}
 
     return facts
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Hash
-from magy_server.core.tool import FactContext, Result, ToolContext, tool
+from magy_server.core.events import Evidence, Facts
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
 from magy_server.edits.model import Hunk, Resolved, TextChange
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import unified
@@ -42,18 +42,12 @@ def judged(ctx: ToolContext) -> list[Place]:
     return [Place(ctx.root, r.subject, r.relative or "") for r in ctx.facts.resources]
 
 
-async def seen_texts(ctx: FactContext | ToolContext, places: Sequence[Place]) -> SeenTexts:
+async def seen_texts(ctx: FactContext, places: Sequence[Place]) -> SeenTexts:
     return {place.path: await ctx.seen(place.path) for place in places}
 
 
-async def with_preview(
-    ctx: FactContext, facts: Facts, wants: Sequence[Want]
-) -> tuple[Facts, Mapping[Hash, bytes]]:
-    diff = await change.preview(ctx, wants)
-    if not diff:
-        return facts, {}
-    data = diff.encode("utf-8", "replace")
-    return facts.model_copy(update={"preview": digest(data)}), {digest(data): data}
+async def with_diff(ctx: FactContext, facts: Facts, wants: Sequence[Want]) -> Gathered:
+    return previewed(facts, await change.preview(ctx, wants))
 
 
 def places_of(facts: Facts, root: str) -> list[Place]:
@@ -70,17 +64,12 @@ async def recover(ctx: ToolContext, evidence: Evidence, _: Mapping[str, Any]) ->
 
 async def _edit_facts(
     ctx: FactContext, path: str, old_text: str, new_text: str, replace_all: bool = False, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+) -> Gathered:
     facts = file_facts(ctx, path, "write", "Edit")
-    if facts.problem:
-        return facts, {}
-    try:
-        hunk = _hunk(old_text, new_text, replace_all)
-    except ToolError as error:
-        return facts.model_copy(update={"problem": error.message}), {}
+    hunk = _hunk(old_text, new_text, replace_all)
     (place,) = places_of(facts, ctx.root)
-    texts = await seen_texts(ctx, [place])
-    return await with_preview(ctx, facts, [Want(place, changing([hunk], texts[place.path]))])
+    plan = changing([hunk], await ctx.seen(place.path))
+    return await with_diff(ctx, facts, [Want(place, plan)])
 
 
 @tool(effect="write", key="edit", kind="edit", facts=_edit_facts, recover=recover,
@@ -98,8 +87,7 @@ async def edit_file(
     answer says why. If the file changed after you read it, your edit is merged with that change."""
     (place,) = judged(ctx)
     hunk = _hunk(old_text, new_text, replace_all)
-    texts = await seen_texts(ctx, [place])
-    want = Want(place, changing([hunk], texts[place.path]))
+    want = Want(place, changing([hunk], await ctx.seen(place.path)))
     done, errors = await change.carry_out(ctx, [want], f"Edit {place.name}")
     if errors:
         raise errors[0]
@@ -163,15 +151,10 @@ def _refusal(name: str, resolved: Resolved) -> str:
 # --- whole files --------------------------------------------------------------------------------
 
 
-async def _write_facts(
-    ctx: FactContext, path: str, content: str, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _write_facts(ctx: FactContext, path: str, content: str, **_: Any) -> Gathered:
     facts = file_facts(ctx, path, "write", "Write")
-    if facts.problem:
-        return facts, {}
     (place,) = places_of(facts, ctx.root)
-    texts = await seen_texts(ctx, [place])
-    return await with_preview(ctx, facts, [Want(place, holding(content, texts[place.path]))])
+    return await with_diff(ctx, facts, [Want(place, holding(content, await ctx.seen(place.path)))])
 
 
 @tool(effect="write", key="write", kind="edit", facts=_write_facts, recover=recover)
@@ -183,8 +166,7 @@ async def write_file(
     """Write a whole file: create it, with the directories it needs, or replace all its text. To
     change a part of a file edit that part. An existing file keeps its encoding and line ends."""
     (place,) = judged(ctx)
-    texts = await seen_texts(ctx, [place])
-    want = Want(place, holding(content, texts[place.path]))
+    want = Want(place, holding(content, await ctx.seen(place.path)))
     done, errors = await change.carry_out(ctx, [want], f"Write {place.name}")
     if errors:
         raise errors[0]

@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +15,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Hash
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
 from magy_server.tools.files.paths import Place
 from magy_server.tools.search import searched_place
 from magy_server.tools.search.ignored_paths import searched
@@ -37,8 +36,8 @@ _WORDS = {
 }  # fmt: skip
 
 
-async def _facts(ctx: FactContext, path: str = ".", **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return searched_place.facts(ctx, path, "read", "List"), {}
+async def _facts(ctx: FactContext, path: str = ".", **_: Any) -> Gathered:
+    return searched_place.facts(ctx, path, "List"), {}
 
 
 def list_tool(program: str) -> Tool:

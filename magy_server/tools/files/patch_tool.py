@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Hash
-from magy_server.core.tool import FactContext, Result, ToolContext, tool
+from magy_server.core.events import Facts
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
 from magy_server.edits.model import EditError, FileEdit
 from magy_server.edits.text import plain
 from magy_server.tools.files import change
@@ -22,7 +22,7 @@ from magy_server.tools.files.edit_tools import (
     recover,
     result_of,
     seen_texts,
-    with_preview,
+    with_diff,
     worded,
 )
 from magy_server.tools.files.live_file import Base
@@ -33,29 +33,18 @@ MOST = 200
 """Files that one patch may touch."""
 
 
-async def _patch_facts(
-    ctx: FactContext, patch: str, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
-    try:
-        edits = _parsed(patch)
-    except ToolError as error:
-        return Facts(cwd=ctx.root, kind="edit", title="Apply a patch", problem=error.message), {}
+async def _patch_facts(ctx: FactContext, patch: str, **_: Any) -> Gathered:
+    edits = _parsed(patch)
     found = [file_facts(ctx, path, "write", "Patch") for path in _paths(edits)]
     title = ", ".join(f.title.removeprefix("Patch ") for f in found[:3])
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     facts = Facts(
         resources=tuple(resource for one in found for resource in one.resources),
-        cwd=ctx.root,
-        kind="edit",
         title=f"Patch {title}{more}",
-        problem=next((one.problem for one in found if one.problem), None),
     )
-    if facts.problem:
-        return facts, {}
-    if problem := next(_of_links(ctx.root, edits), None):
-        return facts.model_copy(update={"problem": problem}), {}
+    _check_links(ctx.root, edits)
     places = places_of(facts, ctx.root)
-    return await with_preview(ctx, facts, _patched(edits, places, await seen_texts(ctx, places)))
+    return await with_diff(ctx, facts, _patched(edits, places, await seen_texts(ctx, places)))
 
 
 @tool(effect="write", key="edit", kind="edit", facts=_patch_facts, recover=recover, style="patch")
@@ -110,12 +99,12 @@ def _paths(edits: Sequence[FileEdit]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def _of_links(root: str, edits: Sequence[FileEdit]) -> Iterator[str]:
-    """Why links stay where they are: the file that they lead to would go instead."""
+def _check_links(root: str, edits: Sequence[FileEdit]) -> None:
+    """Links stay where they are: the file that they lead to would go instead. Raises ToolError."""
     for edit in edits:
         path = os.path.join(root, edit.path).rstrip("/")
         if (edit.to or edit.op == "delete") and os.path.islink(path):
-            yield (
+            raise ToolError(
                 f"{edit.path} is a symbolic link to {os.readlink(path)}, and a patch cannot "
                 "remove or rename links. Name the file itself if you mean it, or use bash."
             )

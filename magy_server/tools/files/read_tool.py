@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.events import Effect, Facts, Hash, Seen
-from magy_server.core.text.sanitizing import LINE, shortened
-from magy_server.core.tool import FactContext, Result, ToolContext, tool
+from magy_server.core.events import Effect, Facts, Seen
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.encodings import digest
@@ -26,19 +24,15 @@ KEPT = 2_000_000
 """Bytes of the largest file whose text is kept, so that edits can be merged with later changes."""
 
 
-async def _read_facts(ctx: FactContext, path: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _read_facts(ctx: FactContext, path: str, **_: Any) -> Gathered:
     return file_facts(ctx, path, "read", "Read"), {}
 
 
 def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
-    kind = "read" if effect == "read" else "edit"
-    try:
-        place = resolve(ctx.root, path)
-    except ToolError as error:
-        title = f"{verb} {shortened(path, LINE)}"
-        return Facts(cwd=ctx.root, kind=kind, title=title, problem=error.message)
+    """Raises ToolError."""
+    place = resolve(ctx.root, path)
     found = resource(ctx.root, place.path, effect)
-    return Facts(resources=(found,), cwd=ctx.root, kind=kind, title=f"{verb} {place.name}")
+    return Facts(resources=(found,), title=f"{verb} {place.name}")
 
 
 def judged_place(ctx: ToolContext) -> Place:

@@ -7,20 +7,18 @@ the file is kept; once the selection itself has been changed, nothing is replace
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Hash
 from magy_server.core.prompting.framing import unescaped
-from magy_server.core.tool import FactContext, Result, Selection, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Selection, ToolContext, tool
 from magy_server.edits.model import EditError
 from magy_server.edits.rebasing.diff import changes
 from magy_server.edits.selection import PROSE, Rewrite, carried
 from magy_server.edits.text import Plain, plain
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Plan, Planned, Want
-from magy_server.tools.files.edit_tools import judged, places_of, recover, result_of, with_preview
+from magy_server.tools.files.edit_tools import judged, places_of, recover, result_of, with_diff
 from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.read_tool import file_facts
@@ -32,19 +30,11 @@ TAKEN = (
 )
 
 
-async def _facts(ctx: FactContext, text: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
-    selection = await ctx.selection()
-    if selection is None:
-        return Facts(kind="edit", title="Rewrite", problem=NOTHING_SELECTED), {}
+async def _facts(ctx: FactContext, text: str, **_: Any) -> Gathered:
+    selection = await _selected(ctx)
     facts = file_facts(ctx, selection.path, "write", "Rewrite a part of")
-    if facts.problem:
-        return facts, {}
     (place,) = places_of(facts, ctx.root)
-    try:
-        plan = _replacing(selection, text)
-    except ToolError as error:
-        return facts.model_copy(update={"problem": error.message}), {}
-    return await with_preview(ctx, facts, [Want(place, plan)])
+    return await with_diff(ctx, facts, [Want(place, _replacing(selection, text))])
 
 
 @tool(effect="write", key="edit", kind="edit", facts=_facts, recover=recover, final=True)
@@ -54,15 +44,19 @@ async def replace_selection(
 ) -> Result:
     """Replace what the user has selected, and nothing else. The text is put into the file exactly
     as it is: no code fence around it, no explanation."""
-    selection = await ctx.selection()
-    if selection is None:
-        raise ToolError(NOTHING_SELECTED)
     (place,) = judged(ctx)
-    want = Want(place, _replacing(selection, text))
+    want = Want(place, _replacing(await _selected(ctx), text))
     done, errors = await change.carry_out(ctx, [want], f"Rewrite in {place.name}")
     if errors:
         raise errors[0]
     return result_of(done, "Rewrote a part of", proposed=ctx.review == "propose")
+
+
+async def _selected(ctx: FactContext) -> Selection:
+    selection = await ctx.selection()
+    if selection is None:
+        raise ToolError(NOTHING_SELECTED)
+    return selection
 
 
 def _replacing(selection: Selection, text: str) -> Plan:

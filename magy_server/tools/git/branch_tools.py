@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Hash
+from magy_server.core.events import Evidence, Facts
 from magy_server.core.ports import Editor
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk
 from magy_server.tools.files.encodings import decode
@@ -61,12 +61,8 @@ def _argv(action: Action, name: str, start_point: str, new_name: str, all: bool)
 
 
 def _branch(repositories: Repositories) -> Tool:
-    async def facts(ctx: FactContext, **arguments: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
-        known = Facts(cwd=ctx.root, title="Git branches")
-        try:
-            argv = _argv(**arguments)
-        except ToolError as error:
-            return known.model_copy(update={"problem": error.message}), {}
+    async def facts(ctx: FactContext, **arguments: Any) -> Gathered:
+        argv = _argv(**arguments)
         name, start = arguments["name"], arguments["start_point"]
         titles = {
             "list": "List branches",
@@ -74,8 +70,7 @@ def _branch(repositories: Repositories) -> Tool:
             "rename": f"Rename branch {name} to {arguments['new_name']}",
             "delete": f"Delete branch {name}",
         }
-        title = titles[arguments["action"]]
-        return known.model_copy(update={"resources": (command(*argv),), "title": title}), {}
+        return Facts(resources=(command(*argv),), title=titles[arguments["action"]]), {}
 
     async def recover(
         ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
@@ -203,18 +198,13 @@ def _switch(branch: str, create: bool, start_point: str, detach: bool) -> list[s
 def _checkout(repositories: Repositories) -> Tool:
     async def facts(
         ctx: FactContext, branch: str, create: bool, start_point: str, detach: bool
-    ) -> tuple[Facts, Mapping[Hash, bytes]]:
-        known = Facts(cwd=ctx.root, title="Git checkout")
-        try:
-            argv = _switch(branch, create, start_point, detach)
-            repository = await repositories.look(ctx)
-        except ToolError as error:
-            return known.model_copy(update={"problem": error.message}), {}
+    ) -> Gathered:
+        argv = _switch(branch, create, start_point, detach)
+        repository = await repositories.look(ctx)
         title = f"Create branch {branch} and switch to it" if create else f"Switch to {branch}"
         if repository.prefix:
             title += f", also outside the workspace in all of {repository.top}"
-        found = (command(*argv),)
-        return known.model_copy(update={"resources": found, "title": title}), {}
+        return Facts(resources=(command(*argv),), title=title), {}
 
     async def recover(
         ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.events import Evidence, Facts, Resource
 from magy_server.core.text.sanitizing import LINE, shortened, visible
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed, tool
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import decode, digest
@@ -77,19 +77,10 @@ class Plan:
 def make(repositories: Repositories) -> Tool:
     async def facts(
         ctx: FactContext, message: str, paths: tuple[str, ...], all: bool, amend: bool
-    ) -> tuple[Facts, Mapping[Hash, bytes]]:
-        known = Facts(cwd=ctx.root, title="Git commit")
-        try:
-            plan = await _plan(await repositories.look(ctx), Wish(message, paths, all, amend))
-        except ToolError as error:
-            return known.model_copy(update={"problem": error.message}), {}
-        data = plan.preview.encode("utf-8", "replace")
-        update = {
-            "resources": tuple(_resources(ctx.root, plan)),
-            "title": plan.title,
-            "preview": digest(data),
-        }
-        return known.model_copy(update=update), {digest(data): data}
+    ) -> Gathered:
+        plan = await _plan(await repositories.look(ctx), Wish(message, paths, all, amend))
+        facts = Facts(resources=tuple(_resources(ctx.root, plan)), title=plan.title)
+        return previewed(facts, plan.preview)
 
     async def recover(
         ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Hash
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.events import Facts
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git import branch_tools as git_branch
@@ -60,8 +60,8 @@ def git_tools(processes: Processes) -> list[Tool]:
 # --- status -------------------------------------------------------------------------------------
 
 
-async def _status_facts(ctx: FactContext, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return Facts(resources=(command("git", "status"),), cwd=ctx.root, title="Git status"), {}
+async def _status_facts(ctx: FactContext, **_: Any) -> Gathered:
+    return Facts(resources=(command("git", "status"),), title="Git status"), {}
 
 
 def _status(repositories: Repositories) -> Tool:
@@ -118,18 +118,14 @@ def _user(status: Status) -> str:
 
 async def _diff_facts(
     ctx: FactContext, staged: bool, old: str, new: str, paths: Sequence[str], stat: bool, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
-    facts = Facts(cwd=ctx.root, title="Git diff")
-    try:
-        for revision in filter(None, (old, new)):
-            check_revision(revision)
-        if new and not old:
-            raise ToolError("new needs old: give both revisions, or only old.")
-        if staged and (new or ".." in old):
-            raise ToolError("staged compares the index with one revision at most; leave out new.")
-        names = [pathspec(ctx.root, path) for path in paths]
-    except ToolError as error:
-        return facts.model_copy(update={"problem": error.message}), {}
+) -> Gathered:
+    for revision in filter(None, (old, new)):
+        check_revision(revision)
+    if new and not old:
+        raise ToolError("new needs old: give both revisions, or only old.")
+    if staged and (new or ".." in old):
+        raise ToolError("staged compares the index with one revision at most; leave out new.")
+    names = [pathspec(ctx.root, path) for path in paths]
     words = ["--cached"] * staged + ["--stat"] * stat + [w for w in (old, new) if w]
     argv = ["git", "diff", *words, *(["--", *names] if names else [])]
     reads = [resource(ctx.root, _join(ctx.root, name), "read") for name in names]
@@ -138,8 +134,7 @@ async def _diff_facts(
         title = f"Diff {old} {new}".rstrip() + (" (staged)" if staged else "")
     if names:
         title += f" in {', '.join(names)}"
-    found = (command(*argv), *reads)
-    return facts.model_copy(update={"resources": found, "title": title}), {}
+    return Facts(resources=(command(*argv), *reads), title=title), {}
 
 
 def _join(root: str, name: str) -> str:
@@ -226,18 +221,14 @@ async def _compared(repository: Repository, old: str, new: str) -> list[str]:
 
 async def _log_facts(
     ctx: FactContext, revision: str, count: int, paths: Sequence[str], stat: bool, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
-    facts = Facts(cwd=ctx.root, title="Git log")
-    try:
-        if revision:
-            check_revision(revision)
-        names = [pathspec(ctx.root, path) for path in paths]
-    except ToolError as error:
-        return facts.model_copy(update={"problem": error.message}), {}
+) -> Gathered:
+    if revision:
+        check_revision(revision)
+    names = [pathspec(ctx.root, path) for path in paths]
     words = [f"-{count}", *["--stat"] * stat, *filter(None, [revision])]
     argv = ["git", "log", *words, *(["--", *names] if names else [])]
     title = f"Log of {revision or 'HEAD'}" + (f" for {', '.join(names)}" if names else "")
-    return facts.model_copy(update={"resources": (command(*argv),), "title": title}), {}
+    return Facts(resources=(command(*argv),), title=title), {}
 
 
 def _log(repositories: Repositories) -> Tool:

@@ -6,15 +6,13 @@ Both ask ripgrep: what patterns may say and which files are left out is up to it
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Hash
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
 from magy_server.tools.search import glob_search, grep_search, searched_place
 from magy_server.tools.search.grep_search import Wish
 from magy_server.tools.search.ripgrep_queries import Expression, FilePattern, Finder
@@ -97,16 +95,12 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
     return grep
 
 
-async def _grep_facts(
-    ctx: FactContext, pattern: str, path: str, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return searched_place.facts(ctx, path, "search", f'Search "{_short(pattern)}" in'), {}
+async def _grep_facts(ctx: FactContext, pattern: str, path: str, **_: Any) -> Gathered:
+    return searched_place.facts(ctx, path, f'Search "{_short(pattern)}" in'), {}
 
 
-async def _glob_facts(
-    ctx: FactContext, pattern: str, path: str, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
-    return searched_place.facts(ctx, path, "search", f"Find {_short(pattern)} in"), {}
+async def _glob_facts(ctx: FactContext, pattern: str, path: str, **_: Any) -> Gathered:
+    return searched_place.facts(ctx, path, f"Find {_short(pattern)} in"), {}
 
 
 def _short(pattern: str) -> str:

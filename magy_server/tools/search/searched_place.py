@@ -12,16 +12,11 @@ from magy_server.core.tool import FactContext, ToolContext
 from magy_server.tools.files.paths import Place, missing, resolve, resource
 
 
-def facts(ctx: FactContext, path: str, kind: str, title: str) -> Facts:
-    """That a tool reads below `path`, whose name is put behind `title`."""
-    try:
-        place = resolve(ctx.root, path)
-    except ToolError as error:
-        said = f"{title} {printable(path[:200])}"
-        return Facts(cwd=ctx.root, kind=kind, title=said, problem=error.message)
+def facts(ctx: FactContext, path: str, title: str) -> Facts:
+    """That a tool reads below `path`, whose name is put behind `title`. Raises ToolError."""
+    place = resolve(ctx.root, path)
     found = resource(ctx.root, place.path, "read")
-    said = f"{title} {called(place)}"
-    return Facts(resources=(found,), cwd=ctx.root, kind=kind, title=said)
+    return Facts(resources=(found,), title=f"{title} {called(place)}")
 
 
 def place(ctx: ToolContext) -> Place:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Effect, Facts, Hash, Resource
+from magy_server.core.events import Effect, Facts, Resource
 from magy_server.core.shell.globs import ONLY_NAMES, holds
 from magy_server.core.shell.programs import program, text_at, wrapped
 from magy_server.core.shell.simple_commands import Part, parse
+from magy_server.core.shell.wrappers import names
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
-from magy_server.core.tool import FactContext
+from magy_server.core.tool import FactContext, Gathered, previewed
 from magy_server.tools.files.paths import below, canonical, resource
 from magy_server.tools.git import hostile_config as git_config
 from magy_server.tools.git.aliases import Alias, Aliases
@@ -39,28 +40,14 @@ _CLUSTER = 64
 """Switches in one word whose values are looked for."""
 _NAMED = "(the git repository names what is run"
 """Begins a resource that no command line can be: quoted, it would begin with a quote."""
-_WRITERS = frozenset(
-    {
-        "sponge",
-        "rename",
-        "tee",
-        "rm",
-        "rmdir",
-        "mv",
-        "cp",
-        "ln",
-        "touch",
-        "truncate",
-        "dd",
-        "install",
-        "mkdir",
-    }
-    | {"shred", "unlink", "chmod", "chown", "chgrp", "rsync", "patch"}
+_WRITERS = names(
+    """sponge rename tee rm rmdir mv cp ln touch truncate dd install mkdir shred unlink chmod chown
+    chgrp rsync patch"""
 )
 """Programs whose arguments count as files that are written, besides read."""
 _KEEPS = (("git", "add"), ("git", "commit"))
 """Commands that write, and leave git's configuration as it is."""
-_MAKERS = frozenset({"tee", "touch", "mkdir", "cp", "mv", "ln"})
+_MAKERS = names("tee touch mkdir cp mv ln")
 """Of these, each plain word names a file even where there is none yet, so that what is remembered
 about the first run holds for the second."""
 
@@ -73,29 +60,21 @@ class _Cwd:
     physical: str
 
 
-async def facts(
-    ctx: FactContext, command: str, env: Mapping[str, str]
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def facts(ctx: FactContext, command: str, env: Mapping[str, str]) -> Gathered:
     """`env` is the environment of the shell that will run `command`."""
-    title = f"Run {shortened(command, LINE)}"
-    known = Facts(cwd=ctx.cwd, kind="execute", title=title)
     if "\0" in command or any(0xD800 <= ord(char) < 0xE000 for char in command):
-        problem = (
+        raise ToolError(
             "command contains a NUL or half a character (a surrogate), which no shell accepts."
         )
-        return known.model_copy(update={"problem": problem}), {}
     resources = await asyncio.to_thread(_look, ctx.root, ctx.cwd, command, env, Aliases(env))
     if not resources:
-        return known.model_copy(update={"problem": "command is empty; write a command."}), {}
-    names = [found.subject for found in resources if found.subject.startswith(_NAMED)]
-    title = " ".join([title, *names])
-    facts = known.model_copy(update={"resources": tuple(resources), "title": title})
+        raise ToolError("command is empty; write a command.")
+    by_git = [found.subject for found in resources if found.subject.startswith(_NAMED)]
+    title = " ".join([f"Run {shortened(command, LINE)}", *by_git])
     plain = visible(command).strip()
-    if "\n" not in plain and len(plain) <= LINE and len(title) <= TITLE:
-        return facts, {}
-    data = "\n\n".join([command, *names]).encode("utf-8", "surrogateescape")
-    hash = hashlib.sha256(data).hexdigest()
-    return facts.model_copy(update={"preview": hash, "code": True}), {hash: data}
+    brief = "\n" not in plain and len(plain) <= LINE and len(title) <= TITLE
+    facts = Facts(resources=tuple(resources), cwd=ctx.cwd, title=title)
+    return previewed(facts, "" if brief else "\n\n".join([command, *by_git]), code=True)
 
 
 def _look(

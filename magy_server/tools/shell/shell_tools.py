@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.events import Evidence, Facts, Resource
 from magy_server.core.text.sanitizing import LINE, shortened
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
 from magy_server.tasks import to_end
 from magy_server.tools.shell import facts as shell_facts
 from magy_server.tools.shell.output import SHOWN
@@ -33,7 +32,7 @@ def shell_tools(processes: Processes, usual_timeout: float = 30.0) -> list[Tool]
 
 
 def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
-    async def facts(ctx: FactContext, command: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+    async def facts(ctx: FactContext, command: str, **_: Any) -> Gathered:
         env = processes.environment(ctx.root, ctx.session, "look")
         return await shell_facts.facts(ctx, command, env)
 
@@ -208,11 +207,11 @@ def _unknown(processes: Processes, session: str, call: str) -> str:
 
 
 def _bash_stop(processes: Processes) -> Tool:
-    async def facts(ctx: FactContext, call_id: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+    async def facts(ctx: FactContext, call_id: str, **_: Any) -> Gathered:
         running = processes.get(ctx.session, call_id)
         title = f"Stop {shortened(running.command if running else call_id, LINE)}"
         found = Resource(kind="exec", subject=call_id)
-        return Facts(resources=(found,), cwd=ctx.root, kind="execute", title=title), {}
+        return Facts(resources=(found,), title=title), {}
 
     @tool(effect="exec", key="bash_stop", kind="execute", facts=facts)
     async def bash_stop(ctx: ToolContext, call_id: CallId) -> Result:

@@ -12,10 +12,19 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Hash, Resource
+from magy_server.core.events import Facts, Resource
 from magy_server.core.prompting.framing import framed
 from magy_server.core.text.sanitizing import shortened
-from magy_server.core.tool import FactContext, Result, Tool, ToolContext, tool
+from magy_server.core.tool import (
+    FactContext,
+    FactsFunction,
+    Gathered,
+    Result,
+    Tool,
+    ToolContext,
+    run_again,
+    tool,
+)
 from magy_server.tools.web import decoding as reading
 from magy_server.tools.web.decoding import Reading
 from magy_server.tools.web.fetching import Fetched, Resolver, Web, look_up
@@ -58,7 +67,7 @@ def web_tools(search_url: str, resolve: Resolver = look_up) -> list[Tool]:
     """`search_url`: where DuckDuckGo's HTML form is; `resolve` looks names up."""
     web, recent = Web(resolve), Recent()
 
-    @tool(effect="net", key="net", kind="fetch", facts=_fetch_facts, recover=_again)
+    @tool(effect="net", key="net", kind="fetch", facts=_fetch_facts, recover=run_again)
     async def web_fetch(
         ctx: ToolContext,
         url: Where,
@@ -82,7 +91,9 @@ def web_tools(search_url: str, resolve: Resolver = look_up) -> list[Tool]:
             recent.put(ctx.session, meant, found)
         return _page(*found, offset)
 
-    @tool(effect="net", key="net", kind="search", facts=_search_facts(search_url), recover=_again)
+    @tool(
+        effect="net", key="net", kind="search", facts=_search_facts(search_url), recover=run_again
+    )
     async def web_search(
         ctx: ToolContext,
         query: Annotated[str, "What to search for", Field(max_length=QUERY)],
@@ -101,43 +112,33 @@ def web_tools(search_url: str, resolve: Resolver = look_up) -> list[Tool]:
     return [web_fetch, web_search]
 
 
-async def _again(ctx: ToolContext, evidence: Evidence, _: Mapping[str, Any]) -> Result | None:
-    """After a crash: looking once more does no harm."""
-    return None
-
-
 # --- facts ----------------------------------------------------------------------------------------
 
 
-async def _fetch_facts(
-    ctx: FactContext, url: str, private_network: bool, **_: Any
-) -> tuple[Facts, Mapping[Hash, bytes]]:
+async def _fetch_facts(ctx: FactContext, url: str, private_network: bool, **_: Any) -> Gathered:
     """What the URL itself shows; no name is looked up before a person said yes."""
-    try:
-        meant = await asyncio.to_thread(target, url)
-    except ToolError as error:
-        return Facts(cwd=ctx.root, title=f"Fetch {_shown(url)}", problem=error.message), {}
+    meant = await asyncio.to_thread(target, url)
     resources = [Resource(kind="net", subject=meant.url)]
     zone = meant.zone
     if private_network and zone == "public":
         resources.append(Resource(kind="net", subject=f"{_SHELF}{meant.host}"))
         zone = "private"
-    title = f"Fetch {meant.url}{_FROM[zone]}"
-    return Facts(resources=tuple(resources), cwd=ctx.root, title=title), {}
+    return Facts(resources=tuple(resources), title=f"Fetch {meant.url}{_FROM[zone]}"), {}
 
 
-def _search_facts(search_url: str) -> Any:
-    async def facts(ctx: FactContext, query: str, **_: Any) -> tuple[Facts, Mapping[Hash, bytes]]:
+def _search_facts(search_url: str) -> FactsFunction:
+    async def facts(ctx: FactContext, query: str, **_: Any) -> Gathered:
         """The resource has no query in it: who remembers the answer allows searching there."""
-        title = f'Search the web for "{_shown(query.strip())}"'
         try:
             place = (await asyncio.to_thread(target, search_url)).url
         except ToolError as error:
-            problem = f"The setting tools.search_url is wrong: {error.message} Tell the user."
-            return Facts(cwd=ctx.root, title=title, problem=problem), {}
-        empty = None if query.strip() else "query is empty; say what to search for."
-        found = (Resource(kind="net", subject=place),)
-        return Facts(resources=found, cwd=ctx.root, title=title, problem=empty), {}
+            raise ToolError(
+                f"The setting tools.search_url is wrong: {error.message} Tell the user."
+            ) from None
+        if not query.strip():
+            raise ToolError("query is empty; say what to search for.")
+        title = f'Search the web for "{_shown(query.strip())}"'
+        return Facts(resources=(Resource(kind="net", subject=place),), title=title), {}
 
     return facts
 
