@@ -282,10 +282,9 @@ async def test_a_daemon_that_left_does_not_hold_the_call(shell: Shell) -> None:
     try:
         assert time.monotonic() - start < 20
         assert "\nup" in result.for_model
-        assert groups.group_alive(None, groups.mark(SESSION, "1.0"))
     finally:
         assert await groups.end_group(None, groups.mark(SESSION, "1.0")) == 1
-    assert not groups.group_alive(None, groups.mark(SESSION, "1.0"))
+    assert await groups.end_group(None, groups.mark(SESSION, "1.0")) == 0
 
 
 async def test_takeover_touches_only_what_carries_the_mark(shell: Shell) -> None:
@@ -303,9 +302,8 @@ async def test_takeover_touches_only_what_carries_the_mark(shell: Shell) -> None
         )
         bare = [p for p in psutil.Process(child.pid).children() if "MAGY_CALL" not in p.environ()]
         try:
-            assert groups.group_alive(child.pid, mark)
             assert await groups.end_group(child.pid, mark, 1.0) == 3
-            assert not groups.group_alive(child.pid, mark)
+            assert await groups.end_group(child.pid, mark) == 0
             assert child.wait(20) == -signal.SIGTERM
             assert [alive(p.pid) for p in bare] == [True]
             assert await groups.end_group(child.pid, groups.mark(SESSION, "7.1")) == 0
@@ -401,7 +399,7 @@ async def test_a_background_command_is_read_and_stopped(shell: Shell) -> None:
     assert stopped.for_model == "[stopped: ended by SIGTERM]\nup"
     assert shell.last.facts.title == "Stop echo up; sleep 60 & wait"
     assert context.ended == {"2.1": (-signal.SIGTERM, b"up\n")}
-    assert not groups.group_alive(result.background, groups.mark(SESSION, "2.1"))
+    assert await groups.end_group(result.background, groups.mark(SESSION, "2.1")) == 0
     assert (await shell.output("2.1")).startswith("up\n\n[ended by SIGTERM; ")
     again = await shell.workspace.run(shell.tools["bash_stop"], "3.1", call_id="2.1")
     assert again.for_model == "It had already ended: ended by SIGTERM."

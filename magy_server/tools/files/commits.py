@@ -13,8 +13,9 @@ import itertools
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import Found
@@ -23,15 +24,14 @@ from magy_server.tools.files import disk
 from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import below
 from magy_server.tools.files.versions import kind_of
+from magy_server.tools.git.hostile_config import beginning
+from magy_server.tools.git.names import chunks
 from magy_server.tools.git.repository import Repository
 from magy_server.tools.shell.processes import Processes
 
 KEPT = 64
 """Files of commits that are kept."""
 KEPT_BYTES = 8 << 20
-_AT_ONCE = 100
-"""Paths in one command line."""
-_SMALL = 1 << 16
 _SYMBOLIC = 5
 """Symbolic references that lead to the next one."""
 
@@ -145,7 +145,7 @@ async def listed(
 ) -> Mapping[bytes, Committed]:
     """Returns what the commit has of these names (below the work tree). Raises ToolError."""
     found: dict[bytes, Committed] = {}
-    for few in _chunks(names):
+    for few in chunks(names):
         out = await repository.git.get(
             "ls-tree", "-z", "--full-tree", commit, "--", *map(os.fsdecode, few)
         )
@@ -185,11 +185,6 @@ def _innermost(root: str, path: str) -> str:
     return root
 
 
-def _chunks(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for at in range(0, len(names), _AT_ONCE):
-        yield names[at : at + _AT_ONCE]
-
-
 def _weight(files: Mapping[tuple[str, str], Found]) -> int:
     return sum(len(found.data) for found in files.values())
 
@@ -200,7 +195,8 @@ def _weight(files: Mapping[tuple[str, str], Found]) -> int:
 def _place(root: str, repository: Repository | None, common: str) -> tuple[object, ...]:
     """Which repository it is, and how it is configured: one stamp for each directory from the root
     up that may hold a `.git`, and a last one."""
-    marks = [_stat(os.path.join(folder, ".git")) for folder in _upwards(root)]
+    folders = (root, *map(str, Path(root).parents))
+    marks = [_stat(os.path.join(folder, ".git")) for folder in folders]
     if repository is None:
         return (*marks, None)
     about = [os.path.join(repository.directory, "config.worktree"), os.path.join(common, "config")]
@@ -213,24 +209,15 @@ def _moved(directory: str, common: str) -> tuple[object, ...]:
     refs: list[object] = []
     at = "HEAD"
     for _ in range(_SYMBOLIC):
-        texts = [_text(os.path.join(folder, at)) for folder in (directory, common)]
+        texts = [beginning(os.path.join(folder, at)) for folder in (directory, common)]
         refs.append(texts)
         said = next((text for text in texts if text), b"")
         at = os.fsdecode(said.partition(b"ref: ")[2].strip())
         if not at.startswith("refs/") or ".." in at:
             break
     packed = _stat(os.path.join(common, "packed-refs"))
-    tables = [_text(os.path.join(d, "reftable", "tables.list")) for d in (directory, common)]
+    tables = [beginning(f"{folder}/reftable/tables.list") for folder in (directory, common)]
     return (*map(repr, refs), packed, *tables)
-
-
-def _upwards(path: str) -> Iterable[str]:
-    while True:
-        yield path
-        above = os.path.dirname(path)
-        if above == path:
-            return
-        path = above
 
 
 def _stat(path: str, look: Callable[[str], os.stat_result] = os.lstat) -> Mark | None:
@@ -245,17 +232,3 @@ def _stat(path: str, look: Callable[[str], os.stat_result] = os.lstat) -> Mark |
 def _same(mark: Mark | None) -> Mark | None:
     """A directory is the same whatever is done in it."""
     return mark and (mark[:3] if stat.S_ISDIR(mark[2]) else mark)
-
-
-def _text(path: str) -> bytes:
-    """The beginning of a small file; nothing for what is none."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return b""
-    try:
-        return os.read(fd, _SMALL)
-    except OSError:
-        return b""  # a directory
-    finally:
-        os.close(fd)

@@ -23,7 +23,7 @@ from magy_server.tools.files import change
 from magy_server.tools.files.change import Done, Plan, Planned, Want
 from magy_server.tools.files.encodings import decode, digest
 from magy_server.tools.files.live_file import Base
-from magy_server.tools.files.paths import Place
+from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import Path, file_facts
 
 SNIPPET = 40
@@ -34,24 +34,12 @@ SeenTexts = Mapping[str, bytes | None]
 """By canonical path: the file as the model knows it."""
 
 
-def judged(ctx: ToolContext) -> list[Place]:
-    """The files that were judged; never resolved again from the arguments."""
-    for found in ctx.facts.resources:
-        if found.relative is None:
-            raise ToolError(f"{found.subject} is outside the workspace.")
-    return [Place(ctx.root, r.subject, r.relative or "") for r in ctx.facts.resources]
-
-
 async def seen_texts(ctx: FactContext, places: Sequence[Place]) -> SeenTexts:
     return {place.path: await ctx.seen(place.path) for place in places}
 
 
 async def with_diff(ctx: FactContext, facts: Facts, wants: Sequence[Want]) -> Gathered:
     return previewed(facts, await change.preview(ctx, wants))
-
-
-def places_of(facts: Facts, root: str) -> list[Place]:
-    return [Place(root, r.subject, r.relative or r.subject) for r in facts.resources]
 
 
 async def recover(ctx: ToolContext, evidence: Evidence, _: Mapping[str, Any]) -> Result | None:
@@ -67,7 +55,7 @@ async def _edit_facts(
 ) -> Gathered:
     facts = file_facts(ctx, path, "write", "Edit")
     hunk = _hunk(old_text, new_text, replace_all)
-    (place,) = places_of(facts, ctx.root)
+    (place,) = judged(ctx.root, facts)
     plan = changing([hunk], await ctx.seen(place.path))
     return await with_diff(ctx, facts, [Want(place, plan)])
 
@@ -85,7 +73,7 @@ async def edit_file(
     included, without the line numbers of read_file. It must be in the file exactly once, unless
     replace_all is true. If it does not occur, or occurs several times, nothing changes, and the
     answer says why. If the file changed after you read it, your edit is merged with that change."""
-    (place,) = judged(ctx)
+    (place,) = judged(ctx.root, ctx.facts)
     hunk = _hunk(old_text, new_text, replace_all)
     want = Want(place, changing([hunk], await ctx.seen(place.path)))
     done, errors = await change.carry_out(ctx, [want], f"Edit {place.name}")
@@ -153,7 +141,7 @@ def _refusal(name: str, resolved: Resolved) -> str:
 
 async def _write_facts(ctx: FactContext, path: str, content: str, **_: Any) -> Gathered:
     facts = file_facts(ctx, path, "write", "Write")
-    (place,) = places_of(facts, ctx.root)
+    (place,) = judged(ctx.root, facts)
     return await with_diff(ctx, facts, [Want(place, holding(content, await ctx.seen(place.path)))])
 
 
@@ -165,7 +153,7 @@ async def write_file(
 ) -> Result:
     """Write a whole file: create it, with the directories it needs, or replace all its text. To
     change a part of a file edit that part. An existing file keeps its encoding and line ends."""
-    (place,) = judged(ctx)
+    (place,) = judged(ctx.root, ctx.facts)
     want = Want(place, holding(content, await ctx.seen(place.path)))
     done, errors = await change.carry_out(ctx, [want], f"Write {place.name}")
     if errors:

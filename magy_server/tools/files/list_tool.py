@@ -17,7 +17,7 @@ from pydantic import Field
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
-from magy_server.tools.files.paths import Place
+from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.search import searched_place
 from magy_server.tools.search.ignored_paths import searched
 from magy_server.tools.search.ripgrep_queries import FilePattern, Finder
@@ -61,7 +61,7 @@ def list_tool(program: str) -> Tool:
 
 
 async def _list(ctx: ToolContext, finder: Finder, depth: int, offset: int) -> Result:
-    place = searched_place.place(ctx)
+    (place,) = judged(ctx.root, ctx.facts)
     await asyncio.to_thread(searched_place.check_folder, place)
     try:
         async with asyncio.timeout(SECONDS):

@@ -17,8 +17,6 @@ from magy_server.tools.files.edit_tools import (
     SeenTexts,
     changing,
     holding,
-    judged,
-    places_of,
     recover,
     result_of,
     seen_texts,
@@ -26,7 +24,7 @@ from magy_server.tools.files.edit_tools import (
     worded,
 )
 from magy_server.tools.files.live_file import Base
-from magy_server.tools.files.paths import Place
+from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import file_facts
 
 MOST = 200
@@ -43,7 +41,7 @@ async def _patch_facts(ctx: FactContext, patch: str, **_: Any) -> Gathered:
         title=f"Patch {title}{more}",
     )
     _check_links(ctx.root, edits)
-    places = places_of(facts, ctx.root)
+    places = judged(ctx.root, facts)
     return await with_diff(ctx, facts, _patched(edits, places, await seen_texts(ctx, places)))
 
 
@@ -66,7 +64,7 @@ async def apply_patch(
     *** End Patch
     Give three lines of context around each change, as they are in the file. Line numbers are not
     used. A file gets all of its hunks or none, and the answer says which files were changed."""
-    edits, places = _parsed(patch), judged(ctx)
+    edits, places = _parsed(patch), judged(ctx.root, ctx.facts)
     wants = _patched(edits, places, await seen_texts(ctx, places))
     done, errors = await change.carry_out(ctx, wants, "Apply a patch")
     if not done:

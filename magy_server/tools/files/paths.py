@@ -15,9 +15,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Effect, Resource
+from magy_server.core.events import Effect, Facts, Resource
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
@@ -48,19 +49,13 @@ def canonical(root: str, path: str) -> str:
         )
     try:
         found = os.path.realpath(os.path.join(root, path))
-        loop = next((part for part in _parts(found) if os.path.islink(part)), None)
+        parts = (found, *map(str, Path(found).parents))
+        loop = next(filter(os.path.islink, parts), None)
     except (OSError, ValueError) as error:
         raise ToolError(f"{path}: {_reason(error)}; use another path.") from None
     if loop is not None:
         raise ToolError(f"{path}: {loop} is a symbolic link that leads back to itself.")
     return found
-
-
-def _parts(path: str) -> Iterator[str]:
-    at = path
-    while at != os.path.dirname(at):
-        yield at
-        at = os.path.dirname(at)
 
 
 def below(root: str, path: str) -> str | None:
@@ -94,6 +89,14 @@ def resource(root: str, path: str, kind: Effect) -> Resource:
     """`path` must be canonical."""
     exists = os.path.lexists(path)
     return Resource(kind=kind, subject=path, relative=below(root, path), exists=exists)
+
+
+def judged(root: str, facts: Facts) -> list[Place]:
+    """What was judged; never resolved again from the arguments. Raises ToolError: it is outside."""
+    for found in facts.resources:
+        if found.relative is None:
+            raise ToolError(f"{found.subject} is outside the workspace.")
+    return [Place(root, found.subject, found.relative or "") for found in facts.resources]
 
 
 @contextmanager

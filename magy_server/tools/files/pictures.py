@@ -7,12 +7,12 @@ the session. So what is damaged or too large is refused at the door.
 from __future__ import annotations
 
 import os
-import stat
 import struct
 from collections.abc import Callable, Mapping
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Image
+from magy_server.tools.files.disk import opened
 from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import Place, directory
 
@@ -21,7 +21,6 @@ LARGEST = 3_750_000
 SIDE = 8_000
 """Pixels, the most that providers take."""
 _SHRINK = "Make it smaller first, for instance with ImageMagick: magick IN -resize '1568x1568>' OUT"
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not block
 
 
 def picture(data: bytes, name: str) -> Image:
@@ -73,24 +72,18 @@ def size(data: bytes) -> tuple[int, int]:
 
 
 def load(place: Place) -> bytes | None:
-    """The bytes of a picture file; None for a file of another kind or a directory. Blocks.
+    """The bytes of a picture file; None for a file of another kind or the root. Blocks.
 
     Raises ToolError when it cannot be read, InvalidRequest when it is too large.
     """
     if place.name == ".":
         return None
-    with directory(place) as (fd, name):
-        opened = os.open(name, _READ, dir_fd=fd)
-        try:
-            about = os.fstat(opened)
-            if not stat.S_ISREG(about.st_mode) or not mime(os.pread(opened, 16, 0)):
-                return None
-            if about.st_size > LARGEST:
-                raise too_large(place.name, about.st_size)
-            with open(opened, "rb", closefd=False) as file:
-                return file.read(LARGEST + 1)
-        finally:
-            os.close(opened)
+    with directory(place) as (fd, name), opened(fd, name, place) as file:
+        if not mime(os.pread(file.fileno(), 16, 0)):
+            return None
+        if (size := os.fstat(file.fileno()).st_size) > LARGEST:
+            raise too_large(place.name, size)
+        return file.read(LARGEST + 1)
 
 
 def _checked(data: bytes, name: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.live_file import Base, load
 from magy_server.tools.files.pages import Page
-from magy_server.tools.files.paths import Place, resolve, resource
+from magy_server.tools.files.paths import Place, judged, resolve, resource
 
 Path = Annotated[str, "The file, relative to the workspace root or absolute"]
 LINES = 2000
@@ -35,14 +35,6 @@ def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
     return Facts(resources=(found,), title=f"{verb} {place.name}")
 
 
-def judged_place(ctx: ToolContext) -> Place:
-    """Returns the file that was judged. It never resolves the arguments again."""
-    found = ctx.facts.resources[0]
-    if found.relative is None:
-        raise ToolError(f"{found.subject} is outside the workspace.")
-    return Place(ctx.root, found.subject, found.relative)
-
-
 @tool(effect="read", key="read", kind="read", facts=_read_facts, fresh=30.0)
 async def read_file(
     ctx: ToolContext,
@@ -54,7 +46,7 @@ async def read_file(
     are not part of the file. A file that is open in the editor is read from there, with the user's
     unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
     (PNG, JPEG, GIF, WebP) is shown to you."""
-    place = judged_place(ctx)
+    (place,) = judged(ctx.root, ctx.facts)
     buffer = ctx.editor.buffer(place.path) if ctx.editor else None
     whole = await _whole(ctx, place)
     live = whole.raw if whole else buffer.text if buffer else None

@@ -18,9 +18,10 @@ from magy_server.edits.selection import PROSE, Rewrite, carried
 from magy_server.edits.text import Plain, plain
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Plan, Planned, Want
-from magy_server.tools.files.edit_tools import judged, places_of, recover, result_of, with_diff
+from magy_server.tools.files.edit_tools import recover, result_of, with_diff
 from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.live_file import Base
+from magy_server.tools.files.paths import judged
 from magy_server.tools.files.read_tool import file_facts
 
 NOTHING_SELECTED = "Nothing is selected here; this tool only answers a request to rewrite a place."
@@ -33,7 +34,7 @@ TAKEN = (
 async def _facts(ctx: FactContext, text: str, **_: Any) -> Gathered:
     selection = await _selected(ctx)
     facts = file_facts(ctx, selection.path, "write", "Rewrite a part of")
-    (place,) = places_of(facts, ctx.root)
+    (place,) = judged(ctx.root, facts)
     return await with_diff(ctx, facts, [Want(place, _replacing(selection, text))])
 
 
@@ -44,7 +45,7 @@ async def replace_selection(
 ) -> Result:
     """Replace what the user has selected, and nothing else. The text is put into the file exactly
     as it is: no code fence around it, no explanation."""
-    (place,) = judged(ctx)
+    (place,) = judged(ctx.root, ctx.facts)
     want = Want(place, _replacing(await _selected(ctx), text))
     done, errors = await change.carry_out(ctx, [want], f"Rewrite in {place.name}")
     if errors:

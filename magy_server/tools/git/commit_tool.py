@@ -24,8 +24,9 @@ from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import decode, digest
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git.names import command, listed, literal, pathspec, shown
-from magy_server.tools.git.program import Ran, Spool, explain
+from magy_server.tools.git.program import Ran, explain
 from magy_server.tools.git.repository import (
+    DIFF,
     Changed,
     Repositories,
     Repository,
@@ -43,10 +44,6 @@ FILES = 500
 """Files of a commit that are held against the rules for reading; with more it is asked about."""
 NEW = 200_000
 """Bytes of a new file that the preview shows."""
-_DIFF = (
-    "--patch", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
-    "--relative", "--submodule=short", "--ignore-submodules=dirty",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,21 +260,13 @@ def _covers(path: bytes, name: bytes) -> bool:
 
 
 async def _diff(repository: Repository, what: Sequence[str], specs: Sequence[str]) -> str:
-    spool = Spool()
-    try:
-        ran = await repository.diff(
-            *_DIFF, *what, "--", *(specs or repository.scope), sink=spool.feed
-        )
-        spool.end()
-        if ran.code != 0 and not spool.cut:
-            raise ToolError(f"git diff: {explain(ran.err)}")
+    words = ("--patch", *DIFF, *what, "--", *(specs or repository.scope))
+    async with repository.shown_diff(*words) as spool:
         text = spool.output.page(0, PREVIEW)
         if len(text) == PREVIEW:
             whole = digest(await asyncio.to_thread(spool.output.stored))
             text += f"\n[... the diff goes on; its SHA-256 is {whole} ...]\n"
         return text
-    finally:
-        spool.output.close()
 
 
 def _new_file(repository: Repository, name: bytes, brief: bool) -> str:

@@ -24,6 +24,8 @@ SECONDS = 5.0
 """For one question to git."""
 MODULES = 50
 """Repositories inside one that are looked into."""
+SMALL = 1 << 16
+"""Bytes."""
 _RUNS = re.compile(
     r"filter\.(?:.*\.)?(?:clean|smudge|process)|diff\.external|diff\..*\.(?:command|textconv)"
     r"|merge\..*\.driver|trailer\..*\.(?:command|cmd)|core\.alternaterefscommand|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand"
@@ -178,7 +180,7 @@ def _main(directory: str) -> str:
 
 
 def _leads_back(top: str, directory: str) -> bool:
-    linked = _first_line(os.path.join(directory, "gitdir"))
+    linked = _text(os.path.join(directory, "gitdir")).partition("\n")[0].strip()
     if linked:
         return os.path.realpath(os.path.join(directory, linked)) == os.path.join(top, ".git")
     config = os.path.join(directory, "config")
@@ -186,14 +188,19 @@ def _leads_back(top: str, directory: str) -> bool:
     return any(os.path.realpath(os.path.join(directory, one)) == top for one in found)
 
 
-def _first_line(path: str) -> str:
-    return _text(path).partition("\n")[0].strip()
-
-
 def _text(path: str) -> str:
-    """Returns the beginning of a small file; "" for what is none."""
+    return os.fsdecode(beginning(path))
+
+
+def beginning(path: str) -> bytes:
+    """What a small file has in it; nothing for what is none, or cannot be read."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return os.fsdecode(file.read(65_536) or b"")
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return os.read(fd, SMALL)
     except OSError:
-        return ""
+        return b""  # a directory, or a pipe
+    finally:
+        os.close(fd)

@@ -25,8 +25,8 @@ from magy_server.tools.git.names import (
     literal,
     pathspec,
 )
-from magy_server.tools.git.program import Spool, explain
-from magy_server.tools.git.repository import Repositories, Repository, Status, split_allowed
+from magy_server.tools.git.program import explain
+from magy_server.tools.git.repository import DIFF, Repositories, Repository, Status, split_allowed
 from magy_server.tools.shell.output import SHOWN, clean
 from magy_server.tools.shell.processes import Processes
 
@@ -34,10 +34,6 @@ FRESH = 10.0
 """Seconds for which an answer may be given again."""
 LINES = 1_000
 COMMITS = 200
-_DIFF = (
-    "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
-    "--relative", "--find-renames", "--submodule=short", "--ignore-submodules=dirty",
-)  # fmt: skip
 _FORMAT = "commit %H%d%nAuthor: %an <%ae>%nDate:   %ai%n%n%w(0,4,4)%B"
 
 Paths = Annotated[
@@ -172,7 +168,7 @@ def _diff(repositories: Repositories) -> Tool:
         if not good:
             return Result(f"Nothing differs.{note}", "No differences")
         specs = (named or repository.scope or ["."]) + [literal(n, without=True) for n in bad]
-        words = ["--stat=120" if stat else "--patch", *_DIFF, *what, "--", *specs]
+        words = ["--stat=120" if stat else "--patch", "--find-renames", *DIFF, *what, "--", *specs]
         count = "1 file differs" if len(good) == 1 else f"{len(good)} files differ"
         return await _shown(repository, words, offset, note, count)
 
@@ -182,16 +178,9 @@ def _diff(repositories: Repositories) -> Tool:
 async def _shown(
     repository: Repository, words: Sequence[str], offset: int, note: str, shown: str
 ) -> Result:
-    spool = Spool()
-    try:
-        ran = await repository.diff(*words, sink=spool.feed)
-        spool.end()
-        if ran.code != 0 and not spool.cut:
-            raise ToolError(f"git diff: {explain(ran.err)}")
+    async with repository.shown_diff(*words) as spool:
         page = await asyncio.to_thread(lambda: Page(spool.pieces(), offset, LINES))
         whole = await asyncio.to_thread(spool.output.stored)
-    finally:
-        spool.output.close()
     if spool.cut:
         note = f"\n[the diff is very long; this is only its beginning: give paths]{note}"
     return _page(page, note, shown, whole)

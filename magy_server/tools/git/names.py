@@ -4,7 +4,7 @@ show them."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
@@ -12,6 +12,8 @@ from magy_server.core.events import Resource
 from magy_server.core.shell.simple_commands import quote
 from magy_server.tools.files.paths import below, canonical
 
+AT_ONCE = 100
+"""Names in one command line."""
 NAMES = 50
 """Names that are listed in a sentence."""
 _CONFLICTS = {
@@ -34,6 +36,12 @@ class Entry:
     tree: str
     old: bytes = b""
     conflict: str = ""
+
+
+def chunks(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """As many as fit into one command line."""
+    for at in range(0, len(names), AT_ONCE):
+        yield names[at : at + AT_ONCE]
 
 
 def command(*argv: str) -> Resource:

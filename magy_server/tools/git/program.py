@@ -27,6 +27,7 @@ from magy_server.core.events import Evidence
 from magy_server.tasks import to_end
 from magy_server.tools.search.endless_files import endless, why
 from magy_server.tools.shell import process_groups as groups
+from magy_server.tools.shell.environment import git_settings
 from magy_server.tools.shell.output import KEPT, Live, Output, clean
 
 LOOK = 60.0
@@ -37,10 +38,7 @@ CAPTURED = 16 << 20
 """Bytes of an answer that is read by program."""
 OLDEST = (2, 31)
 """The first git that takes its configuration from `GIT_CONFIG_COUNT`."""
-_CHUNK = 1 << 16
-_GATE = 'read -r _ && exec "$@" </dev/null'
-_LEFT = 0.5
-"""Seconds for what a hook left running to come to its own end."""
+_CHUNK = groups.CHUNK
 _KEPT = re.compile(
     r"GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL)|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|EXEC_PATH|SSH.*|SSL_.*)"
 )
@@ -105,7 +103,7 @@ class Git:
                 file.seek(0)
             process = self._start(
                 ["--no-pager", "-C", self.root, *words],
-                {**self._env, **_LOOKING_ENV, **_pairs(config), **(env or {})},
+                {**self._env, **_LOOKING_ENV, **git_settings(config.items()), **(env or {})},
                 file,
             )
         captured = Captured(CAPTURED)
@@ -138,7 +136,7 @@ class Git:
         try:
             process = self._start(
                 ["--no-pager", "-C", self.root, *words],
-                {**self._env, **_ACTING_ENV, **_pairs(_ALWAYS)},
+                {**self._env, **_ACTING_ENV, **git_settings(_ALWAYS.items())},
                 read_end,
             )
         except BaseException:
@@ -163,7 +161,7 @@ class Git:
             gate.write(b"\n")
         except BaseException:
             gate.close()  # the gate stays shut: nothing ran, nothing will
-            await to_end(self._attend(process, keep, hear, _LEFT))
+            await to_end(self._attend(process, keep, hear, groups.LEFT))
             output.close()
             raise
         gate.close()
@@ -190,7 +188,7 @@ class Git:
         command = ["env", *(word for name in dropped for word in ("-u", name))]
         command += [self._program, *words]
         if isinstance(stdin, int):
-            command = ["/bin/sh", "-c", _GATE, "sh", *command]
+            command = [*groups.GATE, *command]
         try:
             handle = git.Git("/").execute(
                 command, istream=stdin, as_process=True, shell=False, start_new_session=True,
@@ -228,25 +226,19 @@ class Git:
         left = 0
         if process.poll() is None:
             await groups.end_group(process.pid, self._marked, ours=True)
-        elif not groups.is_empty(process.pid) and not await asyncio.to_thread(
-            groups.empties, process.pid, _LEFT
-        ):
-            left = await groups.end_group(process.pid, self._marked, ours=True)
+        else:
+            left = await groups.end_left(process.pid, self._marked)
         try:
             async with asyncio.timeout(5):
                 await _over(process)
         except TimeoutError:
             pass  # in the kernel, where no signal reaches it
-        await asyncio.wait(pumps, timeout=1)  # a daemon may keep a pipe open for good
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.wait(pumps)
-        for pump in pumps:
-            if not pump.cancelled():
-                pump.result()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+        try:
+            await groups.drained(*pumps)
+        finally:
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
         return left
 
 
@@ -329,10 +321,7 @@ def explain(err: str) -> str:
 
 
 async def _pump(pipe: IO[bytes], sink: Sink) -> None:
-    reader = asyncio.StreamReader(limit=_CHUNK)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), pipe
-    )
+    reader, transport = await groups.reading(pipe)
     try:
         while data := await reader.read(_CHUNK):
             if not sink(data):
@@ -382,11 +371,3 @@ def _environment(env: Mapping[str, str]) -> dict[str, str]:
     kept.pop("LANGUAGE", None)
     fixed = {"LC_CTYPE": letters, "LC_MESSAGES": "C", "GIT_PAGER": "cat"}
     return {**kept, **fixed, "GIT_TERMINAL_PROMPT": "0"}
-
-
-def _pairs(config: Mapping[str, str]) -> dict[str, str]:
-    """Configuration as variables: names and values may hold anything."""
-    pairs = {"GIT_CONFIG_COUNT": str(len(config))}
-    for number, (name, value) in enumerate(config.items()):
-        pairs |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return pairs

@@ -11,7 +11,15 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
@@ -21,11 +29,16 @@ from magy_server.core.tool import FactContext, ToolContext
 from magy_server.tools.files.paths import below
 from magy_server.tools.git.hostile_config import foreign
 from magy_server.tools.git.names import Entry, check_revision, shown
-from magy_server.tools.git.program import ACT, CAPTURED, Git, Ran, Sink, answer, explain
+from magy_server.tools.git.program import ACT, CAPTURED, Git, Ran, Sink, Spool, answer, explain
 from magy_server.tools.shell.output import clean
 from magy_server.tools.shell.process_groups import VARIABLE
 from magy_server.tools.shell.processes import Processes
 
+DIFF = (
+    "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
+    "--relative", "--submodule=short", "--ignore-submodules=dirty",
+)  # fmt: skip
+"""How a diff looks that is shown."""
 MANY = 1_000
 """Files that one call can leave out by name."""
 _UNDER_WAY = (
@@ -175,9 +188,28 @@ class Repository:
         """`git diff`, on a copy of the index: it would refresh the index itself, and lock it."""
         with tempfile.TemporaryDirectory(prefix="magy-git-") as folder:
             index = os.path.join(folder, "index")
-            await asyncio.to_thread(_copied, os.path.join(self.directory, "index"), index)
+            await self.copy_index(index)
             env = {"GIT_INDEX_FILE": index}
             return await self.git.look("diff", *words, sink=sink, env=env)
+
+    @contextlib.asynccontextmanager
+    async def shown_diff(self, *words: str) -> AsyncIterator[Spool]:
+        """What `git diff WORDS` says, or its beginning, as long as it is looked at. Raises
+        ToolError."""
+        spool = Spool()
+        try:
+            ran = await self.diff(*words, sink=spool.feed)
+            spool.end()
+            if ran.code != 0 and not spool.cut:
+                raise ToolError(f"git diff: {explain(ran.err)}")
+            yield spool
+        finally:
+            spool.output.close()
+
+    async def copy_index(self, to: str) -> None:
+        """With its time: files changed at or after it are those that git compares by content."""
+        with contextlib.suppress(FileNotFoundError):  # before the first file is added
+            await asyncio.to_thread(shutil.copy2, os.path.join(self.directory, "index"), to)
 
     async def status(self, *, untracked: bool = True, everywhere: bool = False) -> Status:
         """With `everywhere`, also what lies outside the root: its names begin with `../`."""
@@ -269,13 +301,6 @@ async def wait_for_lock(repository: Repository, seconds: float = 3.0) -> None:
             f"{lock} exists. Try again in a moment; if no git is running, the person may "
             "remove it."
         )
-
-
-def _copied(index: str, to: str) -> None:
-    """With its time: files changed at or after it are those that git compares by content. Before
-    the first commit there is none."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.copy2(index, to)
 
 
 def failure(what: str, ran: Ran, repository: Repository) -> str:

@@ -8,6 +8,7 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 
 _IN_TREE = (".gitignore", ".ignore", ".rgignore", ".gitattributes", ".gitmodules")
 _IN_GIT = (
@@ -34,7 +35,7 @@ def why(path: str) -> str:
 
 
 def _read(folder: str) -> Iterator[str]:
-    for above in _and_above(folder):
+    for above in (folder, *map(str, Path(folder).parents)):
         yield from (os.path.join(above, name) for name in _IN_TREE)
         store = os.path.join(above, ".git")
         yield store
@@ -42,15 +43,6 @@ def _read(folder: str) -> Iterator[str]:
             yield from (os.path.join(store, name) for name in _IN_GIT)
             yield from _branch(store)
     yield from _below(folder)
-
-
-def _and_above(folder: str) -> Iterator[str]:
-    while True:
-        yield folder
-        up = os.path.dirname(folder)
-        if up == folder:
-            return
-        folder = up
 
 
 def _branch(store: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import Result, ToolContext
-from magy_server.tools.files.paths import Place, below
+from magy_server.tools.files.paths import Place, below, judged
 from magy_server.tools.search import searched_place, shown_lines
 from magy_server.tools.search.grep_search import SECONDS
 from magy_server.tools.search.ripgrep_queries import Answer, FilePattern, Finder
@@ -19,7 +19,7 @@ from magy_server.tools.stoppable_thread import in_thread
 
 async def glob(ctx: ToolContext, finder: Finder, wanted: FilePattern, most: int) -> Result:
     """`most`: files that are shown. Raises ToolError, also after `SECONDS` with what was found."""
-    place = searched_place.place(ctx)
+    (place,) = judged(ctx.root, ctx.facts)
     await asyncio.to_thread(searched_place.check_folder, place)
     start = await asyncio.to_thread(_start, place, wanted.text)
     answer = Answer()

@@ -20,7 +20,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import Result, ToolContext
 from magy_server.tools.files.pages import PAGE
-from magy_server.tools.files.paths import Place, below
+from magy_server.tools.files.paths import Place, below, judged
 from magy_server.tools.search import searched_place, shown_lines
 from magy_server.tools.search.file_text import pieces
 from magy_server.tools.search.ignored_paths import searched
@@ -73,7 +73,7 @@ class _Search:
         self._ctx = ctx
         self._finder = finder
         self._wish = wish
-        self._place = searched_place.place(ctx)
+        (self._place,) = judged(ctx.root, ctx.facts)
         self._answer = Answer()
         self._live: dict[str, bytes] = {}
         """The buffers that are searched, instead of what is on disk."""

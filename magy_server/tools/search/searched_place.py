@@ -8,7 +8,7 @@ import os
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Facts
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, ToolContext
+from magy_server.core.tool import FactContext
 from magy_server.tools.files.paths import Place, missing, resolve, resource
 
 
@@ -17,14 +17,6 @@ def facts(ctx: FactContext, path: str, title: str) -> Facts:
     place = resolve(ctx.root, path)
     found = resource(ctx.root, place.path, "read")
     return Facts(resources=(found,), title=f"{title} {called(place)}")
-
-
-def place(ctx: ToolContext) -> Place:
-    """What was judged; never resolved again from the arguments."""
-    found = ctx.facts.resources[0]
-    if found.relative is None:
-        raise ToolError(f"{found.subject} is outside the workspace.")
-    return Place(ctx.root, found.subject, found.relative)
 
 
 def check_folder(place: Place) -> None:

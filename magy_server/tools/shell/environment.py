@@ -50,7 +50,7 @@ def environment(
     if "PATH" in kept:
         kept["PATH"] = os.pathsep.join(filter(os.path.isabs, kept["PATH"].split(os.pathsep)))
     own = [(name, value) for name, value in _own(base) if harmless(name, f"{name} {value}")]
-    return {**kept, **_FIXED, **_told(own), "PWD": cwd, VARIABLE: marked}
+    return {**kept, **_FIXED, **git_settings([*own, *_GIT.items()]), "PWD": cwd, VARIABLE: marked}
 
 
 def _own(base: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -65,9 +65,8 @@ def _own(base: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _told(own: list[tuple[str, str]]) -> dict[str, str]:
-    """Returns `_GIT` as variables, behind the person's own."""
-    pairs = [*own, *_GIT.items()]
+def git_settings(pairs: Collection[tuple[str, str]]) -> dict[str, str]:
+    """Settings of git as variables: names and values may hold anything."""
     told = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for number, (name, value) in enumerate(pairs):
         told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

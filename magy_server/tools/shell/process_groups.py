@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from magy_server.tasks import to_end
 
@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     import psutil
 
 VARIABLE = "MAGY_CALL"
+GATE = ("/bin/sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
+"""The beginning of an argv that waits for a line on its input before it runs the rest."""
 GRACE = 2.0
 """Between the polite signal and the deadly one lie so many seconds."""
+LEFT = 0.5
+"""Seconds that what a command left running gets to come to its own end."""
+CHUNK = 1 << 16
 
 
 def mark(session: str, call: str) -> str:
@@ -41,13 +46,16 @@ async def end_group(
     return await to_end(asyncio.to_thread(_end, group if ours else None, marked, grace))
 
 
-def group_alive(group: int | None, marked: str, *, ours: bool = False) -> bool:
-    """Returns whether `end_group` would find anyone. It reads the process table, which takes some
-    milliseconds."""
-    return bool(_alive(group if ours else None, marked))
+async def end_left(group: int, marked: str) -> int:
+    """Ends what a command of ours that is over left running, `server &` say; the answer is how many
+    processes there were. A filter that still writes its last lines gets a moment; daemons that left
+    the group on purpose live on."""
+    if _is_empty(group) or await asyncio.to_thread(_empties, group):
+        return 0
+    return await end_group(group, marked, ours=True)
 
 
-def is_empty(group: int) -> bool:
+def _is_empty(group: int) -> bool:
     """A quick look: True means that no process, dead or alive, is in the group."""
     try:
         os.killpg(group, 0)
@@ -58,12 +66,31 @@ def is_empty(group: int) -> bool:
     return False
 
 
-def empties(group: int, seconds: float) -> bool:
-    """Waits so long for the group to become empty; blocks."""
-    until = time.monotonic() + seconds
-    while not (empty := is_empty(group)) and time.monotonic() < until:
+def _empties(group: int) -> bool:
+    until = time.monotonic() + LEFT
+    while not (empty := _is_empty(group)) and time.monotonic() < until:
         time.sleep(0.02)
     return empty
+
+
+async def reading(pipe: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    """Who is done with it closes the transport."""
+    reader = asyncio.StreamReader(limit=CHUNK)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
+    )
+    return reader, transport
+
+
+async def drained(*pumps: asyncio.Task[None]) -> None:
+    """Waits for those that read the pipes of processes which are over, and raises what they did."""
+    await asyncio.wait(pumps, timeout=1)  # a daemon may keep a pipe open for good
+    for pump in pumps:
+        pump.cancel()
+    await asyncio.wait(pumps)
+    for pump in pumps:
+        if not pump.cancelled():
+            pump.result()
 
 
 def _end(group: int | None, marked: str, grace: float) -> int:

@@ -25,11 +25,7 @@ from magy_server.tools.shell import process_groups as groups
 from magy_server.tools.shell.environment import environment
 from magy_server.tools.shell.output import Live, Output
 
-_GATE = 'read -r _ && exec "$@" </dev/null'
 _BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
-LEFT = 0.5
-"""Seconds that what a command left running gets to come to its own end."""
-CHUNK = 1 << 16
 MOST = 16
 """Background commands of one session at the same time."""
 logger = logging.getLogger(__name__)
@@ -78,7 +74,7 @@ class Command:
         pipe = os.fdopen(read_end, "rb", buffering=0)
         try:
             process = await asyncio.create_subprocess_exec(
-                "/bin/sh", "-c", _GATE, "sh", *shell(), command,
+                *groups.GATE, *shell(), command,
                 stdin=asyncio.subprocess.PIPE, stdout=write_end, stderr=write_end,
                 cwd=cwd, env=env, start_new_session=True,
             )  # fmt: skip
@@ -131,39 +127,26 @@ class Command:
         if self._process.returncode is None:
             await self.end()
         else:
-            await self._end_what_is_left()
+            self.left = await groups.end_left(self.group, self._marked)
         try:
             async with asyncio.timeout(5):
                 self.code = await self._process.wait()
         except TimeoutError:  # in the kernel, where no signal reaches it
             logger.warning("process group %d does not end", self.group)
-        await asyncio.wait([pump], timeout=1)  # a daemon may keep the pipe open for good
-        pump.cancel()
-        await asyncio.wait([pump])
-        self._pipe.close()
-        self.duration = time.monotonic() - self.since
-        if not pump.cancelled():
-            pump.result()
-
-    async def _end_what_is_left(self) -> None:
-        """`server &` in a command that is over. A filter that still writes its last lines gets a
-        moment; daemons that left the group on purpose live on."""
-        if not groups.is_empty(self.group) and not await asyncio.to_thread(
-            groups.empties, self.group, LEFT
-        ):
-            self.left = await groups.end_group(self.group, self._marked, ours=True)
+        try:
+            await groups.drained(pump)
+        finally:
+            self._pipe.close()
+            self.duration = time.monotonic() - self.since
 
     async def _pump(self, live: Live) -> None:
         """Pipe -> output, until nobody holds the pipe's other end."""
-        reader = asyncio.StreamReader(limit=CHUNK)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), self._pipe
-        )
+        reader, transport = await groups.reading(self._pipe)
         try:
             while True:
                 try:
                     async with asyncio.timeout(0.2 if self.output.waiting else None):
-                        data = await reader.read(CHUNK)
+                        data = await reader.read(groups.CHUNK)
                 except TimeoutError:
                     live(self.output.partial())
                     continue

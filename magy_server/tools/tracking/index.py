@@ -10,24 +10,20 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from magy_server.core.values import Kind, Version
 from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.versions import kind_of
-from magy_server.tools.git.names import literal
+from magy_server.tools.git.names import chunks, literal
 from magy_server.tools.git.program import Captured, answer
 from magy_server.tools.git.repository import Repository, disarm
 from magy_server.tools.tracking.known_changes import LARGEST
 from magy_server.tools.tracking.snapshot import ALL, Held
 
 T = TypeVar("T")
-AT_ONCE = 100
-"""Names in one command line."""
 _STATED = re.compile(rb"\n  size: (\d+)\tflags: [0-9a-f]+\n")
 _CHANGED = ("filter", "working-tree-encoding")
 """Attributes by which git has other bytes than the work tree."""
@@ -62,10 +58,7 @@ class Index:
         self._env = {"GIT_INDEX_FILE": self._file}
 
     async def copy(self) -> None:
-        """With its time: by it git knows which files changed too shortly before."""
-        source = os.path.join(self.repository.directory, "index")
-        with suppress(FileNotFoundError):  # before the first file is added
-            await asyncio.to_thread(shutil.copy2, source, self._file)
+        await self.repository.copy_index(self._file)
 
     async def listing(self) -> Listing:
         """Raises ToolError."""
@@ -192,11 +185,6 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-def chunks(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for at in range(0, len(names), AT_ONCE):
-        yield names[at : at + AT_ONCE]
 
 
 def _raw(out: bytes) -> dict[bytes, Indexed]:
