@@ -51,7 +51,6 @@ from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
-from magy_server.tools.kit import Options as ToolOptions
 from magy_server.tools.kit import make_tools
 from magy_server.tools.prompts.instructions import instructions
 from magy_server.tools.prompts.mentions import expand as mentioned
@@ -196,7 +195,7 @@ def _world(
     editor: Editor,
     secrets: Secrets,
 ) -> World:
-    options = ToolOptions(**projects.settings(None).tools.model_dump(exclude={"environment"}))
+    options = projects.settings(None).tools
     return World(
         me=bus.id,
         store=sessions.store,

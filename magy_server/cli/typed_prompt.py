@@ -17,7 +17,7 @@ from magy_server.cli.composition import ONCE, Composition
 from magy_server.config.resources import resource
 from magy_server.core.specs import Agents
 from magy_server.core.text.sanitizing import one_line
-from magy_server.tools.kit import USUAL
+from magy_server.core.tool_settings import ToolSettings
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
 from magy_server.tools.search.file_name_index import FileIndex, Names, best
@@ -58,7 +58,7 @@ async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
             reading.append(group.create_task(work))
             return reading[-1]
 
-        names = await FileIndex(USUAL.grep_program, spawn).names(root, PATIENCE)
+        names = await FileIndex(ToolSettings().grep_program, spawn).names(root, PATIENCE)
         for task in reading:
             task.cancel()
         return Offers(service.world.agents(root), described_skills(resource("skills")), names)

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from magy_server.core.tool_settings import ToolSettings
+
 Action = Literal["allow", "ask", "deny"]
 Patterns = dict[str, Action]
 Permission = dict[str, Action | Patterns | list[Patterns]]
@@ -151,33 +153,6 @@ class SpawnSettings(Part):
     wait_timeout: float = Field(
         default=300.0,
         description="Seconds that `wait_agent` waits by default: 1 to 86,400.",
-    )
-
-
-class ToolSettings(Part):
-    bash_timeout: Annotated[float, Field(gt=0)] = Field(
-        default=30.0, description="The time limit in seconds of a command that sets none itself."
-    )
-    environment: list[str] = Field(
-        default=[],
-        description="More environment variables for commands, by name or with `*` (which never "
-        "matches a key). Only your own settings can set this, not a project's.",
-    )
-    grep_program: str = Field(
-        default="rg",
-        description="The ripgrep program. Where it is missing or older than version 14, Magy takes "
-        "the one that came with it.",
-    )
-    grep_matches: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=100, description="The most matching lines that one `grep` call shows."
-    )
-    glob_results: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=500, description="The most paths that one `glob` call shows."
-    )
-    search_url: str = Field(
-        default="https://html.duckduckgo.com/html/",
-        description="The search page that `web_search` asks; it must answer like DuckDuckGo's "
-        "HTML page.",
     )
 
 

@@ -13,30 +13,21 @@ class Listeners(Generic[P]):
     reaches who calls."""
 
     def __init__(self) -> None:
-        self._all: tuple[_Added[P], ...] = ()
+        self._all: dict[object, Callable[P, None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def add(self, listener: Callable[P, None]) -> Callable[[], None]:
         """The answer takes it away again; twice does no harm."""
-        added = _Added(listener)
-        self._all = (*self._all, added)
+        added = object()  # the same listener may be added twice
+        self._all[added] = listener
 
         def remove() -> None:
-            self._all = tuple(one for one in self._all if one is not added)
+            self._all.pop(added, None)
 
         return remove
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        for one in self._all:
-            one.call(*args, **kwargs)
-
-
-class _Added(Generic[P]):
-    """One adding: the same listener may be added twice."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call: Callable[P, None]) -> None:
-        self.call = call
+        for listener in tuple(self._all.values()):
+            listener(*args, **kwargs)

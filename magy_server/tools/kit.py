@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from magy_server.core.tool import Tool
+from magy_server.core.tool_settings import ToolSettings
 from magy_server.tools.agents.agent_tools import AGENT_TOOLS
 from magy_server.tools.agents.plan_tool import update_plan
 from magy_server.tools.editor.eval_tool import emacs_eval
@@ -21,24 +20,9 @@ from magy_server.tools.shell.shell_tools import shell_tools
 from magy_server.tools.web.web_tools import web_tools
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a person may configure of the tools: the `[tools]` table of `magy.toml`."""
-
-    bash_timeout: float = 30.0
-    """Seconds for a command that names no limit of its own."""
-    grep_program: str = "rg"
-    grep_matches: int = 100
-    glob_results: int = 500
-    search_url: str = "https://html.duckduckgo.com/html/"
-    """The search page that `web_search` asks; it must answer like DuckDuckGo's HTML page."""
-
-
-USUAL = Options()
-
-
-def make_tools(processes: Processes, options: Options = USUAL) -> list[Tool]:
+def make_tools(processes: Processes, options: ToolSettings | None = None) -> list[Tool]:
     """`processes` belongs to the server, which closes it at its end."""
+    options = options or ToolSettings()
     return [
         read_file,
         edit_file,

@@ -17,8 +17,8 @@ from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.specs import Agents
+from magy_server.core.tool_settings import ToolSettings
 from magy_server.tools.files.paths import below
-from magy_server.tools.kit import USUAL
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, SPAWN, Opening, after_at, alone, mention
 from magy_server.tools.prompts.symbol_mentions import SYMBOL
@@ -40,7 +40,7 @@ class PromptVerbs:
         self._service = at.service
         self._editor = at.service.world.editor
         self._reach = reach
-        self._index = FileIndex(USUAL.grep_program, at.spawn)
+        self._index = FileIndex(ToolSettings().grep_program, at.spawn)
         self._running: asyncio.Task[wire.CompleteResult] | None = None
 
     async def complete(self, params: wire.CompleteParams) -> wire.CompleteResult:
