@@ -11,23 +11,15 @@ from magy_server.core.events import (
     Briefed,
     Compacted,
     Consulted,
-    Content,
-    Embedded,
     Event,
     Exited,
-    Facts,
-    FileChange,
     Finished,
-    Hash,
-    Image,
     Judged,
     Prompted,
-    Restored,
-    Restoring,
-    Reviewed,
-    Selected,
     Started,
 )
+from magy_server.core.reviews.review_events import Restored, Restoring, Reviewed
+from magy_server.core.values import Content, Embedded, Facts, FileChange, Hash, Image, Selected
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

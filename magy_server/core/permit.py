@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Resource, Value
 from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.shell.always import remembered_words
 from magy_server.core.shell.deny_patterns import is_about
 from magy_server.core.shell.programs import program
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.shell.unknown_programs import may_run
+from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Resource, Value
 
 KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
 """The permission keys with a meaning of their own; a tool may bring another."""

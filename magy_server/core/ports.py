@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import EditorError, EditRefused
-from magy_server.core.events import Content, Entry, Event, Hash, Replied, Usage
+from magy_server.core.events import Entry, Event, Replied
 from magy_server.core.knowledge import Question
-from magy_server.core.values import NO_FILE, Version
+from magy_server.core.values import NO_FILE, Content, Hash, Usage, Version
 from magy_server.edits.model import TextChange
 
 A = TypeVar("A")

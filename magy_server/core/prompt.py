@@ -10,30 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from magy_server.core.events import (
-    Briefed,
-    Call,
-    Compacted,
-    Content,
-    Embedded,
-    Entry,
-    Finished,
-    Hash,
-    Image,
-    Link,
-    Mailed,
-    Noted,
-    Part,
-    Prompted,
-    Replied,
-    Text,
-    Thinking,
-)
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.events import Briefed, Compacted, Entry, Finished, Prompted, Replied
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
 from magy_server.core.prompting.framing import framed, named, result
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.conversation import Item
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State
+from magy_server.core.values import Call, Content, Embedded, Hash, Image, Link, Part, Text, Thinking
 
 MISSING = "(no result: the session was interrupted before this call ran)"
 

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import ActionReader, ActionSpec
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
-from magy_server.core.events import Action, Value
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
+from magy_server.core.values import Action, Value
 
 if TYPE_CHECKING:
     from yaml import MappingNode, Node

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from magy_server.core.events import Limits, Mailed, Prompted, Replied, Stop, Text
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.events import Prompted, Replied, Stop
 from magy_server.core.prompting.compaction import due
 from magy_server.core.prompting.repeats import repeats
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
+from magy_server.core.values import Limits, Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, status
 from magy_server.core.agents.mail import Status
 from magy_server.core.agents.tree import Stream, stream_of
-from magy_server.core.events import Asked, Prompted, Replied, Text, Usage
+from magy_server.core.events import Asked, Prompted, Replied
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.spending import NO_SPENDING, Spent
@@ -23,6 +23,7 @@ from magy_server.core.state.state import State
 from magy_server.core.steps import opener
 from magy_server.core.text.sanitizing import visible
 from magy_server.core.updates import interaction
+from magy_server.core.values import Text, Usage
 from magy_server.core.wire_values import cost, usage
 
 TITLE = 80

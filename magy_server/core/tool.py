@@ -21,19 +21,10 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_mod
 from magy_server.core.agents.child import ChildInfo, Spawn, Waited
 from magy_server.core.agents.mail import Status
 from magy_server.core.errors import ToolError
-from magy_server.core.events import (
-    Action,
-    Effect,
-    Event,
-    Evidence,
-    Facts,
-    FileChange,
-    Hash,
-    Image,
-    Seen,
-)
+from magy_server.core.events import Event
 from magy_server.core.knowledge import Knowledge
 from magy_server.core.ports import Editor, ToolSchema
+from magy_server.core.values import Action, Effect, Evidence, Facts, FileChange, Hash, Image, Seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Action
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
+from magy_server.core.values import Action
 
 SOURCE = "spawned with"
 ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from magy_server.core.agents.child import report
 from magy_server.core.agents.mail import Mailed, TextPayload, ulid
-from magy_server.core.events import Ended, Prompted, Replied, Text
+from magy_server.core.events import Ended, Prompted, Replied
 from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
+from magy_server.core.values import Text
 
 MOST = 20_000
 """The most characters of a result; the child's transcript has what is longer."""

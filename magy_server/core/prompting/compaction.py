@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.core.events import Call, Mailed, Prompted, Replied
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.events import Prompted, Replied
 from magy_server.core.prompting.framing import framed
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.state.state import State
+from magy_server.core.values import Call
 
 TAIL = 20_000
 """Tokens of the newest conversation that are kept as they are, at most; a fifth of the model's

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from magy_server.core.events import Call, Evidence, Finished
+from magy_server.core.events import Finished
+from magy_server.core.values import Call, Evidence
 
 HISTORY = 30
 """How many finished calls are kept for loop detection: ten rounds of the longest cycle."""

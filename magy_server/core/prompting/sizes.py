@@ -6,20 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from magy_server.core.events import (
-    Call,
-    Embedded,
-    Finished,
-    Image,
-    Link,
-    Mailed,
-    Noted,
-    Prompted,
-    Replied,
-    Text,
-    Thinking,
-)
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.events import Finished, Prompted, Replied
 from magy_server.core.ports import ModelRequest, Picture, ToolOutput, ToolSchema
+from magy_server.core.reviews.review_events import Noted
+from magy_server.core.values import Call, Embedded, Image, Link, Text, Thinking
 
 BYTES = 3
 PICTURE = 6_000

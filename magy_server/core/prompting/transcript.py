@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from magy_server.core.events import Call, Finished, Prompted, Replied, Text
+from magy_server.core.events import Finished, Prompted, Replied
 from magy_server.core.prompting.sizes import words
+from magy_server.core.values import Call, Text
 
 EACH = 2_000
 """Characters that are shown of one message or result."""

@@ -7,20 +7,10 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Literal
 
-from magy_server.core.events import (
-    Admitted,
-    Content,
-    Entry,
-    Event,
-    FileChange,
-    Finished,
-    Opened,
-    Prompted,
-    Restored,
-    Restoring,
-    Started,
-)
+from magy_server.core.events import Admitted, Entry, Event, Finished, Opened, Prompted, Started
+from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.reviews.undo_merge import Run, tied
+from magy_server.core.values import Content, FileChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import FileChange, Hash
-from magy_server.core.values import NO_FILE, Kind, Version
+from magy_server.core.values import NO_FILE, FileChange, Hash, Kind, Version
 from magy_server.edits.rebasing.rebase import merge3
 
 UNSAVED = "It has unsaved changes in the editor. Save or discard them first."

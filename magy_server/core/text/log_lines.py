@@ -6,7 +6,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from magy_server.core.events import Entry, Hash
+from magy_server.core.events import Entry
+from magy_server.core.values import Hash
 
 VERSION = 1
 """The version of the JSON lines."""

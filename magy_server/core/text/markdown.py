@@ -7,33 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.events import (
     Answered,
     Asked,
-    Call,
-    Closed,
     Compacted,
-    Embedded,
     Ended,
     Entry,
     Event,
-    Facts,
     Finished,
-    Hash,
-    Image,
     Judged,
-    Link,
-    Mailed,
-    Noted,
     Opened,
     Planned,
     Prompted,
     Replied,
-    Restored,
-    Text,
-    Thinking,
 )
+from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.text.sanitizing import harmless, one_line, visible
+from magy_server.core.values import Call, Embedded, Facts, Hash, Image, Link, Text, Thinking
 
 BOXES = {"completed": "[x]", "in_progress": "[ ] **now:**", "cancelled": "[-]"}
 STOPS = {

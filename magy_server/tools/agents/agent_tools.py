@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from magy_server.core.agents.child import LIVE, ChildInfo, Result, Spawn, Waited
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.events import Evidence, Facts, Limits, Requeued, Resource, Text
+from magy_server.core.events import Requeued
 from magy_server.core.permit import Ruleset
 from magy_server.core.prompting.framing import escaped
 from magy_server.core.text.sanitizing import shortened
@@ -28,6 +28,7 @@ from magy_server.core.tool import (
     tool,
 )
 from magy_server.core.tool import Result as Outcome
+from magy_server.core.values import Evidence, Facts, Limits, Resource, Text
 
 NAME = 80
 """The most characters of a task's name."""

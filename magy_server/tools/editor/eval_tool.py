@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import EditorError, ToolError
-from magy_server.core.events import Facts, Resource
 from magy_server.core.knowledge import Evaluated, Evaluation
 from magy_server.core.ports import Editor
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
+from magy_server.core.values import Facts, Resource
 from magy_server.tools.shell.output import clean
 
 SECONDS = 10.0

@@ -14,7 +14,6 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from magy_server.core.errors import EditorError, ToolError
-from magy_server.core.events import Facts
 from magy_server.core.knowledge import (
     Answers,
     Definition,
@@ -35,6 +34,7 @@ from magy_server.core.tool import (
     ToolContext,
     tool,
 )
+from magy_server.core.values import Facts
 from magy_server.edits.text import plain
 from magy_server.tools.editor import problems
 from magy_server.tools.editor.uris import named

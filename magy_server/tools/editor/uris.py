@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from magy_server.core.events import Effect, Resource
+from magy_server.core.values import Effect, Resource
 from magy_server.tools.files.paths import resource
 
 LONGEST = 8_000

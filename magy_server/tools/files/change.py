@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
-from magy_server.core.events import Evidence, FileChange, Hash
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import FactContext, ToolContext
-from magy_server.core.values import Kind, Version
+from magy_server.core.values import Evidence, FileChange, Hash, Kind, Version
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
+from magy_server.core.values import Evidence, Facts
 from magy_server.edits.model import Hunk, Resolved, TextChange
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import unified

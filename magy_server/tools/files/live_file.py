@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
-from magy_server.core.events import Hash
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import Proposal
+from magy_server.core.values import Hash
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, changes
 from magy_server.edits.rebasing.rebase import rebase

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
+from magy_server.core.values import Facts
 from magy_server.edits.model import EditError, FileEdit
 from magy_server.edits.text import plain
 from magy_server.tools.files import change

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Effect, Facts, Resource
+from magy_server.core.values import Effect, Facts, Resource
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)

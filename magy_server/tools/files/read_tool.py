@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.events import Effect, Facts, Seen
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
+from magy_server.core.values import Effect, Facts, Seen
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.encodings import digest

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts
 from magy_server.core.ports import Editor
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.values import Evidence, Facts
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk
 from magy_server.tools.files.encodings import decode

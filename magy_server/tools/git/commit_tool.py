@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Resource
 from magy_server.core.text.sanitizing import LINE, shortened, visible
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed, tool
+from magy_server.core.values import Evidence, Facts, Resource
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import decode, digest

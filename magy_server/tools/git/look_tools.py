@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.values import Facts
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git import branch_tools as git_branch

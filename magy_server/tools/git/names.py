@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Resource
 from magy_server.core.shell.simple_commands import quote
+from magy_server.core.values import Resource
 from magy_server.tools.files.paths import below, canonical
 
 AT_ONCE = 100

@@ -19,9 +19,9 @@ from urllib.parse import unquote, urlsplit
 from magy_server.core import permit
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.events import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Editor
+from magy_server.core.values import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.pages import Page

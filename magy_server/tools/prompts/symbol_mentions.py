@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from magy_server.core.errors import EditorError, ToolError
-from magy_server.core.events import Content, Embedded, Link
 from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.ports import Editor
 from magy_server.core.prompting.surroundings import block
+from magy_server.core.values import Content, Embedded, Link
 from magy_server.edits.text import plain
 from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext
+from magy_server.core.values import Facts
 from magy_server.tools.files.paths import Place, missing, resolve, resource
 
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Effect, Facts, Resource
 from magy_server.core.shell.globs import ONLY_NAMES, holds
 from magy_server.core.shell.programs import program, text_at, wrapped
 from magy_server.core.shell.simple_commands import Part, parse
 from magy_server.core.shell.wrappers import names
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import FactContext, Gathered, previewed
+from magy_server.core.values import Effect, Facts, Resource
 from magy_server.tools.files.paths import below, canonical, resource
 from magy_server.tools.git import hostile_config as git_config
 from magy_server.tools.git.aliases import Alias, Aliases

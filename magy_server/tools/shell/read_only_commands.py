@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.core.events import Facts, Resource
 from magy_server.core.shell.programs import besides
 from magy_server.core.shell.wrappers import names
+from magy_server.core.values import Facts, Resource
 
 _READERS = names(
     """[ basename cat cd cmp cut date diff dirname du echo egrep false fgrep find grep head jq ls nl

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Evidence, Facts, Resource
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.values import Evidence, Facts, Resource
 from magy_server.tasks import to_end
 from magy_server.tools.shell import facts as shell_facts
 from magy_server.tools.shell.output import SHOWN

@@ -27,9 +27,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import NO_EDITOR, Editor
-from magy_server.core.values import NO_FILE
+from magy_server.core.values import NO_FILE, FileChange, Hash
 from magy_server.edits.text import plain as plain_text
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Resource
 from magy_server.core.prompting.framing import framed
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import (
@@ -25,6 +24,7 @@ from magy_server.core.tool import (
     run_again,
     tool,
 )
+from magy_server.core.values import Facts, Resource
 from magy_server.tools.web import decoding as reading
 from magy_server.tools.web.decoding import Reading
 from magy_server.tools.web.fetching import Fetched, Resolver, Web, look_up
