@@ -11,7 +11,7 @@ from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import EditorError, EditRefused
 from magy_server.core.events import Entry, Event, Replied
 from magy_server.core.knowledge import Question
-from magy_server.core.values import NO_FILE, Content, Hash, Usage, Version
+from magy_server.core.values import NO_FILE, Hash, Usage, Version
 from magy_server.edits.model import TextChange
 
 A = TypeVar("A")
@@ -469,12 +469,3 @@ class Clock(Protocol):
     def now(self) -> float:
         """Seconds since the epoch, UTC."""
         ...
-
-
-__all__ = [
-    "Batch", "Buffer", "Bus", "Clock", "Content", "Delta", "Editor", "Files", "Found", "Lease",
-    "Message",
-    "ModelFacts", "ModelRequest", "Page", "Picture", "Price", "Provider", "Put", "Reading", "Seen",
-    "Store", "StreamInfo",
-    "ToolOutput", "ToolSchema", "Usage",
-]  # fmt: skip

@@ -43,28 +43,25 @@ class Compact:
     cancelled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+@dataclass(frozen=True)
+class OfCalls:
     calls: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunTools:
-    calls: tuple[str, ...]
+class Judge(OfCalls):
+    pass
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class RunTools(OfCalls):
+    pass
+
+
+class Refuse(OfCalls):
     """The person said no: tell the model, with the reason."""
 
-    calls: tuple[str, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Recover:
+class Recover(OfCalls):
     """Look at what happened: a process that is gone started the call."""
-
-    calls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

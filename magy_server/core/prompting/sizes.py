@@ -20,9 +20,7 @@ PICTURE = 6_000
 def size(item: object) -> int:
     """Returns the number of characters."""
     match item:
-        case Prompted() | Mailed():
-            return sum(_part(part) for part in item.content)
-        case Replied():
+        case Prompted() | Mailed() | Replied():
             return sum(_part(part) for part in item.content)
         case Finished():
             return len(item.for_model) + PICTURE * len(item.images)

@@ -31,42 +31,36 @@ class _Place:
     may stand anywhere, or, not `mixed`, only before the first of those words."""
 
     first: int = 0
-    alone: re.Pattern[str] = re.compile(r"(?!)")
+    alone: str = r"(?!)"
     mixed: bool = True
     looked_at: bool = False
     """Whether a pattern may begin with a wildcard, since `holds` is asked about what it matches."""
 
 
-def _place(
-    first: int, alone: str = r"(?!)", *, mixed: bool = True, looked_at: bool = False
-) -> _Place:
-    return _Place(first, re.compile(alone), mixed, looked_at)
-
-
-_STRICT = _place(1)
+_STRICT = _Place(1)
 _PLACES: Mapping[str, _Place] = {
     program: place
     for programs_, place in {
-        "wc": _place(0, r"-[clmwL]+|--(?:bytes|chars|lines|words|max-line-length)", looked_at=True),
-        "du": _place(
+        "wc": _Place(0, r"-[clmwL]+|--(?:bytes|chars|lines|words|max-line-length)", looked_at=True),
+        "du": _Place(
             0, r"-[0abchkmsx]+|--(?:all|apparent-size|bytes|total|summarize)", looked_at=True
         ),
-        "grep egrep fgrep ggrep": _place(
+        "grep egrep fgrep ggrep": _Place(
             1, r"-[nivclLowxEFGPHhsqabI]+|-\d+|--colou?r(?:=.*)?", looked_at=True
         ),
-        "rg": _place(1, r"-[nilwcoNFSsvUPhHIuax]+|--[a-z-]+=.*"),
-        "sed gsed ssed": _place(1, r"-[nErsuz]+|--(?:quiet|silent|regexp-extended)"),
-        "sort gsort": _place(0, r"-[bdfghiMnRrVcCmsuz]+|-[kt].+"),
-        "jq gojq": _place(1, r"-[rcnsSeCMajR]+"),
-        "tree": _place(0, r"-[adfipsughDFQNqrtcUvxCnSJXA]+|--(?:dirsfirst|noreport|prune|du|si)"),
-        "file": _place(0, r"-[bihkLNnrv0EI]+|--(?:brief|mime|mime-type|mime-encoding)"),
-        "printf": _place(1, mixed=False),
-        "git": _place(
+        "rg": _Place(1, r"-[nilwcoNFSsvUPhHIuax]+|--[a-z-]+=.*"),
+        "sed gsed ssed": _Place(1, r"-[nErsuz]+|--(?:quiet|silent|regexp-extended)"),
+        "sort gsort": _Place(0, r"-[bdfghiMnRrVcCmsuz]+|-[kt].+"),
+        "jq gojq": _Place(1, r"-[rcnsSeCMajR]+"),
+        "tree": _Place(0, r"-[adfipsughDFQNqrtcUvxCnSJXA]+|--(?:dirsfirst|noreport|prune|du|si)"),
+        "file": _Place(0, r"-[bihkLNnrv0EI]+|--(?:brief|mime|mime-type|mime-encoding)"),
+        "printf": _Place(1, mixed=False),
+        "git": _Place(
             1,
             r"-[psvuAfnqiw]|-\d+|--(?:oneline|stat|name-only|name-status|cached|staged|all|follow"
             r"|short|porcelain|no-[a-z-]+|stage|others|patch|force|quiet|verbose)|--[a-z-]+=.*",
         ),
-        "python pypy node nodejs ruby perl php": _place(1, r"-[muBIsSO]|-OO", mixed=False),
+        "python pypy node nodejs ruby perl php": _Place(1, r"-[muBIsSO]|-OO", mixed=False),
         "npm pnpm yarn bun cargo pip uv go docker podman kubectl terraform gh dotnet mix gradle"
         " gradlew mvn": _STRICT,
     }.items()
@@ -124,7 +118,7 @@ def _misplaced(argv: Sequence[str], globbed: Collection[int], place: _Place) -> 
         elif word == "--":
             plain, valued = True, False
         else:
-            valued = not place.alone.fullmatch(word)
+            valued = not re.fullmatch(place.alone, word)
     return ""
 
 

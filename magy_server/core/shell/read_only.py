@@ -35,18 +35,11 @@ class _Known:
     """`alone`: options that stand for themselves; `valued`: those whose value is the next word.
     With `most` operands at most, each an `operand`. `beside`: what the command amounts to else."""
 
-    alone: re.Pattern[str]
-    valued: re.Pattern[str]
-    beside: tuple[str, ...]
+    alone: str
+    valued: str
+    beside: str
     most: int | None = None
-    operand: re.Pattern[str] = re.compile("")
-
-
-def _known(
-    alone: str, valued: str, beside: str, most: int | None = None, operand: str = ""
-) -> _Known:
-    first, second = re.compile(alone, re.DOTALL), re.compile(valued)
-    return _Known(first, second, tuple(beside.split()), most, re.compile(operand))
+    operand: str = ""
 
 
 _SEDS = ("sed", "gsed", "ssed")
@@ -57,7 +50,7 @@ _TREE = "[adfipsughDFQNqrtcUvxCnSJXA]"
 _KNOWN: Mapping[str, _Known] = {
     name: known
     for programs, known in {
-        "grep egrep fgrep ggrep": _known(
+        "grep egrep fgrep ggrep": _Known(
             rf"-{_GREP}+|-\d+|-{_GREP}*[ABCm]\d+|-{_GREP}*e.+|--(?:count|line-number|ignore-case"
             r"|no-ignore-case|invert-match|word-regexp|line-regexp|files-with-matches|null|text"
             r"|files-without-match|only-matching|quiet|silent|no-messages|with-filename|no-filename"
@@ -67,7 +60,7 @@ _KNOWN: Mapping[str, _Known] = {
             rf"-{_GREP}*[ABCme]|--(?:after-context|before-context|context|max-count|regexp)",
             "grep -r",
         ),
-        "sort gsort": _known(
+        "sort gsort": _Known(
             rf"-{_SORT}+|-{_SORT}*[kt].+|--(?:reverse|numeric-sort|unique|human-numeric-sort|stable"
             r"|general-numeric-sort|version-sort|ignore-case|month-sort|check|zero-terminated|debug"
             r"|ignore-leading-blanks|dictionary-order|merge|ignore-nonprinting)"
@@ -75,27 +68,27 @@ _KNOWN: Mapping[str, _Known] = {
             rf"-{_SORT}*[kt]|--key|--field-separator",
             "sort -o",
         ),
-        "uniq guniq": _known(
+        "uniq guniq": _Known(
             r"-[cdDiuz]+|-[fsw]\d+|--(?:count|repeated|unique|ignore-case|zero-terminated)"
             r"|--(?:skip-fields|skip-chars|check-chars)=\d+",
             r"-[fsw]",
             "uniq IN OUT",
             most=1,
         ),
-        "tree": _known(
+        "tree": _Known(
             rf"-{_TREE}+|-L\d+|--(?:dirsfirst|filesfirst|noreport|prune|du|si|gitignore|inodes"
             r"|device|nolinks|matchdirs|ignore-case|metafirst|version|help)"
             r"|--(?:charset|filelimit|sort|timefmt)=.*",
             rf"-{_TREE}*[LPI]|--(?:charset|filelimit|timefmt)",
             "tree -o",
         ),
-        "file": _known(
+        "file": _Known(
             r"-[bihkLNnrv0EI]+|--(?:brief|mime|mime-type|mime-encoding|dereference|no-dereference"
             r"|keep-going|raw|no-pad|print0|extension|version|apple)|--separator=.*",
             r"-F|--separator",
             "file -f",
         ),
-        "date gdate": _known(
+        "date gdate": _Known(
             r"-[uR]+|-I(?:date|hours|minutes|seconds|ns)?|--(?:utc|universal|rfc-email|iso-8601)"
             r"|--(?:iso-8601|rfc-3339|date|reference)=.*",
             r"-[dr]|--date|--reference",
@@ -130,8 +123,9 @@ def besides(name: str, rest: Sequence[str]) -> tuple[str, ...]:
         return ()
     operands = _operands(known, rest)
     if operands is None or (known.most is not None and len(operands) > known.most):
-        return known.beside
-    return () if all(known.operand.match(rest[at]) for at in operands) else known.beside
+        return tuple(known.beside.split())
+    plain = all(re.match(known.operand, rest[at]) for at in operands)
+    return () if plain else tuple(known.beside.split())
 
 
 def text_at(name: str, rest: Sequence[str]) -> int | None:
@@ -142,7 +136,7 @@ def text_at(name: str, rest: Sequence[str]) -> int | None:
     if name in _JQS:
         return next(iter(_jq_operands(rest) or ()), None)
     known = _KNOWN.get(name)
-    if known is None or known.beside[0] != "grep" or any(map(_GREP_REGEX.match, rest)):
+    if known is None or known.beside != "grep -r" or any(map(_GREP_REGEX.match, rest)):
         return None
     return next(iter(_operands(known, rest) or ()), None)
 
@@ -157,9 +151,9 @@ def _operands(known: _Known, rest: Sequence[str]) -> list[int] | None:
             return found + list(range(at + 1, len(rest)))
         if not word.startswith("-") or word == "-":
             found.append(at)
-        elif known.valued.fullmatch(word):
+        elif re.fullmatch(known.valued, word):
             at += 1
-        elif not known.alone.fullmatch(word):
+        elif not re.fullmatch(known.alone, word, re.DOTALL):
             return None
         at += 1
     return found

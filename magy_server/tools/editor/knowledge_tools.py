@@ -99,11 +99,7 @@ async def diagnostics(
 async def find_definition(ctx: ToolContext, path: Path, name: Name, line: Line = 0) -> Result:
     """Ask the user's editor where a name that a file uses is defined: `path:line:
     text`. The editor knows the language, so this is more reliable than a search for the text."""
-    place = _place(ctx, path)
-    at, before = await _position(ctx, place, name, line)
-    found = await _ask(ctx, Definition(place.path, at, before, name))
-    said = f"The editor knows no definition of {name}."
-    return _located(ctx, found, said, "definition")
+    return await _located(ctx, Definition, path, name, line)
 
 
 @tool(
@@ -112,11 +108,7 @@ async def find_definition(ctx: ToolContext, path: Path, name: Name, line: Line =
 async def find_references(ctx: ToolContext, path: Path, name: Name, line: Line = 0) -> Result:
     """Ask the user's editor where the workspace uses a name that occurs in a file:
     `path:line: text`."""
-    place = _place(ctx, path)
-    at, before = await _position(ctx, place, name, line)
-    found = await _ask(ctx, References(place.path, at, before, name))
-    said = f"The editor knows no references of {name}."
-    return _located(ctx, found, said, "reference")
+    return await _located(ctx, References, path, name, line)
 
 
 @tool(effect="read", key="editor", kind="search", facts=_titled("Symbols of"), needs="symbols")
@@ -232,11 +224,17 @@ class _View:
         return f"{where}: {text}" if text else where
 
 
-def _located(ctx: ToolContext, found: Answers[Spot], none: str, what: str) -> Result:
+async def _located(
+    ctx: ToolContext, ask: type[Definition | References], path: str, name: str, line: int
+) -> Result:
+    place = _place(ctx, path)
+    at, before = await _position(ctx, place, name, line)
+    found = await _ask(ctx, ask(place.path, at, before, name))
     view = _View(ctx)
     spots = [spot for spot in found.items if view.shows(spot)]
     lines = [view.line(spot, problems.line(spot.text)) for spot in dict.fromkeys(spots)]
-    return _result(lines, none, what, view, found)
+    many, one = ("definition",) * 2 if ask is Definition else ("references", "reference")
+    return _result(lines, f"The editor knows no {many} of {name}.", one, view, found)
 
 
 def _symbol(one: Symbol, view: _View, *, outline: bool) -> str:

@@ -130,7 +130,7 @@ async def carry_out(
             except ToolError as error:
                 errors.append(error)
         if ctx.review == "propose":
-            return [await asyncio.to_thread(_done, one, one.change) for one in ready], errors
+            return [await asyncio.to_thread(_done, one) for one in ready], errors
         for one in ready:
             if not (one.idle or one.base.edited):
                 await asyncio.to_thread(disk.check_writable, one.base.place)
@@ -144,7 +144,7 @@ async def carry_out(
         return done, errors
 
 
-async def _worked_out(ctx: FactContext | ToolContext, want: Want) -> list[_Ready]:
+async def _worked_out(ctx: FactContext, want: Want) -> list[_Ready]:
     """Of a file that moves, both: what it becomes, and that it goes from where it was."""
     proposing = ctx.review == "propose"
     base = await _base(ctx, want.place)
@@ -158,7 +158,7 @@ async def _worked_out(ctx: FactContext | ToolContext, want: Want) -> list[_Ready
     return [made, await asyncio.to_thread(_ready, gone, origin, origin, proposing)]
 
 
-async def _base(ctx: FactContext | ToolContext, place: Place) -> Base:
+async def _base(ctx: FactContext, place: Place) -> Base:
     proposed = await ctx.proposal(place.path) if ctx.review == "propose" else None
     return await load(ctx.editor, place, proposed)
 
@@ -210,7 +210,7 @@ async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Do
         place, base = one.base.place, one.base
         if not (base.edited and ctx.editor) or base.buffer is None or one.data is None:
             await _written(ctx.editor, one, label)
-            return await asyncio.to_thread(_done, one, one.change)
+            return await asyncio.to_thread(_done, one)
         try:
             wanted = one.planned.changes or ()
             if attempt <= EXACT:
@@ -281,37 +281,37 @@ async def _settle(editor: Editor, one: _Ready, now: Buffer) -> Done:
     """After the buffer has it: save, unless that would save what the user has not."""
     place, after = one.base.place, now.text
     if plain(after) != plain(one.after):  # the person typed right away: not to be saved for them
-        return await asyncio.to_thread(_done, one, one.change, TYPING)
+        return await asyncio.to_thread(_done, one, TYPING)
     if one.base.unsaved:
         note = (
             "The buffer in the editor already differed from the disk (unsaved changes of the "
             "user), so it was not saved: commands still see the older text on disk."
         )
-        return await asyncio.to_thread(_done, one, one.change, note)
+        return await asyncio.to_thread(_done, one, note)
     data = await saved(editor, one.base, now)
     if data is None:
         note = "The editor did not save the buffer: commands still see the older text on disk."
         if editor.buffer(place.path) != now:
             note = TYPING
-        return await asyncio.to_thread(_done, one, one.change, note)
+        return await asyncio.to_thread(_done, one, note)
     if digest(data) == one.change.after:
-        return await asyncio.to_thread(_done, one, one.change)
+        return await asyncio.to_thread(_done, one)
     text, _ = decode(data, place.name)
     change = one.change.model_copy(update={"after": digest(data)})
     formatted = _Ready(one.want, one.base, one.planned, text, data, change)
     if plain(text) == plain(after):
-        return await asyncio.to_thread(_done, formatted, change)
+        return await asyncio.to_thread(_done, formatted)
     diff = await asyncio.to_thread(unified, after, text, place.name, 4000)
     note = f"On saving, the editor changed the file further (a formatter?):\n{diff}"
-    return await asyncio.to_thread(_done, formatted, change, note)
+    return await asyncio.to_thread(_done, formatted, note)
 
 
-def _done(one: _Ready, change: FileChange, note: str = "") -> Done:
+def _done(one: _Ready, note: str = "") -> Done:
     notes = tuple(text for text in (one.planned.note, note) if text)
     if one.idle:
         return Done(one.want.place, notes=notes)
     lines = counts(one.base.raw, one.after)
-    return Done(one.want.place, change, _diff(one), lines, notes, one.blobs)
+    return Done(one.want.place, one.change, _diff(one), lines, notes, one.blobs)
 
 
 def _diff(one: _Ready) -> str:
@@ -355,8 +355,7 @@ async def recover(ctx: ToolContext, evidence: Evidence) -> list[Done] | None:
             raise ToolError(
                 f"Magy was interrupted while it changed {place.name}, and the file now has "
                 "neither the old nor the new text: someone else changed it. Read it before "
-                "the next "
-                "edit."
+                "the next edit."
             )
     if done and left:
         raise ToolError(

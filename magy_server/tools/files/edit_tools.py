@@ -164,7 +164,8 @@ async def write_file(
     result = result_of(done, "Overwrote" if made.before else "Created",
                      proposed=ctx.review == "propose", shown=False)  # fmt: skip
     count = len(split(plain(content)))
-    return worded(result, result.for_model.replace(place.name, f"{place.name} ({count} lines)", 1))
+    said = result.for_model.replace(place.name, f"{place.name} ({count} lines)", 1)
+    return replace(result, for_model=said)
 
 
 def holding(content: str, seen: bytes | None) -> Plan:
@@ -215,12 +216,8 @@ def result_of(
 
 def _words(one: Done, verb: str, proposed: bool, shown: bool) -> list[str]:
     if one.change is None:
-        was = (
-            ("has the same text as before.")
-            if one.notes
-            else "already was like that; nothing was changed."
-        )
-        return [f"{one.place.name} {was}", *one.notes]
+        same, idle = "has the same text as before.", "already was like that; nothing was changed."
+        return [f"{one.place.name} {same if one.notes else idle}", *one.notes]
     if one.change.after is None:
         done = "Proposed to remove" if proposed else "Removed"
     else:
@@ -236,7 +233,3 @@ def _snippet(diff: str) -> str:
     shown = "\n".join(line[:200] for line in body[:SNIPPET]).rstrip("\n")
     more = f"\n({len(body) - SNIPPET} more lines)" if len(body) > SNIPPET + 1 else ""
     return shown + more
-
-
-def worded(result: Result, text: str) -> Result:
-    return replace(result, for_model=text)

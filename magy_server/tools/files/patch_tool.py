@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
@@ -21,7 +22,6 @@ from magy_server.tools.files.edit_tools import (
     result_of,
     seen_texts,
     with_diff,
-    worded,
 )
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
@@ -74,7 +74,7 @@ async def apply_patch(
         return result
     failed = "\n".join(error.message for error in errors)
     text = f"{result.for_model}\nDo not send these again. Not done:\n{failed}"
-    return worded(result, text)
+    return replace(result, for_model=text)
 
 
 def _parsed(patch: str) -> list[FileEdit]:
