@@ -83,7 +83,6 @@ class ActionReader(Nodes):
         self._skill = skill
 
     def owned(self, node: Node) -> tuple[ActionSpec, ...]:
-        """Returns the actions of an agent or skill."""
         return tuple(spec for spec in self.all(node).values() if spec)
 
     def all(self, node: Node) -> dict[str, ActionSpec | None]:

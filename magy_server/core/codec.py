@@ -25,7 +25,6 @@ EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=Tru
 
 
 def encode(event: Event) -> bytes:
-    """Returns one event as JSON."""
     return event.model_dump_json().encode()
 
 

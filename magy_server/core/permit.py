@@ -71,7 +71,6 @@ def decide(
     grants: Sequence[Grant] = (),
     bypass: bool = False,
 ) -> Decision:
-    """Returns the decision on a call of a tool with permission key `key` and this effect."""
     if facts.problem is not None:
         return Decision(action="deny", rule=facts.problem)
     verdicts = list(_verdicts(facts, key, effect, sources))

@@ -165,7 +165,6 @@ class _Reader(Nodes):
         self.name = name
 
     def fields(self, front: str) -> dict[str, Any]:
-        """Returns the keys that are there, checked and converted."""
         node = self.compose(front)
         if node is None:
             return {}

@@ -88,17 +88,13 @@ class Team(Protocol):
         """Returns the child, and whether it was there already."""
         ...
 
-    async def spawned(self, key: str) -> ChildInfo | None:
-        """Returns the child of that name; None when there is none."""
-        ...
+    async def spawned(self, key: str) -> ChildInfo | None: ...
 
     async def check(self, agent: str, model: str, directory: str, /) -> str:
         """Returns the absolute path of the directory, if such a child can be spawned."""
         ...
 
-    async def named(self, job: str) -> ChildInfo:
-        """Returns one agent below."""
-        ...
+    async def named(self, job: str) -> ChildInfo: ...
 
     async def list(self, *, closed: bool) -> Sequence[ChildInfo]:
         """Returns all agents below, each after its parent."""

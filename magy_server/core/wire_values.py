@@ -40,7 +40,6 @@ def usage(value: Usage) -> dict[str, int]:
 
 
 def child(info: ChildInfo) -> dict[str, Any]:
-    """Returns a child at a glance, as clients and programs get it."""
     return {
         "sessionId": info.session,
         "parentSessionId": info.parent,
@@ -64,7 +63,6 @@ def child(info: ChildInfo) -> dict[str, Any]:
 
 
 def report(value: Report) -> dict[str, Any]:
-    """Returns how a turn ended, and what it took."""
     return {
         "turnId": value.turn,
         "status": value.status,

@@ -17,12 +17,10 @@ _CALL = re.compile(r"\d+\.\d+")
 
 
 def stream_of(session: str) -> Stream:
-    """Returns the name of the stream of the session with this id."""
     return Stream(SESSIONS + session)
 
 
 def id_of(stream: Stream) -> str:
-    """Returns the id of the session whose stream it is."""
     return stream.removeprefix(SESSIONS)
 
 

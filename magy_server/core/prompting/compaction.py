@@ -112,7 +112,6 @@ def digest(state: State, dropped: int) -> str:
 
 
 def replacement(summary: str, known: str) -> str:
-    """Returns the text that stands for the part that went."""
     parts = ["The earlier part of this conversation was compacted. What follows replaces it."]
     if summary.strip():
         parts.append(f"# Summary\n\n{summary.strip()}")

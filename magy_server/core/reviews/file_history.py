@@ -73,7 +73,6 @@ class History:
         ]
 
     def own(self, steps: Iterable[int]) -> list[int]:
-        """Returns the steps that this session made."""
         return [number for number in steps if not self.steps[number].inherited]
 
     def runs(self, steps: Iterable[int]) -> tuple[Run, ...]:

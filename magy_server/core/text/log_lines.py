@@ -14,7 +14,6 @@ VERSION = 1
 
 
 def header(session: str) -> dict[str, Any]:
-    """Returns the first line."""
     return {"type": "session", "version": VERSION, "sessionId": session}
 
 

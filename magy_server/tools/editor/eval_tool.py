@@ -84,7 +84,6 @@ def _middle_out(line: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """Returns the beginning and the end of what is too long."""
     if len(text) <= SHOWN:
         return text
     half = SHOWN // 2

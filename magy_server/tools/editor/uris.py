@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from magy_server.core.values import Effect, Resource
+from magy_server.core.values import Resource
 from magy_server.tools.files.paths import resource
 
 LONGEST = 8_000
@@ -20,7 +20,7 @@ _HEAD = 3
 _SPLIT = re.compile(r"""[?#&=!|"'{}\s]+""")
 
 
-def named(root: str, uri: str, kind: Effect = "read") -> tuple[Resource, ...]:
+def named(root: str, uri: str) -> tuple[Resource, ...]:
     """Every file below `root` (canonical) that it may mean: whatever ends as it does, its links
     followed. Rather too many than too few."""
     found: dict[str, None] = {}
@@ -32,7 +32,7 @@ def named(root: str, uri: str, kind: Effect = "read") -> tuple[Resource, ...]:
             if (real := os.path.realpath(path)) != path:
                 found.update(dict.fromkeys(_ends(real.split("/")[1:][-PARTS:])))
     below = root.rstrip("/")
-    return tuple(resource(root, f"{below}/{end}", kind) for end in found)
+    return tuple(resource(root, f"{below}/{end}", "read") for end in found)
 
 
 def _words(uri: str) -> Iterator[str]:

@@ -194,7 +194,6 @@ def _kind(base: Base) -> Kind:
 
 
 def _mode(base: Base) -> int | None:
-    """Returns the permission bits of a file that is on disk."""
     try:
         return stat.S_IMODE(os.stat(base.place.path).st_mode)
     except OSError:

@@ -126,7 +126,6 @@ def _meanwhile(base: Base, known: str | None) -> list[str]:
 
 
 def _refusal(name: str, resolved: Resolved) -> str:
-    """Returns the failures, and what to do about the hunks that would have fitted."""
     count = len(resolved.placed) + len(resolved.failures)
     if count == 1:
         return f"{name} was not changed. {resolved.failures[0].message}"

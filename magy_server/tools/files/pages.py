@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from magy_server.core.errors import ToolError
+
 PAGE = 50_000
 """Characters of a page, give or take a line."""
 WIDTH = 2_000
@@ -19,17 +21,33 @@ class Page:
     def __init__(self, pieces: Iterable[str], first: int, limit: int) -> None:
         self.first = first
         self.lines: list[str] = []
-        self._limit = limit
-        self._room = PAGE
-        self._breaks = 0
-        self._shown, self._length = "", 0  # the line being read: its beginning, its whole length
-        last = ""
-        for piece in pieces:
-            self._feed(piece)
-            last = piece[-1:] or last
-        if self._length and not self._full:
-            self._take()
-        self.total = self._breaks + (last not in ("", "\n"))
+        self.total = 0
+        room = PAGE
+        begun, length = "", 0  # of the line that goes on in the next piece
+        for piece in filter(None, pieces):
+            full = len(self.lines) >= limit or room <= 0
+            if full or self.total + piece.count("\n") < first - 1:  # nothing of it is shown
+                self.total += piece.count("\n")
+                begun, length = "", int(not piece.endswith("\n"))
+                continue
+            for number, text in enumerate(piece.split("\n")):
+                if number:
+                    room -= self._take(begun, length, limit, room)
+                    begun, length = "", 0
+                begun += text[: WIDTH - len(begun)]
+                length += len(text)
+        if length:
+            self._take(begun, length, limit, room)
+
+    def _take(self, line: str, length: int, limit: int, room: int) -> int:
+        """Counts a line that is whole, and returns the room that it takes in the page."""
+        self.total += 1
+        if self.total < self.first or len(self.lines) >= limit or room <= 0:
+            return 0
+        if length > len(line):
+            line += f" [... cut: this line has {length:,} characters]"
+        self.lines.append(line)
+        return len(line) + 8
 
     @property
     def text(self) -> str:
@@ -43,44 +61,16 @@ class Page:
         return after if after <= self.total else None
 
     @property
-    def _full(self) -> bool:
-        return len(self.lines) >= self._limit or self._room <= 0
+    def note(self) -> str:
+        """Which lines these are; "" when they are all."""
+        if self.next is None and self.first == 1:
+            return ""
+        on = f"; continue with offset={self.next}" if self.next else ""
+        return f"\n[lines {self.first}-{self.first + len(self.lines) - 1} of {self.total}{on}]"
 
-    def _feed(self, piece: str) -> None:
-        at = self._skip(piece)
-        while not self._full:
-            end = piece.find("\n", at)
-            self._grow(piece, at, end if end >= 0 else len(piece))
-            if end < 0:
-                return
-            self._take()
-            self._breaks += 1
-            at = end + 1
-        self._breaks += piece.count("\n", at)
-
-    def _skip(self, piece: str) -> int:
-        """Where in `piece` the page begins or goes on; its end if the page comes later."""
-        missing = self.first - 1 - self._breaks
-        if missing <= 0:
-            return 0
-        if (here := piece.count("\n")) < missing:
-            self._breaks += here
-            return len(piece)
-        at = 0
-        for _ in range(missing):
-            at = piece.index("\n", at) + 1
-        self._breaks += missing
-        return at
-
-    def _grow(self, piece: str, start: int, end: int) -> None:
-        if len(self._shown) < WIDTH:
-            self._shown += piece[start : min(end, start + WIDTH - len(self._shown))]
-        self._length += end - start
-
-    def _take(self) -> None:
-        line = self._shown
-        if self._length > len(line):
-            line += f" [... cut: this line has {self._length:,} characters]"
-        self.lines.append(line)
-        self._room -= len(line) + 8
-        self._shown, self._length = "", 0
+    def check(self, what: str) -> None:
+        """Raises ToolError when the text, which is called so, ends before the page."""
+        if self.first > max(self.total, 1):
+            raise ToolError(
+                f"{what} has only {self.total} lines; offset {self.first} is past the end."
+            )

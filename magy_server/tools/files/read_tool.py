@@ -55,15 +55,8 @@ async def read_file(
     limit = min(limit, LINES)
     pieces = None if live is None else [plain(live)]
     page = await asyncio.to_thread(lambda: Page(pieces or disk.stream(place), offset, limit))
-    if offset > max(page.total, 1):
-        raise ToolError(
-            f"{place.name} has only {page.total} lines; offset {offset} is past the end."
-        )
-    text = (page.text or f"({place.name} is empty)") + await _note(ctx, place, whole)
-    if page.next is not None or offset > 1:
-        last = offset + len(page.lines) - 1
-        on = f"; continue with offset={page.next}" if page.next else ""
-        text += f"\n[lines {offset}-{last} of {page.total}{on}]"
+    page.check(place.name)
+    text = (page.text or f"({place.name} is empty)") + await _note(ctx, place, whole) + page.note
     count = f"{place.name}: {len(page.lines)} of {page.total} lines"
     held = whole.holds if whole else None
     if held is None or len(held) > KEPT:

@@ -69,7 +69,7 @@ def _status(repositories: Repositories) -> Tool:
         status = await repository.status()
         text = "\n".join(_lines(status, repository.under_way()))
         shown = _user(status)
-        return _page(Page([text], offset, LINES), repository.note(), shown, [text])
+        return _page(Page([text], offset, LINES), repository.note(), shown, text.encode())
 
     return git_status
 
@@ -275,17 +275,8 @@ def _history(records: Sequence[str], count: int, offset: int, note: str) -> Resu
 # --- answers ------------------------------------------------------------------------------------
 
 
-def _page(page: Page, note: str, shown: str, whole: Sequence[str] | bytes) -> Result:
+def _page(page: Page, note: str, shown: str, whole: bytes) -> Result:
     """Returns a page of a text, and the whole beside it when it is longer."""
-    if page.first > max(page.total, 1):
-        raise ToolError(
-            f"The answer has only {page.total} lines; offset {page.first} is past the end."
-        )
-    body = "\n".join(page.lines)
-    if page.next is None and page.first == 1:
-        return Result(body + note, shown)
-    last = page.first + len(page.lines) - 1
-    on = f"; continue with offset={page.next}" if page.next else ""
-    said = f"\n[lines {page.first}-{last} of {page.total}{on}]"
-    output = whole if isinstance(whole, bytes) else "".join(whole).encode()
-    return Result(body + said + note, shown, output=output)
+    page.check("The answer")
+    text = "\n".join(page.lines) + page.note + note
+    return Result(text, shown, output=whole if page.note else None)

@@ -94,7 +94,6 @@ def listed(names: Sequence[bytes], most: int = NAMES) -> str:
 
 
 def describe(entry: Entry, *, staged: bool) -> str:
-    """Returns one line of a status."""
     if entry.conflict:
         return f"{_CONFLICTS.get(entry.conflict, 'conflict')}: {shown(entry.name)}"
     if entry.index == "?":

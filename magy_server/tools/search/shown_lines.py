@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -37,38 +38,30 @@ def of(
     found: Iterable[bytes], wanted: Mapping[int, int], check: Callable[[], None]
 ) -> dict[int, str]:
     """The wanted lines of a UTF-8 text that comes in pieces. `wanted`: line -> the byte in it that
-    must be seen, both counted from 1. Lines that are not there are left
-    out. `check` is called now and then, and may raise."""
+    must be seen, both counted from 1. Lines that are not there are left out. `check` is called now
+    and then, and may raise."""
+    order = sorted(wanted)
     lines: dict[int, str] = {}
-    todo = sorted(wanted, reverse=True)
     number, line = 1, None
     for piece in found:
         check()
-        at = 0
-        while todo:
-            if line is None:
-                breaks = min(todo[-1] - number, piece.count(b"\n", at))
-                at, number = _behind(piece, at, breaks), number + breaks
-                if number < todo[-1]:
-                    break
-                line = _Line(wanted[number])
-            end = piece.find(b"\n", at)
-            line.add(piece, at, end if end >= 0 else len(piece))
-            if end < 0:
-                break
-            lines[todo.pop()] = line.text()
-            number, at, line = number + 1, end + 1, None
-        if not todo:
+        at, breaks = bisect_left(order, number), piece.count(b"\n")
+        if at == len(order):
             break
+        if number + breaks < order[at]:
+            number += breaks
+            continue
+        for index, text in enumerate(piece.split(b"\n")):
+            if index:
+                if line is not None:
+                    lines[number] = line.text()
+                number, line = number + 1, None
+            if number in wanted:
+                line = line or _Line(wanted[number])
+                line.add(text)
     if line is not None and line.length:
         lines[number] = line.text()
     return lines
-
-
-def _behind(piece: bytes, at: int, breaks: int) -> int:
-    for _ in range(breaks):
-        at = piece.index(b"\n", at) + 1
-    return at
 
 
 class _Line:
@@ -79,15 +72,11 @@ class _Line:
         self._start = 0 if column <= WIDTH // 2 else column - 1 - _BEFORE
         self._head, self._part = b"", b""
 
-    def add(self, piece: bytes, start: int, end: int) -> None:
-        self._head += self._window(piece, start, end, 0, len(self._head))
-        self._part += self._window(piece, start, end, self._start, len(self._part))
-        self.length += end - start
-
-    def _window(self, piece: bytes, start: int, end: int, first: int, have: int) -> bytes:
-        """What of the piece belongs to the `_BYTES` from byte `first` of the line on."""
-        start += max(0, first - self.length)
-        return piece[start : min(end, start + _BYTES - have)]
+    def add(self, piece: bytes) -> None:
+        skipped = max(0, self._start - self.length)
+        self._head += piece[: _BYTES - len(self._head)]
+        self._part += piece[skipped : skipped + _BYTES - len(self._part)]
+        self.length += len(piece)
 
     def text(self) -> str:
         if self.length <= _BYTES and len(text := _decoded(self._head)) <= WIDTH:
