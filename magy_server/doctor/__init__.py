@@ -24,22 +24,22 @@ from magy_server.doctor import (
     state,
     terminal,
 )
-from magy_server.doctor.finding import Around, Check, Finding
+from magy_server.doctor.finding import Around, Check, Finding, in_thread, problem, warning
 from magy_server.doctor.report import Progress, as_json_text, show
 
 __all__ = ["CHECKS", "Around", "Check", "Finding", "examine", "main"]
 
 CHECKS: Sequence[Check] = (
     Check("installation", installation.check),
-    Check("sqlite", installation.sqlite),
-    Check("state", state.check),
-    Check("database", database.check),
-    Check("processes", state.processes),
-    Check("configuration", settings.check),
-    Check("agents", settings.agents),
+    Check("sqlite", in_thread(installation.sqlite)),
+    Check("state", in_thread(state.check)),
+    Check("database", in_thread(database.check)),
+    Check("processes", in_thread(state.processes)),
+    Check("configuration", in_thread(settings.check)),
+    Check("agents", in_thread(settings.agents)),
     Check("programs", programs.check),
     Check("models", models.check),
-    Check("keys", keys.check),
+    Check("keys", in_thread(keys.check)),
     Check("editors", editors.check),
     Check("terminal", terminal.check),
 )
@@ -100,7 +100,8 @@ async def _examine(
     findings: list[Finding] = []
     for task, check in tasks.items():
         error = task.exception()
-        findings += task.result() if error is None else [_failed(check, error)]
+        found = task.result() if error is None else [_failed(check, error)]
+        findings += [replace(one, topic=check.topic) for one in found]
     findings = _without_keys(findings, around)
     return findings, any(isinstance(task.exception(), TimeoutError) for task in tasks)
 
@@ -108,11 +109,8 @@ async def _examine(
 def _without_keys(findings: Sequence[Finding], around: Around) -> list[Finding]:
     """Returns the findings without keys: a program or an endpoint may have said one in its
     answer."""
-    secrets = Secrets(
-        value
-        for name, value in around.environ.items()
-        if names_key(name) and not value.startswith("/")
-    )
+    given = around.environ.items()
+    secrets = Secrets(v for name, v in given if names_key(name) and not v.startswith("/"))
     return [
         replace(one, what=secrets.clean(one.what), mend=secrets.clean(one.mend)) for one in findings
     ]
@@ -128,11 +126,11 @@ def _failed(check: Check, error: BaseException) -> Finding:
         case TimeoutError():
             what = f"This check did not finish within {check.seconds:g} s."
             mend = "Check whether a disk, a program or the network hangs, then try again."
-            return Finding(check.topic, "warning", what, mend)
+            return warning(what, mend)
         case ImportError():
             what = f"A part of Magy, or a package that it needs, cannot be loaded: {error}."
             mend = f"Reinstall Magy: `{sys.executable} -m pip install --force-reinstall magy`."
-            return Finding(check.topic, "problem", what, mend)
+            return problem(what, mend)
     what = f"This check failed: {type(error).__name__}: {error}"
     mend = "This is a bug in Magy: report it with the output of `magy doctor --json`."
-    return Finding(check.topic, "warning", what, mend)
+    return warning(what, mend)

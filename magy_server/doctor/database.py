@@ -3,14 +3,13 @@ knows?"""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
 from magy_server.doctor.project import reading
 
 if TYPE_CHECKING:
@@ -23,32 +22,24 @@ _STEPS = 10_000
 """SQLite runs this many steps of its virtual machine between two looks at the clock."""
 
 
-async def check(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_check)
-
-
-def _check() -> list[Finding]:
+def check(around: Around) -> list[Finding]:
     import sqlite3
 
     from magy_server.config import layers
 
     path = layers.state_dir() / "magy.db"
     if not os.path.lexists(path):
-        return [Finding("database", "ok", "There is no database yet.")]
+        return [ok("There is no database yet.")]
     try:
         with reading(str(path)) as db:
             return [*_version(db, path), *_whole(db, path), *_times(db), *_log_size(path)]
     except sqlite3.OperationalError as error:
         if (error.sqlite_errorcode & 0xFF) not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR):
             mend = f"Make yourself the owner of {path} and its directory, with read permission."
-            return [_problem(f"{path} cannot be opened: {error}.", mend)]
+            return [problem(f"{path} cannot be opened: {error}.", mend)]
         return [_damaged(path, str(error))]
     except sqlite3.DatabaseError as error:
         return [_damaged(path, str(error))]
-
-
-def _problem(what: str, mend: str) -> Finding:
-    return Finding("database", "problem", what, mend)
 
 
 def _damaged(path: Path, why: str) -> Finding:
@@ -56,7 +47,7 @@ def _damaged(path: Path, why: str) -> Finding:
         f"Close every Magy, then save what is readable with `sqlite3 {path} .recover`, or move "
         "the file and its -wal and -shm files away to start with an empty database."
     )
-    return _problem(f"{path} is damaged, or is not Magy's database: {why}.", mend)
+    return problem(f"{path} is damaged, or is not Magy's database: {why}.", mend)
 
 
 def _version(db: sqlite3.Connection, path: Path) -> list[Finding]:
@@ -66,19 +57,17 @@ def _version(db: sqlite3.Connection, path: Path) -> list[Finding]:
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
-        return [
-            Finding("database", "ok", f"{path} is empty; Magy creates its tables when it starts.")
-        ]
+        return [ok(f"{path} is empty; Magy creates its tables when it starts.")]
     if application != APPLICATION_ID:
         what = f"{path} is the database of another program."
-        return [_problem(what, "Move it elsewhere, or set MAGY_STATE_DIR to another directory.")]
+        return [problem(what, "Move it elsewhere, or set MAGY_STATE_DIR to another directory.")]
     if version > len(MIGRATIONS):
         what = f"{path} was written by a newer Magy (format {version}; known: {len(MIGRATIONS)})."
-        return [_problem(what, "Update Magy; no session is lost until then.")]
+        return [problem(what, "Update Magy; no session is lost until then.")]
     if version < len(MIGRATIONS):
         what = f"{path} has an older format ({version} of {len(MIGRATIONS)})."
         mend = "Start Magy: it updates the file. Older versions of Magy cannot read it afterwards."
-        return [Finding("database", "note", what, mend)]
+        return [note(what, mend)]
     return []
 
 
@@ -97,12 +86,12 @@ def _whole(db: sqlite3.Connection, path: Path) -> list[Finding]:
             raise
         what = f"{path} ({megabytes:.0f} MiB) is too large to check in {SECONDS:g} s."
         mend = f"Check it when you have time: `sqlite3 -readonly {path} 'PRAGMA quick_check'`."
-        return [Finding("database", "note", what, mend)]
+        return [note(what, mend)]
     finally:
         db.set_progress_handler(None, 0)
     if said != "ok":
         return [_damaged(path, said)]
-    return [Finding("database", "ok", f"{path} ({megabytes:.1f} MiB) is intact.")]
+    return [ok(f"{path} ({megabytes:.1f} MiB) is intact.")]
 
 
 def _times(db: sqlite3.Connection) -> list[Finding]:
@@ -116,7 +105,7 @@ def _times(db: sqlite3.Connection) -> list[Finding]:
         f"The newest entry is dated in the future ({when}), so sessions are listed in the wrong "
         "order."
     )
-    return [Finding("database", "warning", what, "Set the clock of this computer.")]
+    return [warning(what, "Set the clock of this computer.")]
 
 
 def _log_size(path: Path) -> list[Finding]:
@@ -128,4 +117,4 @@ def _log_size(path: Path) -> list[Finding]:
         return []
     what = f"The log of writes beside {path} has grown to {size // 2**20} MiB."
     mend = "Close every Magy once: the last one to exit merges that log into the database."
-    return [Finding("database", "note", what, mend)]
+    return [note(what, mend)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.finding import Around, Finding, note, ok, warning
 from magy_server.doctor.programs import found, outcome, version_in
 
 
@@ -35,7 +35,7 @@ async def check(around: Around) -> list[Finding]:
     names = ", ".join(editor.name for editor in EDITORS)
     what = f"PATH has no editor for which Magy has a client ({names})."
     mend = "Use any editor that speaks the Language Server Protocol with `magy lsp`."
-    return [Finding("editors", "note", what, mend)]
+    return [note(what, mend)]
 
 
 async def _editor(editor: Editor, around: Around) -> Finding | None:
@@ -49,16 +49,15 @@ async def _editor(editor: Editor, around: Around) -> Finding | None:
     if code != 0 or not version:
         why = said.splitlines()[0] if said else "it prints nothing"
         mend = f"Run `{path} --version` and fix what it reports."
-        return Finding("editors", "warning", f"{editor.name} ({path}) does not run: {why}.", mend)
+        return warning(f"{editor.name} ({path}) does not run: {why}.", mend)
     number = ".".join(map(str, version))
     if version < editor.least:
         least = ".".join(map(str, editor.least))
         what = f"{editor.name} {number} ({path}) is older than Magy's client needs."
-        return Finding("editors", "warning", what, f"Install {editor.name} {least} or newer.")
+        return warning(what, f"Install {editor.name} {least} or newer.")
     client = resource("clients", editor.client)
     if client.is_dir() and any(client.iterdir()):
-        what = f"{editor.name} {number} ({path}); its client is in {client}."
-        return Finding("editors", "ok", what)
+        return ok(f"{editor.name} {number} ({path}); its client is in {client}.")
     what = f"{editor.name} {number} ({path}) is installed, but this Magy has no client for it."
     mend = f"Start `magy lsp` as a language server in {editor.name}."
-    return Finding("editors", "note", what, mend)
+    return note(what, mend)

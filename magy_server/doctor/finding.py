@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 Status = Literal["ok", "note", "warning", "problem"]
@@ -13,12 +15,29 @@ Status = Literal["ok", "note", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`what` is a sentence about what is there; `mend` one about what to do, in all but `ok`."""
+    """`what` is a sentence about what is there; `mend` one about what to do, in all but `ok`.
+    `topic` is that of the check: who runs the check puts it in."""
 
     topic: str
     status: Status
     what: str
     mend: str = ""
+
+
+def ok(what: str) -> Finding:
+    return Finding("", "ok", what)
+
+
+def note(what: str, mend: str) -> Finding:
+    return Finding("", "note", what, mend)
+
+
+def warning(what: str, mend: str) -> Finding:
+    return Finding("", "warning", what, mend)
+
+
+def problem(what: str, mend: str) -> Finding:
+    return Finding("", "problem", what, mend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +48,15 @@ class Around:
     environ: Mapping[str, str]
 
 
+Say = Callable[[str, str], Finding]
+"""`note`, `warning` or `problem`."""
+Look = Callable[[Around], list[Finding]]
 Run = Callable[[Around], Awaitable[list[Finding]]]
+
+
+def in_thread(look: Look) -> Run:
+    """A check that waits for the disk, beside the others."""
+    return partial(asyncio.to_thread, look)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import importlib.metadata
 import importlib.util
+import operator
 import os
 import re
 import sys
 from typing import Any
 
 from magy_server import __version__
-from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
 
 PYTHON = (3, 11)
 _NEEDS = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*\(?([<>=!~0-9., ]*)\)?\s*")
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|<|>)\s*([0-9][0-9.]*)")
+_HOLDS = {
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+    "==": operator.eq, "!=": operator.ne, "~=": operator.ge,
+}  # fmt: skip
 
 
 async def check(around: Around) -> list[Finding]:
@@ -28,13 +32,13 @@ def _python() -> Finding:
     if sys.version_info[:2] < PYTHON:
         what = f"Python {version} ({sys.executable}) is older than Magy needs."
         mend = f"Install Magy with Python {PYTHON[0]}.{PYTHON[1]} or newer."
-        return Finding("installation", "problem", what, mend)
-    return Finding("installation", "ok", f"Python {version} ({sys.executable}).")
+        return problem(what, mend)
+    return ok(f"Python {version} ({sys.executable}).")
 
 
 def _magy() -> list[Finding]:
     where = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    findings = [Finding("installation", "ok", f"Magy {__version__} ({where}).")]
+    findings = [ok(f"Magy {__version__} ({where}).")]
     try:
         installed = importlib.metadata.version("magy")
     except importlib.metadata.PackageNotFoundError:
@@ -43,11 +47,11 @@ def _magy() -> list[Finding]:
             "package versions."
         )
         mend = f"Install it: `{sys.executable} -m pip install {os.path.dirname(where)}`."
-        return [*findings, Finding("installation", "note", what, mend)]
+        return [*findings, note(what, mend)]
     if installed != __version__:
         what = f"Version {installed} is installed, but version {__version__} runs."
         mend = f"Find out which one you want; the running one is in {where}."
-        findings.append(Finding("installation", "warning", what, mend))
+        findings.append(warning(what, mend))
     return findings
 
 
@@ -63,10 +67,9 @@ def _packages() -> list[Finding]:
         if matched and (said := _unmet(matched[1], matched[2])):
             wrong.append(said)
     if not wrong:
-        what = f"{len(needed)} packages, in versions that Magy supports."
-        return [Finding("installation", "ok", what)]
+        return [ok(f"{len(needed)} packages, in versions that Magy supports.")]
     mend = f"Install them: `{sys.executable} -m pip install --upgrade magy`."
-    return [Finding("installation", "problem", what, mend) for what in wrong]
+    return [problem(what, mend) for what in wrong]
 
 
 def _loads() -> list[Finding]:
@@ -75,9 +78,8 @@ def _loads() -> list[Finding]:
     try:
         importlib.import_module("magy_server.app")
     except ImportError as error:
-        what = f"Magy cannot be loaded: {error}."
         mend = f"Reinstall it: `{sys.executable} -m pip install --force-reinstall magy`."
-        return [Finding("installation", "problem", what, mend)]
+        return [problem(f"Magy cannot be loaded: {error}.", mend)]
     return []
 
 
@@ -101,20 +103,8 @@ def satisfies(version: str, bounds: str) -> bool:
 def _within(have: tuple[int, ...], sign: str, bound: tuple[int, ...]) -> bool:
     size = max(len(have), len(bound))
     mine, other = (numbers + (0,) * (size - len(numbers)) for numbers in (have, bound))
-    match sign:
-        case ">=":
-            return mine >= other
-        case "<=":
-            return mine <= other
-        case "<":
-            return mine < other
-        case ">":
-            return mine > other
-        case "==":
-            return mine == other
-        case "!=":
-            return mine != other
-    return mine >= other and have[: len(bound) - 1] == bound[:-1]  # ~=
+    same_series = sign != "~=" or have[: len(bound) - 1] == bound[:-1]
+    return same_series and bool(_HOLDS[sign](mine, other))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -122,25 +112,20 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release[0].split(".")) if release else ()
 
 
-async def sqlite(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_sqlite)
-
-
-def _sqlite() -> list[Finding]:
+def sqlite(around: Around) -> list[Finding]:
     try:
         import sqlite3
     except ImportError as error:
         what = f"This Python has no SQLite, so Magy cannot keep its sessions: {error}."
         mend = "Install Magy with a Python that was built with SQLite."
-        return [Finding("sqlite", "problem", what, mend)]
+        return [problem(what, mend)]
     version = sqlite3.sqlite_version
-    with_text = _has_text_search(sqlite3)
-    if with_text:
-        first = Finding("sqlite", "ok", f"SQLite {version} with full-text search (FTS5).")
+    if _has_text_search(sqlite3):
+        first = ok(f"SQLite {version} with full-text search (FTS5).")
     else:
         what = f"SQLite {version} of this Python has no full-text search (FTS5)."
         mend = "Use a Python whose SQLite has FTS5, such as those of python.org or uv."
-        first = Finding("sqlite", "warning", what, mend)
+        first = warning(what, mend)
     return [first, _vectors()]
 
 
@@ -162,10 +147,10 @@ def _vectors() -> Finding:
         if version := _vector_version(name):
             instead = " (this Python's own SQLite cannot load extensions)"
             said = f"through {name}{instead if name != 'sqlite3' else ''}"
-            return Finding("sqlite", "ok", f"sqlite-vec {version} loads {said}.")
+            return ok(f"sqlite-vec {version} loads {said}.")
     what = "This Python's SQLite cannot load extensions, so Magy has no vector search."
     mend = f"Install one that can: `{sys.executable} -m pip install pysqlite3-binary`."
-    return Finding("sqlite", "note", what, mend)
+    return note(what, mend)
 
 
 def _vector_version(name: str) -> str:

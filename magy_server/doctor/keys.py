@@ -3,12 +3,11 @@ user."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Collection
 
-from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.finding import Around, Finding, note, ok, warning
 
 _USER = "Run Magy as a user other than root, in a container, too."
 _ALONE = (
@@ -17,11 +16,7 @@ _ALONE = (
 )
 
 
-async def check(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_check, around)
-
-
-def _check(around: Around) -> list[Finding]:
+def check(around: Around) -> list[Finding]:
     from magy_server.doctor import project
     from magy_server.providers import key_variables
 
@@ -35,16 +30,14 @@ def _own() -> Finding:
     if sys.platform != "linux":
         what = "This system does not show the keys in Magy's environment, but a debugger that "
         what += "you allow can read Magy's memory."
-        return Finding("keys", "note", what, "Do not allow an agent's command to run a debugger.")
+        return note(what, "Do not allow an agent's command to run a debugger.")
     if os.geteuid() == 0:
         what = "Magy runs as root: agents' commands can read its memory, and the keys in it."
-        return Finding("keys", "note", what, _USER)
+        return note(what, _USER)
     if not privacy.is_closed():
         what = "The kernel does not protect Magy's memory, so agents' commands can read its keys."
-        return Finding(
-            "keys", "warning", what, "Run Magy on a kernel that supports PR_SET_DUMPABLE."
-        )
-    return Finding("keys", "ok", "Agents' commands can read neither Magy's memory nor its keys.")
+        return warning(what, "Run Magy on a kernel that supports PR_SET_DUMPABLE.")
+    return ok("Agents' commands can read neither Magy's memory nor its keys.")
 
 
 def _above(names: Collection[str]) -> list[Finding]:
@@ -60,4 +53,4 @@ def _above(names: Collection[str]) -> list[Finding]:
     if not open_names:
         return []
     what = f"The program that started Magy ({program}) shows {', '.join(open_names)} to every "
-    return [Finding("keys", "note", f"{what}command that runs as you.", _ALONE)]
+    return [note(f"{what}command that runs as you.", _ALONE)]

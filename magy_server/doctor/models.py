@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from magy_server.doctor import project
-from magy_server.doctor.finding import Around, Finding, Status
+from magy_server.doctor.finding import Around, Finding, Say, ok, problem, warning
 
 if TYPE_CHECKING:
     from magy_server.config.settings import ProviderSettings
@@ -44,14 +44,14 @@ async def _first(providers: Providers, origin: str) -> tuple[str, Finding]:
         providers.named(model)
     except MagyError as error:
         what, mend = _parted(error)
-        return "", Finding("models", "problem", what, mend)
+        return "", problem(what, mend)
     why = f"as {origin} says" if origin else "none is configured; chosen from what is available"
-    return model, Finding("models", "ok", f"New sessions use {model} ({why}).")
+    return model, ok(f"New sessions use {model} ({why}).")
 
 
 def _keys(providers: Providers) -> list[Finding]:
     have = dict.fromkeys(one.api_key_env for one in providers.all if providers.key(one))
-    return [Finding("models", "ok", f"Keys are set in {', '.join(have)}.")] if have else []
+    return [ok(f"Keys are set in {', '.join(have)}.")] if have else []
 
 
 async def _look(
@@ -76,7 +76,7 @@ async def _look(
     except TimeoutError:
         what = f"{one.name} does not answer within {_PATIENCE:g} s."
         mend = "Check the network, a proxy in between, and the base URL."
-        return Finding("models", "problem" if used else "warning", what, mend)
+        return _grave(used)(what, mend)
     except MagyError as error:
         keyed = bool(providers.key(one))
         return _refused(one, error, used=used, idle=local and not own, keyed=keyed)
@@ -88,7 +88,12 @@ def _stopped(one: ProviderSettings, *, used: bool) -> Finding:
     where = f"{parts.hostname}{f':{parts.port}' if parts.port else ''}"
     what = f"{one.name} is not running: nothing listens at {where}."
     mend = "Start it, or remove it from magy.toml."
-    return Finding("models", "problem" if used else "warning", what, mend)
+    return _grave(used)(what, mend)
+
+
+def _grave(used: bool) -> Say:
+    """How bad it is that an endpoint does not serve."""
+    return problem if used else warning
 
 
 def _refused(
@@ -99,15 +104,14 @@ def _refused(
     if fault == "auth" and one.api_key_env and keyed:
         what = f"{one.name} does not accept the key in {one.api_key_env}: {what}"
         mend = f"Set {one.api_key_env} to a valid {one.name} key."
-        return Finding("models", "problem", what, mend)
+        return problem(what, mend)
     if idle and not used:
         return None  # something else lives at the port where a model server might
-    status: Status = "problem" if used else "warning"
     if fault == "auth" and one.api_key_env:
         what = f"{one.name} needs a key, and {one.api_key_env} is not set: {what}"
         mend = f"Set {one.api_key_env} where you start Magy, or remove {one.name} from magy.toml."
-        return Finding("models", status, what, mend)
-    return Finding("models", status, f"{one.name} cannot be used: {what}", mend)
+        return _grave(used)(what, mend)
+    return _grave(used)(f"{one.name} cannot be used: {what}", mend)
 
 
 def _listed(one: ProviderSettings, names: list[str], model: str) -> Finding:
@@ -117,11 +121,11 @@ def _listed(one: ProviderSettings, names: list[str], model: str) -> Finding:
         what = f"{one.name} answers and lists {count}, but does not list {own_name}."
         some = ", ".join(sorted(names)[:5])
         mend = f"Set `model.default` to one that it has, such as {some}, if requests fail."
-        return Finding("models", "warning", what, mend)
+        return warning(what, mend)
     if not names:
         mend = "Load a model there, for example with `ollama pull`."
-        return Finding("models", "warning", f"{one.name} answers, but offers no model.", mend)
-    return Finding("models", "ok", f"{one.name} answers, with {count}.")
+        return warning(f"{one.name} answers, but offers no model.", mend)
+    return ok(f"{one.name} answers, with {count}.")
 
 
 def _parted(error: MagyError) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from magy_server.core.variables import passes
-from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.finding import Around, Finding, Say, note, ok, problem, warning
 
 GIT = (2, 25)
 """Older versions lack options that Magy uses."""
@@ -67,15 +67,14 @@ def version_in(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in matched[0].split(".")) if matched else ()
 
 
-def missing(name: str, what: str, status: str = "warning") -> Finding:
+def missing(name: str, what: str, say: Say = warning) -> Finding:
     mend = f"Install {name} with the system's package manager, and make sure that it is on PATH."
-    sentence = f"{name} is not installed: {what}."
-    return Finding("programs", "warning" if status == "warning" else "note", sentence, mend)
+    return say(f"{name} is not installed: {what}.", mend)
 
 
 def broken(path: str, said: str) -> Finding:
     what = f"{path} does not work: {said.splitlines()[-1] if said else 'it prints nothing'}."
-    return Finding("programs", "warning", what, f"Run `{path} --version` and fix what it reports.")
+    return warning(what, f"Run `{path} --version` and fix what it reports.")
 
 
 async def _git(around: Around) -> list[Finding]:
@@ -90,8 +89,8 @@ async def _git(around: Around) -> list[Finding]:
     if version < GIT:
         what = f"git {number} ({path}) is old, and parts of Magy need a newer one."
         mend = f"Install git {'.'.join(map(str, GIT))} or newer."
-        return [Finding("programs", "warning", what, mend)]
-    return [Finding("programs", "ok", f"git {number} ({path})."), await _identity(path, around)]
+        return [warning(what, mend)]
+    return [ok(f"git {number} ({path})."), await _identity(path, around)]
 
 
 async def _identity(path: str, around: Around) -> Finding:
@@ -103,10 +102,10 @@ async def _identity(path: str, around: Around) -> Finding:
             if code != 0 or not said:
                 lacking.append(f"user.{key}")
     if not lacking:
-        return Finding("programs", "ok", "git has a name and an e-mail address for commits.")
+        return ok("git has a name and an e-mail address for commits.")
     commands = " and ".join(f"`git config --global {key} ...`" for key in lacking)
     what = f"git has no {' and no '.join(lacking)}, so commits fail."
-    return Finding("programs", "warning", what, f"Say it: {commands}.")
+    return warning(what, f"Say it: {commands}.")
 
 
 async def _ripgrep(around: Around) -> list[Finding]:
@@ -120,41 +119,41 @@ async def _ripgrep(around: Around) -> list[Finding]:
         code, said = await outcome([candidate, "--version"], around)
         number = ripgrep_program.version(said) if code == 0 else None
         if ripgrep_program.suits(number):
-            return [Finding("programs", "ok", f"ripgrep {number} ({candidate})."), *unfit]
+            return [ok(f"ripgrep {number} ({candidate})."), *unfit]
         oldest = f"ripgrep {ripgrep_program.OLDEST} or newer"
         what = f"{candidate} is not a working {oldest}."
         mend = f"Install {oldest}, or name another one in magy.toml: `tools.grep_program`."
-        unfit.append(Finding("programs", "note", what, mend))
-    return [*unfit, Finding("programs", "warning", ripgrep_program.MISSING, ripgrep_program.MEND)]
+        unfit.append(note(what, mend))
+    return [*unfit, warning(ripgrep_program.MISSING, ripgrep_program.MEND)]
 
 
 async def _sandbox(around: Around) -> list[Finding]:
     if sys.platform != "linux":
         what = "bubblewrap, the sandbox for commands, exists on Linux only."
         mend = "Look at each command before you allow it, or run Magy in a container."
-        return [Finding("programs", "note", what, mend)]
+        return [note(what, mend)]
     path = found("bwrap", around)
     if path is None:
-        return [missing("bubblewrap", "commands cannot run in a sandbox (`bwrap`)", "note")]
+        return [missing("bubblewrap", "commands cannot run in a sandbox (`bwrap`)", note)]
     true = found("true", around) or "/bin/true"
     code, said = await outcome(
         [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", true], around
     )
     if code == 0:
-        return [Finding("programs", "ok", f"bubblewrap ({path}) can create a sandbox.")]
+        return [ok(f"bubblewrap ({path}) can create a sandbox.")]
     why = said.splitlines()[-1] if said else f"exit code {code}"
     what = f"bubblewrap ({path}) cannot create a sandbox here: {why}."
     mend = "Allow user namespaces (sysctl, AppArmor or the container's settings), then try again."
-    return [Finding("programs", "warning", what, mend)]
+    return [warning(what, mend)]
 
 
 async def _bash(around: Around) -> list[Finding]:
     path = found("bash", around)
     if path is None:
         what = "bash is not on PATH, so agents cannot run commands."
-        return [Finding("programs", "problem", what, "Install bash, or put it on PATH.")]
+        return [problem(what, "Install bash, or put it on PATH.")]
     code, said = await outcome([path, "--version"], around)
     if code != 0:
         return [broken(path, said)]
     number = ".".join(map(str, version_in(said)))
-    return [Finding("programs", "ok", f"bash {number} ({path}).")]
+    return [ok(f"bash {number} ({path}).")]

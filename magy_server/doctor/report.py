@@ -9,7 +9,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from types import TracebackType
 from typing import TextIO
 
 from magy_server import __version__
@@ -91,12 +90,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._write("")
 
     def show(self, topics: Sequence[str]) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
 from magy_server.doctor import project
-from magy_server.doctor.finding import Around, Finding
+from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
 
 _MEND_FILE = "Correct it there; docs/reference/configuration.md has every key."
 
 
-async def check(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_check, around)
-
-
-def _check(around: Around) -> list[Finding]:
+def check(around: Around) -> list[Finding]:
     from magy_server.config import layers
 
     user, own = layers.config_dir() / "magy.toml", Path(around.root) / "magy.toml"
@@ -35,20 +30,15 @@ def _file(what: str, path: Path) -> Finding:
     from magy_server.core.errors import InvalidConfig
 
     if not os.path.lexists(path):
-        return Finding("configuration", "ok", f"There is no {path} ({what}).")
+        return ok(f"There is no {path} ({what}).")
     try:
         found = layers.validate(layers.read(path))
     except InvalidConfig as error:
-        return Finding("configuration", "problem", error.message, _MEND_FILE)
+        return problem(error.message, _MEND_FILE)
     if said := remarks(found.spawn):
         what = f"{path} ({what}) sets values out of range: {' '.join(said)}"
-        return Finding(
-            "configuration",
-            "note",
-            what,
-            "Magy uses the nearest allowed values; put them into the file.",
-        )
-    return Finding("configuration", "ok", f"{path} ({what}) is readable.")
+        return note(what, "Magy uses the nearest allowed values; put them into the file.")
+    return ok(f"{path} ({what}) is readable.")
 
 
 def _together(around: Around) -> list[Finding]:
@@ -60,7 +50,7 @@ def _together(around: Around) -> list[Finding]:
         layers.load(around.root, trusted=project.trusted(around), options={})
     except InvalidConfig as error:
         mend = "Correct what it names, in the file or in the environment."
-        return [Finding("configuration", "problem", error.message, mend)]
+        return [problem(error.message, mend)]
     return []
 
 
@@ -77,9 +67,9 @@ def _trust(around: Around) -> list[Finding]:
         files_hash(around.root)
     except NotTrusted as error:
         mend = "Until this is fixed, its files can only make Magy stricter."
-        return [Finding("configuration", "warning", error.message, mend)]
+        return [warning(error.message, mend)]
     if project.trusted(around):
-        return [Finding("configuration", "ok", f"This project ({names}) is trusted.")]
+        return [ok(f"This project ({names}) is trusted.")]
     try:
         ignored = layers.load(around.root, trusted=False, options={}).ignored
     except InvalidConfig:
@@ -91,14 +81,10 @@ def _trust(around: Around) -> list[Finding]:
         "Read those files; if you agree with them, trust the project in your editor or with "
         "`magy config trust`."
     )
-    return [Finding("configuration", "note", what, mend)]
+    return [note(what, mend)]
 
 
-async def agents(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_agents, around)
-
-
-def _agents(around: Around) -> list[Finding]:
+def agents(around: Around) -> list[Finding]:
     from magy_server.config.agents import common_rules, find_agents
     from magy_server.core.errors import InvalidConfig
 
@@ -110,10 +96,10 @@ def _agents(around: Around) -> list[Finding]:
     except InvalidConfig as error:
         problems.append(error.message)
     mend = "Correct that file; until then the agent is not available."
-    findings = [Finding("agents", "problem", message, mend) for message in problems]
+    findings = [problem(message, mend) for message in problems]
     if settings.default_agent not in found:
         what = f"The default agent, {settings.default_agent!r}, does not exist."
         mend = f"Set `default_agent` in magy.toml to one of {', '.join(sorted(found))}."
-        findings.append(Finding("agents", "problem", what, mend))
+        findings.append(problem(what, mend))
     names = ", ".join(sorted(name for name, spec in found.items() if not spec.hidden))
-    return [*findings, Finding("agents", "ok", f"Agents: {names}.")]
+    return [*findings, ok(f"Agents: {names}.")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import pwd
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from magy_server.doctor.finding import Around, Finding, Status
+from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
 
 LITTLE, TOO_LITTLE = 500 * 2**20, 50 * 2**20
 """Bytes of free space."""
@@ -32,11 +31,7 @@ _LOOKED_FOR = 2.0
 """The seconds that the doctor spends on looking for leftovers."""
 
 
-async def check(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_check, around)
-
-
-def _check(around: Around) -> list[Finding]:
+def check(around: Around) -> list[Finding]:
     from magy_server.config import layers
 
     path = layers.state_dir()
@@ -44,21 +39,17 @@ def _check(around: Around) -> list[Finding]:
         return [_to_be_made(path)]
     if not path.is_dir():
         what = f"{path}, where Magy keeps its sessions, is not a directory."
-        return [_problem(what, "Move the file away, or set MAGY_STATE_DIR to a directory.")]
+        return [problem(what, "Move the file away, or set MAGY_STATE_DIR to a directory.")]
     mine = _owner(path)
     return [*mine, *_use(path), *_space(path), *_disk(path), *_leftovers(around.root)]
-
-
-def _problem(what: str, mend: str) -> Finding:
-    return Finding("state", "problem", what, mend)
 
 
 def _to_be_made(path: Path) -> Finding:
     parent = next(above for above in path.parents if above.exists())
     if os.access(parent, os.W_OK | os.X_OK):
-        return Finding("state", "ok", f"{path} will be created when Magy first starts.")
+        return ok(f"{path} will be created when Magy first starts.")
     what = f"{path}, where Magy keeps its sessions, cannot be created: {parent} is not writable."
-    return _problem(what, f"Make {parent} writable, or set MAGY_STATE_DIR to another directory.")
+    return problem(what, f"Make {parent} writable, or set MAGY_STATE_DIR to another directory.")
 
 
 def _owner(path: Path) -> list[Finding]:
@@ -66,16 +57,11 @@ def _owner(path: Path) -> list[Finding]:
     if found.st_uid != os.geteuid():
         what = f"{path} belongs to {_user(found.st_uid)}, not to you."
         return [
-            _problem(
-                what, f"Make yourself its owner: `sudo chown -R {_user(os.geteuid())} {path}`."
-            )
+            problem(what, f"Make yourself its owner: `sudo chown -R {_user(os.geteuid())} {path}`.")
         ]
     if mode := stat.S_IMODE(found.st_mode) & 0o077:
-        what = (
-            f"Other users of this machine can read {path}, with all your sessions (mode "
-            f"{mode:03o})."
-        )
-        return [Finding("state", "warning", what, f"Exclude them: `chmod 700 {path}`.")]
+        what = f"Other users of this machine can read {path}, with all your sessions"
+        return [warning(f"{what} (mode {mode:03o}).", f"Exclude them: `chmod 700 {path}`.")]
     return []
 
 
@@ -101,8 +87,8 @@ def _use(path: Path) -> list[Finding]:
             "Make yourself the owner of the directory and its files, with write permission, or "
             "set MAGY_STATE_DIR."
         )
-        return [_problem(what, mend)]
-    return [Finding("state", "ok", f"{path} is yours and writable, and file locks work there.")]
+        return [problem(what, mend)]
+    return [ok(f"{path} is yours and writable, and file locks work there.")]
 
 
 def _lock(path: str) -> None:
@@ -126,8 +112,8 @@ def _space(path: Path) -> list[Finding]:
     if free >= LITTLE:
         return []
     what = f"Only {free // 2**20} MiB are free where Magy keeps its sessions ({path})."
-    status: Status = "problem" if free < TOO_LITTLE else "warning"
-    return [Finding("state", status, what, "Free some space on that disk.")]
+    say = problem if free < TOO_LITTLE else warning
+    return [say(what, "Free some space on that disk.")]
 
 
 def _disk(path: Path) -> list[Finding]:
@@ -136,9 +122,9 @@ def _disk(path: Path) -> list[Finding]:
         return []
     what = (
         f"{path} is on a network file system ({kind}): locks may fail there, and two machines that "
+        "write to one database damage it."
     )
-    mend = "Set MAGY_STATE_DIR to a directory on a local disk."
-    return [Finding("state", "warning", what + "write to one database damage it.", mend)]
+    return [warning(what, "Set MAGY_STATE_DIR to a directory on a local disk.")]
 
 
 def _file_system(path: str) -> str:
@@ -158,12 +144,9 @@ def _leftovers(root: str) -> list[Finding]:
     found = list(_spare_files(root))
     if not found:
         return []
-    what = (
-        f"Edits that were killed left {len(found)} temporary files in this project, such as "
-        f"{found[0]}."
-    )
+    what = f"Edits that were killed left {len(found)} temporary files in this project"
     mend = "Delete them: nothing reads files named `.magy-*.tmp`."
-    return [Finding("state", "note", what, mend)]
+    return [note(f"{what}, such as {found[0]}.", mend)]
 
 
 def _spare_files(root: str) -> Iterator[str]:
@@ -186,26 +169,19 @@ def _age(path: str) -> float:
         return 0.0
 
 
-async def processes(around: Around) -> list[Finding]:
-    return await asyncio.to_thread(_processes)
-
-
-def _processes() -> list[Finding]:
+def processes(around: Around) -> list[Finding]:
     from magy_server.config import layers
 
     alive, dead = _peers(layers.state_dir() / "bus")
-    findings = []
     if alive:
         others = f"{len(alive)} other Magy process{'es' * (len(alive) > 1)}"
-        listed = ", ".join(alive)
-        what = f"{others} on these sessions: {listed}."
-        findings.append(Finding("processes", "ok", what))
+        findings = [ok(f"{others} on these sessions: {', '.join(alive)}.")]
     else:
-        findings.append(Finding("processes", "ok", "No other Magy process uses these sessions."))
+        findings = [ok("No other Magy process uses these sessions.")]
     if dead:
         what = f"{dead} Magy process{'es' * (dead > 1)} ended without cleaning up."
         mend = "Do nothing: the next Magy that starts removes what they left."
-        findings.append(Finding("processes", "note", what, mend))
+        findings.append(note(what, mend))
     return findings
 
 

@@ -1,15 +1,14 @@
 """What the loop asks before it acts, and about what it did: ports of features, none of which it
 knows.
 
-Each has a form that does nothing, which holds where the feature is not there.
+The bodies here are the form that does nothing, which holds where the feature is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Protocol
 
 from magy_server.core.agents.child import SpawnLimits
@@ -28,27 +27,35 @@ class Ancestors(Protocol):
     async def above(self, id: str) -> Sequence[State]:
         """The states of this session (its id), its parent and so on to the root. Raises
         NotFound."""
-        ...
+        return ()
+
+
+class NoAncestors(Ancestors):
+    """Each session stands alone."""
 
 
 class Slot(Protocol):
     """The place of a session's turn among those that work. `async with` gives it back at the end;
     it costs nothing until it is taken."""
 
-    taken: bool
+    taken: bool = True
 
     async def take(self) -> None:
         """Waits in line for it. Cancelled, it has taken none."""
-        ...
+        return
 
-    def give_back(self) -> None: ...
+    def give_back(self) -> None:
+        return
 
-    async def __aenter__(self) -> None: ...
+    async def __aenter__(self) -> None:
+        return
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None, /,
-    ) -> None: ...  # fmt: skip
+    async def __aexit__(self, *exc: object) -> None:
+        self.give_back()
+
+
+class FreeSlot(Slot):
+    """Who has it never waits."""
 
 
 class Slots(Protocol):
@@ -57,25 +64,30 @@ class Slots(Protocol):
     @property
     def limits(self) -> SpawnLimits:
         """How many children there may be."""
-        ...
+        return SpawnLimits(depth=0)
 
     def begin(self, stream: Stream) -> None:
         """A session is at work here, be it that it waits."""
-        ...
+        return
 
-    def end(self, stream: Stream) -> None: ...
+    def end(self, stream: Stream) -> None:
+        return
 
     def queued(self, stream: Stream) -> bool:
         """Whether this session waits for a slot."""
-        ...
+        return False
 
     def slot(self, stream: Stream) -> Slot:
         """The slot of a session that is about to run."""
-        ...
+        return FreeSlot()
 
     def requests(self, provider: str) -> AbstractAsyncContextManager[None]:
         """Held while one request to this provider is under way."""
-        ...
+        return nullcontext()
+
+
+class FreeSlots(Slots):
+    """Whoever wants to work does."""
 
 
 class Slip(Protocol):
@@ -83,7 +95,11 @@ class Slip(Protocol):
 
     def took(self, reply: Replied) -> None:
         """It is answered, and `reply` will be in the log."""
-        ...
+        return
+
+
+class NoSlip(Slip):
+    """Nothing is put aside."""
 
 
 class Purse(Protocol):
@@ -93,7 +109,11 @@ class Purse(Protocol):
         self, session: Session, request: ModelRequest, facts: ModelFacts
     ) -> AbstractAsyncContextManager[Slip]:
         """Held around one request. Waits while others hold what is needed. Raises OverBudget."""
-        ...
+        return nullcontext(NoSlip())
+
+
+class NoPurse(Purse):
+    """Nothing is limited."""
 
 
 class Changes(Protocol):
@@ -102,20 +122,24 @@ class Changes(Protocol):
 
     def changing(self, paths: Collection[str]) -> AbstractAsyncContextManager[None]:
         """Around a change of these files and the append that says so."""
-        ...
+        return nullcontext()
 
     async def proposal(self, path: str) -> Proposal | None:
         """Made for what the file is now; None: nothing is proposed."""
-        ...
+        return None
 
     async def notes(self, state: State) -> Noted | None:
         """What the model is told of undecided changes when a turn begins; None: it knows."""
-        ...
+        return None
 
     async def settle(self, root: str, paths: Sequence[str] = ()) -> None:
         """The end of a turn: keeps what the person changed in files of this workspace root (all of
         them, or `paths`). Errors are only logged."""
-        ...
+        return
+
+
+class NoChanges(Changes):
+    """Nothing is under review."""
 
 
 class Restores(Protocol):
@@ -123,7 +147,11 @@ class Restores(Protocol):
 
     async def finish(self, session: Session) -> None:
         """Finishes the restore that a process began which died. For who holds the tree's lease."""
-        ...
+        return
+
+
+class NoRestores(Restores):
+    """There are none."""
 
 
 class Supervisor(Protocol):
@@ -132,108 +160,15 @@ class Supervisor(Protocol):
     def restarts(self, session: Session, error: Exception) -> bool:
         """Its task died of an error that nobody foresaw. True: it shall be begun anew, from its
         log."""
-        ...
+        return False
 
     def tries(self, session: Session) -> int:
         """How often in a row it has failed and was begun anew."""
-        ...
-
-
-class NoAncestors:
-    """Each session stands alone."""
-
-    async def above(self, id: str) -> Sequence[State]:
-        return ()
-
-
-class FreeSlots:
-    """Whoever wants to work does."""
-
-    limits = SpawnLimits(depth=0)
-
-    def begin(self, stream: Stream) -> None:
-        pass
-
-    def end(self, stream: Stream) -> None:
-        pass
-
-    def queued(self, stream: Stream) -> bool:
-        return False
-
-    def slot(self, stream: Stream) -> Slot:
-        return _FreeSlot()
-
-    @asynccontextmanager
-    async def requests(self, provider: str) -> AsyncIterator[None]:
-        yield
-
-
-class _FreeSlot:
-    taken = True
-
-    async def take(self) -> None:
-        pass
-
-    def give_back(self) -> None:
-        pass
-
-    async def __aenter__(self) -> None:
-        pass
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        pass
-
-
-class NoPurse:
-    """Nothing is limited."""
-
-    @asynccontextmanager
-    async def reserved(
-        self, session: Session, request: ModelRequest, facts: ModelFacts
-    ) -> AsyncIterator[Slip]:
-        yield _NoSlip()
-
-
-class _NoSlip:
-    def took(self, reply: Replied) -> None:
-        pass
-
-
-class NoChanges:
-    """Nothing is under review."""
-
-    @asynccontextmanager
-    async def changing(self, paths: Collection[str]) -> AsyncIterator[None]:
-        yield
-
-    async def proposal(self, path: str) -> Proposal | None:
-        return None
-
-    async def notes(self, state: State) -> Noted | None:
-        return None
-
-    async def settle(self, root: str, paths: Sequence[str] = ()) -> None:
-        pass
-
-
-class NoRestores:
-    """There are none."""
-
-    async def finish(self, session: Session) -> None:
-        pass
-
-
-class NoSupervisor:
-    """What fails has failed."""
-
-    def restarts(self, session: Session, error: Exception) -> bool:
-        return False
-
-    def tries(self, session: Session) -> int:
         return 0
+
+
+class NoSupervisor(Supervisor):
+    """What fails has failed."""
 
 
 def no_team(session: Session) -> Team:

@@ -10,11 +10,11 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from types import TracebackType
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import SpawnLimits, clamped
 from magy_server.core.agents.tree import Stream, id_of
+from magy_server.engine.feature_ports import FreeSlot, Slot
 
 PER_PROVIDER = 10
 """Requests to one provider at once."""
@@ -71,10 +71,7 @@ class Permits:
     async def __aenter__(self) -> None:
         await self.acquire()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    async def __aexit__(self, *exc: object) -> None:
         self.release()
 
 
@@ -131,8 +128,8 @@ class LimitedSlots:
         return stream in self._queued
 
     def slot(self, stream: Stream) -> Slot:
-        """The slot of a session that is about to run. It costs nothing until it is taken."""
-        return Slot(self, stream)
+        """A root needs none and always has it: its turns are serial by themselves."""
+        return _ChildSlot(self, stream) if tree.parent(id_of(stream)) else FreeSlot()
 
     async def _take(self, stream: Stream) -> None:
         waits = self.children.used >= self.children.size
@@ -147,32 +144,20 @@ class LimitedSlots:
                 self._moved(stream)
 
 
-class Slot:
-    """The place of a session's turn among those of the children that work. A root needs none and
-    always has it: its turns are serial by themselves."""
+class _ChildSlot(Slot):
+    """The place of a child's turn among those of the children that work."""
 
     def __init__(self, slots: LimitedSlots, stream: Stream) -> None:
         self._slots = slots
         self._stream = stream
-        self._child = tree.parent(id_of(stream)) is not None
-        self.taken = not self._child
+        self.taken = False
 
     async def take(self) -> None:
-        """Waits in line for it. Cancelled, it has taken none."""
         if not self.taken:
             await self._slots._take(self._stream)
             self.taken = True
 
     def give_back(self) -> None:
-        if self._child and self.taken:
+        if self.taken:
             self.taken = False
             self._slots.children.release()
-
-    async def __aenter__(self) -> None:
-        """It is given back at the latest when this is left."""
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self.give_back()
