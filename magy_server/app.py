@@ -86,7 +86,7 @@ async def compose(
         keys = _key_names(projects, roots)
         secrets = Secrets(os.environ.get(name, "") for name in keys)
         redacted_log.log_without(secrets)
-        privacy.withdraw_names(keys)
+        privacy.withdraw(keys.__contains__)
         processes = Processes(keys, more=own.tools.environment)
         bus = LocalBus(str(state / "bus"))
         closing.push_async_callback(bus.close)
@@ -226,7 +226,6 @@ class Configured:
     def __init__(self, projects: Projects, environ: Mapping[str, str]) -> None:
         self._projects = projects
         self._environ = environ
-        self._held: dict[str | None, tuple[Tree, Providers]] = {}
         self._made: list[tuple[Tree, Providers]] = []
 
     def settings(self, root: str | None) -> Settings:
@@ -249,12 +248,6 @@ class Configured:
     def models(self, root: str | None) -> Providers:
         """Shared by roots that are configured alike."""
         settings = self._projects.settings(root)
-        held = self._held.get(root)
-        if held is None or held[0] is not settings:
-            held = self._held[root] = (settings, self._alike(settings))
-        return held[1]
-
-    def _alike(self, settings: Tree) -> Providers:
         for known, providers in self._made:
             if (known.provider, known.model) == (settings.provider, settings.model):
                 return providers

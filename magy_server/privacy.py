@@ -41,10 +41,6 @@ def is_closed() -> bool:
         return False
 
 
-def withdraw_names(names: Iterable[str]) -> None:
-    withdraw(frozenset(names).__contains__)
-
-
 def withdraw(chosen: Callable[[str], bool]) -> None:
     """Overwrites the values of the chosen variables where the kernel and the C library look for
     them. `os.environ` is a copy, and keeps them: it is what this process reads."""

@@ -18,7 +18,7 @@ from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.events import Asked, Prompted, Replied
 from magy_server.core.ports import StreamInfo
 from magy_server.core.state.queue import Arrival
-from magy_server.core.state.spending import NO_SPENDING, Spent
+from magy_server.core.state.spending import Spent
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener
 from magy_server.core.text.sanitizing import visible
@@ -203,7 +203,7 @@ class Row:
             waiting=about["waiting"],
             questions=self.questions + sum(row.questions for row in below),
             spent=spent,
-            tree=total([spent, *(row.spent for row in below)]),
+            tree=sum((row.spent for row in below), spent),
             said=about["said"],
             stop=about["stop"],
             created=self.created,
@@ -239,15 +239,3 @@ def children(
     return [
         one.info(below[one.session], queued=queued(one.stream)) for one in sorted(rows, key=place)
     ]
-
-
-def total(each: Iterable[Spent]) -> Spent:
-    found = NO_SPENDING
-    for one in each:
-        found = Spent(
-            found.requests + one.requests,
-            found.usage + one.usage,
-            found.cost + one.cost,
-            found.unpriced + one.unpriced,
-        )
-    return found

@@ -99,9 +99,8 @@ async def _after(screen: Screen, editor: Editor, root: Path, file: Path, *, real
     spared = (root / "build" / "cache.bin").exists()
     screen.say("")
     if kept and spared:
-        screen.good("Ada's own lines are still there, the hunk that she rejected is not, "
-            "build/ was not "
-            "deleted, and every event is in the log: kill the server at any point, and the "
+        screen.good("Ada's own lines are still there, the hunk that she rejected is not, build/ "
+            "was not deleted, and every event is in the log: kill the server at any point, and the "
             "next one continues from there.")  # fmt: skip
     return kept and spared and "+        return 0.0" in diff
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 Status = Literal["ok", "note", "warning", "problem"]
@@ -56,7 +55,11 @@ Run = Callable[[Around], Awaitable[list[Finding]]]
 
 def in_thread(look: Look) -> Run:
     """A check that waits for the disk, beside the others."""
-    return partial(asyncio.to_thread, look)
+
+    async def run(around: Around) -> list[Finding]:
+        return await asyncio.to_thread(look, around)
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
 
 async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, bytes]]:
     """What enters the prompts of a session from here on, as things stand now."""
-    root = state.opened.root if state.opened else None
+    root = state.root
     agent, above = world.agent(state.agent, root), await world.above(state)
     settings, models = world.settings(root), world.models(root)
     model, temperature = inherited(above, world)
@@ -62,16 +62,15 @@ async def mentioned(
     world: World, state: State, content: Sequence[Content]
 ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
     """A prompt with what it mentions (`@path`, `@init`, `/explain`), as it is now."""
-    opened = state.opened
-    if opened is None:
+    if state.opened is None:
         return content, {}
     try:
         found = await _rules(world, state, await world.above(state))
         rules = [source for sources in found for source in sources]
-        actions = world.agents(opened.root).actions
+        actions = world.agents(state.root).actions
     except MagyError:
         return content, {}  # the turn will say what is wrong with them
-    return await world.expand(opened.root or opened.cwd, content, rules, actions)
+    return await world.expand(state.place, content, rules, actions)
 
 
 def _offered(

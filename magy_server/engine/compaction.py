@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from magy_server.core.errors import (
     MagyError,
@@ -12,7 +12,7 @@ from magy_server.core.errors import (
     ProviderFault,
     StoreError,
 )
-from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text, Usage
+from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.compaction import cut, digest, replacement
 from magy_server.core.prompting.framing import framed
@@ -41,13 +41,13 @@ async def compacted(session: Session, world: World, purse: Purse) -> Write:
     what the log knows has to do. All that can be wrong here is looked at before it costs anything.
     Raises StoreError."""
     state = session.state
-    root = state.opened.root if state.opened else None
     resting = state.turn is None
     try:
-        agent = world.agent("compaction", root)
+        agent = world.agent("compaction", state.root)
         briefing, blobs = await briefing_of(world, state)
         session.streaming.notice("Compacting the conversation ...\n")
-        found = await _Summary(session, world, purse, agent.prompt).write()
+        summary = _Summary(session, world, purse, agent.prompt)
+        text = await summary.write()
     except StoreError:
         raise
     except OverBudget as error:
@@ -59,12 +59,12 @@ async def compacted(session: Session, world: World, purse: Purse) -> Write:
         return given_up(state, "there is nothing that may be left out.")
     event = Compacted(
         dropped=dropped,
-        summary=put(replacement(found.text, digest(state, dropped)), blobs),
-        written=bool(found.text),
-        request=put(found.asked, blobs),
-        model=found.model,
-        usage=found.usage,
-        cost=found.cost,
+        summary=put(replacement(text, digest(state, dropped)), blobs),
+        written=bool(text),
+        request=put(summary.asked, blobs),
+        model=summary.spent[-1].model if summary.spent else "",
+        usage=sum((reply.usage for reply in summary.spent), NO_USAGE),
+        cost=summary.cost,
         resting=resting,
     )
     events: list[Event] = [event] if briefing == state.conversation.briefing else [briefing, event]
@@ -82,17 +82,6 @@ def given_up(state: State, problem: str, stop: Stop = "error") -> Write:
     return Write(events)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """`text` "": the model could not sum up. What was spent on all tries."""
-
-    text: str
-    asked: str
-    model: str = ""
-    usage: Usage = NO_USAGE
-    cost: float | None = None
-
-
 class _Summary:
     """First asked for at the end of the very conversation, so that all of it is read from the
     provider's cache; where that is too long, or is answered otherwise, of a transcript."""
@@ -102,21 +91,20 @@ class _Summary:
         self._world = world
         self._purse = purse
         self._state = session.state
-        self._asked = instructions
+        self.asked = instructions
         focus = self._state.compact.focus if self._state.compact else ""
         if focus:
-            self._asked += f"\n\nThe user asks you to keep this in particular: {focus}"
-        self._spent: list[Replied] = []
+            self.asked += f"\n\nThe user asks you to keep this in particular: {focus}"
+        self.spent: list[Replied] = []
+        """The replies to all tries."""
 
-    async def write(self) -> _Found:
-        """Raises ProviderError for what may be better later."""
+    async def write(self) -> str:
+        """ "": the model could not sum up. Raises ProviderError for what may be better later."""
         too_long = self._state.compact is not None and self._state.compact.why == "too_long"
         request = await request_of(self._state, self._world)
-        window = (
-            self._state.conversation.briefing.window if self._state.conversation.briefing else 0
-        )
-        room = window * 2 or TEXT
-        tries = [] if too_long else [asking(request, self._asked)]
+        briefing = self._state.conversation.briefing
+        room = briefing.window * 2 if briefing and briefing.window else TEXT
+        tries = [] if too_long else [asking(request, self.asked)]
         before = await self._before()
         tries += [self._alone(request, before, size) for size in (room, room // 4)]
         for one in tries:
@@ -127,10 +115,10 @@ class _Summary:
                     raise
                 LOG.warning("%s: no summary: %s", self._session.stream, error)
                 continue
-            self._spent.append(reply)
+            self.spent.append(reply)
             if text := _text(reply):
-                return self._found(text)
-        return self._found("")
+                return text
+        return ""
 
     async def _before(self) -> str:
         """What an earlier compaction left: all that is known of what was before."""
@@ -142,17 +130,14 @@ class _Summary:
         """A request of its own, without tools, with about `room` characters."""
         said = transcript(self._state.conversation.items, max(room - len(before), room // 2))
         text = framed("conversation", f"{before[: room // 2]}{said}")
-        message = Message("user", (Text(text=f"{text}\n\n{self._asked}"),))
+        message = Message("user", (Text(text=f"{text}\n\n{self.asked}"),))
         return replace(request, system=(), tools=(), messages=(message,))
 
-    def _found(self, text: str) -> _Found:
-        if not self._spent:
-            return _Found(text, self._asked)
-        usage = sum((reply.usage for reply in self._spent), NO_USAGE)
-        costs = [reply.cost for reply in self._spent]
-        known = [cost for cost in costs if cost is not None]
-        cost = sum(known) if len(known) == len(costs) else None
-        return _Found(text, self._asked, self._spent[-1].model, usage, cost)
+    @property
+    def cost(self) -> float | None:
+        """None: nothing was spent, or the price of some of it is not known."""
+        known = [reply.cost for reply in self.spent if reply.cost is not None]
+        return sum(known) if known and len(known) == len(self.spent) else None
 
 
 def _text(reply: Replied) -> str:

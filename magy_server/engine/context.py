@@ -35,9 +35,8 @@ class LookContext:
     """Enough to look at the world before a call is judged."""
 
     def __init__(self, session: Session, world: World, features: Features, review: str) -> None:
-        opened = session.state.opened
         self.session = session.id
-        self.root = (opened.root or opened.cwd) if opened else ""
+        self.root = session.state.place
         self.editor: Editor = world.editor
         self.review = review
         self._live = session
@@ -69,15 +68,12 @@ class LookContext:
         return None
 
     async def proposal(self, path: str) -> Proposal | None:
-        found = await self._proposed(path)
+        found = await self._features.changes.proposal(path)
         return None if found is None or self._others(found) else found
 
     async def proposer(self, path: str) -> str:
-        found = await self._proposed(path)
+        found = await self._features.changes.proposal(path)
         return next(iter(self._others(found)), "") if found else ""
-
-    async def _proposed(self, path: str) -> Proposal | None:
-        return await self._features.changes.proposal(path)
 
     def _others(self, found: Proposal) -> list[str]:
         return [session for session in found.sessions if session != self.session]
@@ -110,23 +106,13 @@ class RunContext(LookContext):
         return self._world.secrets
 
     @property
-    def rules(self) -> Hashable:
-        """What this agent may do, as far as it is remembered."""
-        return self._law.identity
-
-    @property
-    def busy(self) -> bool:
-        """Commands run in the background, and may change anything."""
-        return self._world.busy()
-
-    def open_versions(self) -> Hashable:
-        """Which text of which file the editor shows."""
-        editor = self.editor
-        buffers = (editor.buffer(path) for path in editor.open_paths())
+    def basis(self) -> Hashable | None:
+        if self._world.busy():
+            return None
+        buffers = (self.editor.buffer(path) for path in self.editor.open_paths())
         # A file that is closed and opened again may have another text under the same version.
-        return tuple(
-            (buffer.path, buffer.version, hash(buffer.text)) for buffer in buffers if buffer
-        )
+        shown = tuple((one.path, one.version, hash(one.text)) for one in buffers if one)
+        return self._law.identity, shown
 
     @property
     def state(self) -> CallState | None:

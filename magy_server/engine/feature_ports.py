@@ -67,7 +67,8 @@ class Slots(Protocol):
         return SpawnLimits(depth=0)
 
     def begin(self, stream: Stream) -> None:
-        """A session is at work here, be it that it waits."""
+        """A session is at work here, be it that it waits: it has a turn that goes on, or one that
+        is about to begin."""
         return
 
     def end(self, stream: Stream) -> None:

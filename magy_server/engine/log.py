@@ -141,7 +141,7 @@ class Log:
         self, state: State, write: Write, working: Sequence[Letters], decide: Decide
     ) -> Sequence[Entry] | None:
         """None: something has moved on, and it is to be begun anew."""
-        letters = await _worked_out(working)
+        letters = [letter for along in working for letter in await along()]
         async with self._lock:
             if self.state is not state:
                 again = decide(self.state)
@@ -160,7 +160,8 @@ class Log:
         except Conflict:
             before = self.state.seq
             await self._catch_up()
-            if self.state.seq == before and not await _stale(letters):
+            stale = any([await letter.stale() for letter in letters])
+            if self.state.seq == before and not stale:
                 raise  # the lease or another stream moved
             return None
 
@@ -223,17 +224,6 @@ class Log:
             return None
         newer = self.state.seq - seq
         return [self.recent[index] for index in range(-newer, 0)] if newer > 0 else []
-
-
-async def _worked_out(working: Sequence[Letters]) -> Sequence[Letter]:
-    found: list[Letter] = []
-    for one in working:
-        found += await one()
-    return found
-
-
-async def _stale(letters: Sequence[Letter]) -> bool:
-    return any([await letter.stale() for letter in letters])
 
 
 def deleted(stream: Stream) -> NotFound:

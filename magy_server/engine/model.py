@@ -50,21 +50,18 @@ async def call_model(session: Session, world: World, purse: Purse, early: Early)
     turn = state.turn
     if turn is None:
         return
+    came: Event
     try:
-        reply = await ask(session, world, purse, await request_of(state, world), early)
+        came = await ask(session, world, purse, await request_of(state, world), early)
     except OverBudget as error:
         early.discard()
-        over = Ended(turn=turn.id, stop="max_run", message=hand_back(state, turn, error.message))
-        await session.append(lambda now: Write([over]) if _awaits(now, state) else None)
-        return
+        came = Ended(turn=turn.id, stop="max_run", message=hand_back(state, turn, error.message))
     except ProviderError as error:
         early.discard()
-        ended: Event = Ended(turn=turn.id, stop="error", message=error.message)
+        came = Ended(turn=turn.id, stop="error", message=error.message)
         if error.fault == "too_long" and possible(state):
-            ended = CompactAsked(why="too_long")
-        await session.append(lambda now: Write([ended]) if _awaits(now, state) else None)
-        return
-    await session.append(lambda now: Write([reply]) if _awaits(now, state) else None)
+            came = CompactAsked(why="too_long")
+    await session.append(lambda now: Write([came]) if _awaits(now, state) else None)
 
 
 async def request_of(state: State, world: World) -> ModelRequest:
@@ -82,7 +79,7 @@ async def ask(
 ) -> Replied:
     """The reply, fit for the log, with what it cost. Without `early` nothing of it is shown while
     it streams. Raises ProviderError, OverBudget."""
-    root = session.state.opened.root if session.state.opened else None
+    root = session.state.root
     models = world.models(root)
     provider, own_name = models.named(request.model)
     sent = replace(request, model=own_name)

@@ -21,7 +21,6 @@ from magy_server.core.events import (
     Text,
 )
 from magy_server.core.prompting.compaction import due
-from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
 from magy_server.core.steps import Admit, End, Step
@@ -61,11 +60,9 @@ class Performer:
         there. Everything else, and all of a child, is done by whoever has the lease."""
         if not isinstance(step, Admit) or not step.opens or is_child(self._session.stream):
             return True
-        first = self._waiting(step.turn)
+        waiting = self._session.state.queue.waiting
+        first = next((arrival for arrival in waiting if arrival.id == step.turn), None)
         return first is None or first.by not in self._world.peers()
-
-    def _waiting(self, id: str) -> Arrival | None:
-        return next((p for p in self._session.state.queue.waiting if p.id == id), None)
 
     async def admit(self, step: Admit) -> None:
         state = self._session.state
@@ -105,10 +102,8 @@ class Performer:
 
     def deadline(self) -> float | None:
         """When the running turn must end, seconds since the epoch; None: no limit."""
-        turn, briefing = (
-            self._session.state.turn,
-            self._session.state.conversation.briefing,
-        )
+        state = self._session.state
+        turn, briefing = state.turn, state.conversation.briefing
         if turn is None or briefing is None or not briefing.limits.seconds:
             return None
         return turn.began + briefing.limits.seconds
@@ -238,7 +233,8 @@ class Performer:
         self.early.discard()
         partials = dict(self._session.streaming.partials)
         before, late = self._session.state, await self._close_changed(partials)
-        await self._settle()
+        if before.opened:
+            await self._features.changes.settle(before.place)
         asked, self._asked = self._asked, ""
 
         def decide(now: State) -> Write | None:
@@ -261,14 +257,12 @@ class Performer:
     ) -> Sequence[CallState]:
         """A call that was stopped may have changed files all the same: they are under review. The
         answer: what of it the editor may still do."""
-        turn, opened, files = (
-            self._session.state.turn, self._session.state.opened, self._world.files
-        )  # fmt: skip
-        if turn is None or opened is None:
+        state = self._session.state
+        if state.turn is None or state.opened is None:
             return []
         late = []
-        for call in turn.open_calls:
-            changes = await happened(files, opened.root or opened.cwd, call)
+        for call in state.turn.open_calls:
+            changes = await happened(self._world.files, state.place, call)
             begun = call.started.changes if call.started else ()
             left = tuple(one for one in begun if one.via == "editor" and one not in changes)
             if left:
@@ -282,25 +276,17 @@ class Performer:
     async def _made_late(self, before: State, call: CallState) -> None:
         """The editor asked the person, who said yes when the turn had been stopped: it is that
         turn's all the same. `before`: the session in that turn."""
-        opened, editor, files = before.opened, self._world.editor, self._world.files
         paths = [change.path for change in call.started.changes] if call.started else []
-        if opened is None:
+        if not any([await self._world.editor.late(path) for path in paths]):
             return
-        if not any([await editor.late(path) for path in paths]):
-            return
-        root = opened.root or opened.cwd
-        if changes := await happened(files, root, call):
-            names = ", ".join(relpath(change.path, root) for change in changes)
+        if changes := await happened(self._world.files, before.place, call):
+            names = ", ".join(relpath(change.path, before.place) for change in changes)
             text = f"{LATE}: {names}"
             id = call.call.id
             made = Finished(call=id, status="cancelled", for_model=text, changes=changes)
             note = Noted(id=f"late/{id}", text=f"Your call {call.call.name} was stopped. {text}")
             write = Write([made, note], during=before)
             await self._session.append(lambda now: write)
-
-    async def _settle(self) -> None:
-        if opened := self._session.state.opened:
-            await self._features.changes.settle(opened.root or opened.cwd)
 
 
 def _said_so_far(

@@ -26,20 +26,13 @@ LARGEST = 256 * 1024
 
 
 class Asking(ToolContext, Protocol):
-    """Who runs the tool, and all that its answer depends on."""
+    """Who runs the tool."""
 
     @property
-    def rules(self) -> Hashable:
-        """What this agent may do, as far as it is remembered."""
-        ...
-
-    @property
-    def busy(self) -> bool:
-        """Commands run in the background, and may change anything."""
-        ...
-
-    def open_versions(self) -> Hashable:
-        """Which text of which file the editor shows."""
+    def basis(self) -> Hashable | None:
+        """What the answer depends on besides call and files: what this agent may do, as far as it
+        is remembered, and which text of which file the editor shows. None: commands run in the
+        background, and may change anything."""
         ...
 
 
@@ -67,9 +60,9 @@ class Results:
             with self._change():
                 return await tool.run(context, **arguments)
         proposing = context.review == "propose"  # what is proposed is not on the disk
-        if not tool.fresh or self._changing or context.busy or proposing:
+        if not tool.fresh or self._changing or proposing or (basis := context.basis) is None:
             return await tool.run(context, **arguments)
-        key = _key(call, context)
+        key = _key(call, context, basis)
         entry = self._entries.setdefault(key, _Entry())
         self._entries.move_to_end(key)
         while len(self._entries) > MOST:
@@ -98,12 +91,11 @@ class Results:
             self.forget()
 
 
-def _key(call: Call, context: Asking) -> Hashable:
-    """All that the answer depends on, as far as it can be known without running the tool: also what
-    this agent may read, and which versions of which files are open in the editor."""
+def _key(call: Call, context: Asking, basis: Hashable) -> Hashable:
+    """All that the answer depends on, as far as it can be known without running the tool."""
     subjects = tuple((r.subject, _stamp(r.subject)) for r in context.facts.resources)
     arguments = json.dumps(call.arguments, sort_keys=True)
-    return (context.root, call.name, arguments, subjects, context.rules, context.open_versions())
+    return (context.root, call.name, arguments, subjects, basis)
 
 
 def _stamp(path: str) -> Hashable:

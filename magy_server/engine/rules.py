@@ -67,7 +67,7 @@ async def law(session: Session, world: World) -> Law:
     state = session.state
     assert state.conversation.briefing is not None
     above = await world.above(state)
-    project = await world.project(state.opened.root if state.opened else None)
+    project = await world.project(state.root)
     return Law(
         levels=await levels(world, state, above),
         grants=[
@@ -102,15 +102,11 @@ async def levels(world: World, state: State, above: Sequence[State]) -> list[Lev
     own = await _text(world, state)
     found = [Level(state.id, own, rulesets(own))]
     for one in above:
-        session = one.id
         texts = [await _text(world, one)]
-        if (
-            one.conversation.briefing
-            and one.conversation.briefing.agent != one.agent
-            and own_turns(one)
-        ):
+        briefed = one.conversation.briefing
+        if briefed and briefed.agent != one.agent and own_turns(one):
             texts.append(as_text(await sources(world, one)))
-        found += [Level(session, text, _named(text, session)) for text in texts]
+        found += [Level(one.id, text, _named(text, one.id)) for text in texts]
     return found
 
 
@@ -121,28 +117,25 @@ async def review_mode(world: World, state: State) -> str:
         chain = [state, *await world.above(state)]
     except NotFound:  # deleted just now, and this with it
         chain = [state]
-    root = state.opened.root if state.opened else None
     said = {one.review for one in chain}
     if not chain[-1].review:
-        said.add(world.settings(root).review)
+        said.add(world.settings(state.root).review)
     return min(said - {""}, key=STRICTEST.index)
 
 
 async def _text(world: World, state: State) -> str:
     """What the session was briefed with. One that never was has the rules it would be given; what
     came with its parent's conversation is the parent's."""
-    if state.conversation.briefing and own_turns(state):
-        return (await world.texts({state.conversation.briefing.rules}))[
-            state.conversation.briefing.rules
-        ]
+    briefed = state.conversation.briefing
+    if briefed and own_turns(state):
+        return (await world.texts({briefed.rules}))[briefed.rules]
     return as_text(await sources(world, state))
 
 
 async def sources(world: World, state: State) -> list[Ruleset]:
     """A session's own as it would be briefed with them now: its agent's, the configured ones, and
     those that it was spawned with."""
-    root = state.opened.root if state.opened else None
-    own = [world.agent(state.agent, root).rules, *world.rules(root)]
+    own = [world.agent(state.agent, state.root).rules, *world.rules(state.root)]
     if state.opened and (hash := state.opened.rules):
         own.append(Ruleset.model_validate_json((await world.texts({hash}))[hash]))
     return own
@@ -178,7 +171,7 @@ def inherited(above: Sequence[State], world: World) -> tuple[str, float | None]:
     """Model and temperature of the nearest above that has one."""
     model, temperature = "", None
     for one in above:
-        agent = world.agents(one.opened.root if one.opened else None).get(one.agent)
+        agent = world.agents(one.root).get(one.agent)
         if (briefed := one.conversation.briefing) and own_turns(one):
             model = model or briefed.model
             warm = briefed.temperature
@@ -208,6 +201,6 @@ def told(state: State, above: Sequence[State], deeper: int) -> str:
         lines.append(f"You may spawn agents yourself, {depth} below you.")
     else:
         lines.append("You cannot spawn agents: do the task yourself.")
-    if opened.cwd != (opened.root or opened.cwd):
+    if opened.cwd != state.place:
         lines.append(f"Your directory is {opened.cwd}: your commands start there.")
     return "\n".join(lines)

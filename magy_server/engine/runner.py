@@ -180,17 +180,15 @@ class Runner:
         if isinstance(cause, StoreError):
             if not isinstance(cause, Conflict):
                 self._give_up(session, cause)
-            return None
-        if isinstance(cause, MagyError):
-            return await self._end(session, cause.message)
-        supervisor = self._features.supervisor
-        if supervisor.restarts(session, cause):
+        elif isinstance(cause, MagyError):
+            await self._end(session, cause.message)
+        elif self._features.supervisor.restarts(session, cause):
             self._again.add(session.stream)
-            return None
-        said = f"Magy failed: {type(cause).__name__}: {cause}"
-        if tries := supervisor.tries(session):
-            said += f". Magy restarted it {tries} times, and it failed each time."
-        return await self._end(session, said)
+        else:
+            said = f"Magy failed: {type(cause).__name__}: {cause}"
+            if tries := self._features.supervisor.tries(session):
+                said += f". Magy restarted it {tries} times, and it failed each time."
+            await self._end(session, said)
 
     async def _end(self, session: Session, said: str) -> None:
         """The end of its turn, or of what it was about to begin."""

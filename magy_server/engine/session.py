@@ -59,7 +59,8 @@ class Session:
     ) -> None:
         self.stream = stream
         self.log = Log(stream, store, companions, self)
-        self.streaming = Streaming(self._changed)
+        self._watchers: Listeners[[]] = Listeners()
+        self.streaming = Streaming(self._watchers)
         self.first_run = True
         """Nothing of it has been run by this process."""
         self.gone = False
@@ -73,7 +74,6 @@ class Session:
         self.used = 0.0
         """When somebody last asked for it, seconds since the epoch."""
         self._news = news
-        self._watchers: Listeners[[]] = Listeners()
         self._tasks = Tasks(self._failed)
         self._replica = Replica(self, bus, me)
 
@@ -86,7 +86,6 @@ class Session:
         return self.log.state
 
     async def load(self) -> None:
-        """Folds the whole log; needed to run or change a session, not to watch it."""
         await self.log.load()
 
     async def append(self, decide: Decide) -> Sequence[Entry]:
@@ -158,9 +157,6 @@ class Session:
 
     def wake(self) -> None:
         self.moved.set()
-        self._changed()
-
-    def _changed(self) -> None:
         self._watchers()
 
     # --- the lease of its tree -------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from magy_server.core.agents import tree
@@ -82,17 +83,15 @@ class Sessions(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class Kept:
     """A session in memory."""
 
-    __slots__ = ("read", "rests", "session")
-
-    def __init__(self, session: Session, read: int) -> None:
-        self.session = session
-        self.rests = -1
-        """The seq at which it is known to rest."""
-        self.read = read
-        """Which change by others it was last read after."""
+    session: Session
+    read: int
+    """Which change by others it was last read after."""
+    rests: int = -1
+    """The seq at which it is known to rest."""
 
     def step(self) -> Step:
         """What is next; costs nothing while a session rests: there may be thousands."""
@@ -124,6 +123,7 @@ class LoadedSessions:
         self._by_root: dict[Stream, dict[Stream, Kept]] = {}
         self._changes = 0
         self._barred: list[Stream] = []
+        """None of these and of those below them comes into memory: they are being deleted."""
 
     # --- those in memory ------------------------------------------------------------------------
 
@@ -153,13 +153,11 @@ class LoadedSessions:
             raise deleted(stream)
         there = self._by_root.setdefault(root_of(stream), {})
         if stream not in there:
-            there[stream] = Kept(self._blank(stream), self._changes)
+            new = Session(stream, self.store, self._bus, self._me, self.news, self.companions)
+            there[stream] = Kept(new, self._changes)
         session = there[stream].session
         session.used = self.clock.now()
         return session
-
-    def _blank(self, stream: Stream) -> Session:
-        return Session(stream, self.store, self._bus, self._me, self.news, self.companions)
 
     async def above(self, id: str) -> Sequence[State]:
         names = [id, *tree.ancestors(id)]
@@ -185,16 +183,10 @@ class LoadedSessions:
 
     @asynccontextmanager
     async def forgotten(self, stream: Stream) -> AsyncIterator[None]:
-        with self._bar(stream):
-            for name in [n for n in self._by_root.get(root_of(stream), {}) if _within(n, stream)]:
-                await self.forget(name)
-            yield
-
-    @contextmanager
-    def _bar(self, stream: Stream) -> Iterator[None]:
-        """None of this session and those below it comes into memory meanwhile: it is deleted."""
         self._barred.append(stream)
         try:
+            for name in [n for n in self._by_root.get(root_of(stream), {}) if _within(n, stream)]:
+                await self.forget(name)
             yield
         finally:
             self._barred.remove(stream)

@@ -24,13 +24,8 @@ def root_of(stream: Stream) -> Stream:
     return stream_of(tree.root(id_of(stream)))
 
 
-def parent_of(stream: Stream) -> Stream | None:
-    above = tree.parent(id_of(stream))
-    return stream_of(above) if above else None
-
-
 def is_child(stream: Stream) -> bool:
-    return parent_of(stream) is not None
+    return tree.parent(id_of(stream)) is not None
 
 
 @dataclass(slots=True)
@@ -152,8 +147,8 @@ class Herald:
 
     def moved(self, stream: Stream) -> None:
         """A session has changed in what no log says, too: its place in a line."""
-        session = id_of(stream)
-        if tree.parent(session) is not None:
+        if is_child(stream):
+            session = id_of(stream)
             self._bus.publish(tree_topic(tree.root(session)), {"session": session})
 
 

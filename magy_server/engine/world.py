@@ -6,14 +6,14 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from magy_server.core.actions import ActionSpec
 from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream, id_of
-from magy_server.core.errors import Conflict
+from magy_server.core.errors import Conflict, ToolError
 from magy_server.core.events import (
     Content,
     Event,
@@ -32,15 +32,17 @@ from magy_server.core.ports import (
     Clock,
     Editor,
     Files,
+    Found,
     ModelFacts,
     Provider,
+    Put,
     Store,
 )
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.engine.do_nothing import NoFiles, as_written, no_group
+from magy_server.core.values import Version
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 
@@ -54,7 +56,7 @@ Expand = Callable[
 ]
 """(workspace root, what a person sent, the rules, the actions) -> the same with what they mention
 in it, and the blobs of that."""
-EndGroup = Callable[[int, str], Awaitable[object]]
+EndGroup = Callable[[int, str], Coroutine[Any, Any, object]]
 """async (process group, its MAGY_CALL marker): ends what a dead server left running."""
 
 
@@ -102,6 +104,42 @@ class Models(Protocol):
     def models(self) -> Sequence[str]:
         """Those to offer; any other may be named."""
         ...
+
+
+class NoFiles:
+    """There are none, and none can be made."""
+
+    def text(self, data: bytes) -> str | None:
+        return None
+
+    def encode(self, text: str, like: bytes) -> bytes:
+        raise ToolError("There are no files here.")
+
+    async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
+        raise ToolError("There are no files here.")
+
+    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
+        raise ToolError("There are no files here.")
+
+    async def head(self, root: str, path: str) -> str | None:
+        return None
+
+    async def committed(self, root: str, path: str, commit: str) -> Found:
+        raise ToolError("There are no files here.")
+
+
+async def as_written(
+    root: str,
+    content: Sequence[Content],
+    rules: Sequence[Ruleset],
+    actions: Mapping[str, ActionSpec],
+) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
+    """A prompt mentions nothing."""
+    return tuple(content), {}
+
+
+async def no_group(group: int, marker: str) -> None:
+    """No call starts a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +220,7 @@ class World:
                 info = await self.store.info(stream)
                 name = id_of(stream)
                 for call, leader in (info.summary.get("background", {}) if info else {}).items():
-                    group.create_task(self._end(leader, f"{name}:{call}"))
-
-    async def _end(self, leader: int, marked: str) -> None:
-        await self.end_group(leader, marked)
+                    group.create_task(self.end_group(leader, f"{name}:{call}"))
 
     async def project(self, root: str | None) -> Project:
         return await read_project(self.store, root)

@@ -103,7 +103,7 @@ class Audit:
             "seq": entry.seq,
             "agent": state.agent,
             "turn_id": state.turn.id if state.turn else None,
-            "project_root": state.opened.root if state.opened else None,
+            "project_root": state.root,
         }
         return json.dumps({**about, **fields}, ensure_ascii=False).encode() + b"\n"
 

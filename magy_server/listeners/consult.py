@@ -37,11 +37,10 @@ async def consult(
     """What the agent `name` says of the session, and the blobs to store with it. Raises
     ProviderError."""
     state = session.state
-    root = state.opened.root if state.opened else None
-    agent, settings = world.agent(name, root), world.settings(root)
+    agent, settings = world.agent(name, state.root), world.settings(state.root)
     small = settings.small if name == "title" else ""
     own = state.conversation.briefing.model if state.conversation.briefing else state.model
-    model = agent.model or small or own or await world.models(root).default()
+    model = agent.model or small or own or await world.models(state.root).default()
     text = transcript(state.conversation.items, ROOM.get(name, 20_000))
     request = ModelRequest(
         id=name,
@@ -86,13 +85,11 @@ class Titles:
         ended = any(stop not in ("error", "cancelled", "refusal") for stop in stops)
         given_up = state.turns > LATE or self._tries[state.stream] >= TRIES
         named = state.options.get("title") or given_up
-        if ended and not named and state.stream not in self._asking and self._wanted(state):
+        free = state.stream not in self._asking
+        if ended and not named and free and self._world.settings(state.root).titles:
             self._tries[state.stream] += 1
             self._asking.add(state.stream)
             self._tasks.begin(self._give(state.stream), f"title {state.stream}")
-
-    def _wanted(self, state: State) -> bool:
-        return self._world.settings(state.opened.root if state.opened else None).titles
 
     async def _give(self, stream: Stream) -> None:
         """A title is a nicety: when it cannot be had, the first prompt stands for it."""

@@ -64,9 +64,7 @@ class Mirror:
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         if state.stream.startswith(SESSIONS):
-            root = state.opened.root if state.opened else None
-            session = state.id
-            self._grown[state.stream] = place(self._directory, root, session)
+            self._grown[state.stream] = place(self._directory, state.root, state.id)
             self._moved.set()
 
     def forget(self, deleted: Mapping[str, Any]) -> None:

@@ -16,12 +16,11 @@ class AnthropicProvider(SdkProvider):
     """`Provider` for the Anthropic API and what speaks the same wire; see `SdkProvider`. All that
     refusals teach is that a model is blind."""
 
+    sdk = "anthropic"
     client = "AsyncAnthropic"
+    answer = Answer
     default_base_url = "https://api.anthropic.com"
-    no_key = (
-        "No model is configured: set ANTHROPIC_API_KEY, or choose a model of another provider in "
-        "magy.toml; `magy demo` shows Magy without a key."
-    )
+    key_variable = "ANTHROPIC_API_KEY"
     speaks = "an Anthropic API"
     path = "/v1/messages"
     models_path = "/v1/models"
@@ -29,11 +28,6 @@ class AnthropicProvider(SdkProvider):
     @property
     def _official(self) -> bool:
         return f".{urlsplit(self._base_url).hostname}".endswith(".anthropic.com")
-
-    def _sdk(self) -> Any:
-        import anthropic
-
-        return anthropic
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         return body(request, blind=request.model in self._learned)
@@ -45,6 +39,3 @@ class AnthropicProvider(SdkProvider):
             return False
         self._learned[request.model] = "blind"
         return True
-
-    def _answer(self, request: ModelRequest) -> Answer:
-        return Answer(request)

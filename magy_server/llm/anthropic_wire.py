@@ -4,7 +4,7 @@ streamed answer as deltas and one Replied. https://platform.claude.com/docs/en/a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
@@ -181,6 +181,11 @@ class _Open:
     pieces: list[str] = field(default_factory=list)
     signature: list[str] = field(default_factory=list)
 
+    def more(self, kind: Literal["text", "thinking"], text: str | None) -> Iterator[Delta]:
+        if text:
+            self.pieces.append(text)
+            yield Delta(kind, text)
+
 
 class Answer(wire.Answer):
     """See `wire.Answer`."""
@@ -192,10 +197,26 @@ class Answer(wire.Answer):
         self._usage: dict[str, int] = {}
         self._stop: str | None = None
 
-    def read(self, event: Any) -> Sequence[Delta]:
-        handle = _EVENTS.get(event["type"])
-        delta = handle(self, event) if handle else None
-        return (delta,) if delta else ()
+    def read(self, event: Any) -> Iterator[Delta]:
+        match event["type"]:
+            case "message_start":
+                self.started = True
+                self._count(event["message"].get("usage"))
+            case "content_block_start":
+                yield from self._begin(event["index"], event["content_block"])
+            case "content_block_delta":
+                yield from self._go_on(self._blocks[event["index"]], event["delta"])
+            case "content_block_stop":
+                opened = self._blocks.get(event["index"])
+                if opened and opened.block["type"] == "tool_use":
+                    yield Delta("call", "", opened.call, opened.block["name"], done=True)
+            case "message_delta":
+                self._stop = event["delta"].get("stop_reason") or self._stop
+                self._count(event.get("usage"))
+            case "message_stop":
+                self.complete = True
+            case "error":
+                raise StreamError(dict(event["error"]))
 
     @property
     def closing(self) -> bool:
@@ -236,68 +257,32 @@ class Answer(wire.Answer):
                 return self.call(block.call, block.block["name"], text, block.block["id"])
         return None  # a server-side block; Magy asks for none
 
-    # One method for each kind of event.
-
-    def _on_message_start(self, event: Mapping[str, Any]) -> None:
-        self.started = True
-        self._count(event["message"].get("usage"))
-
-    def _on_block_start(self, event: Mapping[str, Any]) -> Delta | None:
-        block = event["content_block"]
-        opened = self._blocks[event["index"]] = _Open(block)
+    def _begin(self, index: int, block: Block) -> Iterator[Delta]:
+        opened = self._blocks[index] = _Open(block)
         match block["type"]:
             case "tool_use":
                 opened.call = self._calls
                 self._calls += 1
-                return Delta("call", "", opened.call, block["name"])
+                yield Delta("call", "", opened.call, block["name"])
             case "text":
-                return self._more(opened, "text", block.get("text"))
+                yield from opened.more("text", block.get("text"))
             case "thinking":
                 if signature := block.get("signature"):
                     opened.signature.append(signature)
-                return self._more(opened, "thinking", block.get("thinking"))
-        return None
+                yield from opened.more("thinking", block.get("thinking"))
 
-    def _on_block_delta(self, event: Mapping[str, Any]) -> Delta | None:
-        delta = event["delta"]
-        opened = self._blocks[event["index"]]
+    def _go_on(self, opened: _Open, delta: Mapping[str, Any]) -> Iterator[Delta]:
         match delta["type"]:
             case "text_delta":
-                return self._more(opened, "text", delta["text"])
+                yield from opened.more("text", delta["text"])
             case "input_json_delta":
-                if opened.block["type"] != "tool_use" or not delta["partial_json"]:
-                    return None
-                opened.pieces.append(delta["partial_json"])
-                return Delta("call", delta["partial_json"], opened.call, opened.block["name"])
+                if opened.block["type"] == "tool_use" and (piece := delta["partial_json"]):
+                    opened.pieces.append(piece)
+                    yield Delta("call", piece, opened.call, opened.block["name"])
             case "thinking_delta":
-                return self._more(opened, "thinking", delta["thinking"])
+                yield from opened.more("thinking", delta["thinking"])
             case "signature_delta":
                 opened.signature.append(delta["signature"])
-        return None
-
-    def _on_block_stop(self, event: Mapping[str, Any]) -> Delta | None:
-        opened = self._blocks.get(event["index"])
-        if opened is None or opened.block["type"] != "tool_use":
-            return None
-        return Delta("call", "", opened.call, opened.block["name"], done=True)
-
-    def _more(
-        self, opened: _Open, kind: Literal["text", "thinking"], text: str | None
-    ) -> Delta | None:
-        if not text:
-            return None
-        opened.pieces.append(text)
-        return Delta(kind, text)
-
-    def _on_message_delta(self, event: Mapping[str, Any]) -> None:
-        self._stop = event["delta"].get("stop_reason") or self._stop
-        self._count(event.get("usage"))
-
-    def _on_message_stop(self, event: Mapping[str, Any]) -> None:
-        self.complete = True
-
-    def _on_error(self, event: Mapping[str, Any]) -> None:
-        raise StreamError(dict(event["error"]))
 
     def _count(self, usage: Mapping[str, Any] | None) -> None:
         """Takes over the counts of an event. They are cumulative: a later one replaces an earlier
@@ -305,14 +290,3 @@ class Answer(wire.Answer):
         for name, count in (usage or {}).items():
             if isinstance(count, int):
                 self._usage[name] = count
-
-
-_EVENTS: Mapping[str, Callable[[Answer, Mapping[str, Any]], Delta | None]] = {
-    "message_start": Answer._on_message_start,
-    "content_block_start": Answer._on_block_start,
-    "content_block_delta": Answer._on_block_delta,
-    "content_block_stop": Answer._on_block_stop,
-    "message_delta": Answer._on_message_delta,
-    "message_stop": Answer._on_message_stop,
-    "error": Answer._on_error,
-}

@@ -85,9 +85,8 @@ _ADVICE: Mapping[ProviderFault, str] = {
     "timeout": "try again; if it persists, check the network, or raise `model.timeout`",
     "connection": "check the network, a proxy in between, and the base URL",
     "malformed": "check that the base URL is this provider's API and not a web page or a proxy",
-    "too_long": "compact the session, start a new one, or use a model with a larger "
-    "context (start a "
-    "server on your own machine with 32,000 tokens)",
+    "too_long": "compact the session, start a new one, or use a model with a larger context (start "
+    "a server on your own machine with 32,000 tokens)",
     "refused": "this request cannot succeed unchanged; the provider's message says why",
 }
 

@@ -17,23 +17,16 @@ class _OpenAIProvider(SdkProvider):
     """What the server of a model does not take is found out by its refusals: such a request is
     asked again at once, in a form that it takes. What was learned of a model are its `Quirks`."""
 
+    sdk = "openai"
     client = "AsyncOpenAI"
     default_base_url = "https://api.openai.com/v1"
-    no_key = (
-        "No model is configured: set OPENAI_API_KEY, or choose a model of another provider in "
-        "magy.toml; `magy demo` shows Magy without a key."
-    )
+    key_variable = "OPENAI_API_KEY"
     models_path = "/models"
 
     def _place(self, base_url: str) -> str:
         """Returns the base URL with the path `/v1`, where nearly all servers have this API, if the
         given one is only a host and port. One that ends with a slash stays as it is."""
         return base_url if urlsplit(base_url).path else f"{base_url}/v1"
-
-    def _sdk(self) -> Any:
-        import openai
-
-        return openai
 
     @property
     def _official(self) -> bool:
@@ -62,12 +55,10 @@ class ResponsesProvider(_OpenAIProvider):
 
     speaks = "an OpenAI API with Responses"
     path = "/responses"
+    answer = responses_wire.Answer
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         return responses_wire.body(request, self._quirks(request))
-
-    def _answer(self, request: ModelRequest) -> responses_wire.Answer:
-        return responses_wire.Answer(request)
 
 
 class ChatProvider(_OpenAIProvider):
@@ -75,10 +66,8 @@ class ChatProvider(_OpenAIProvider):
 
     speaks = "an OpenAI API with Chat Completions"
     path = "/chat/completions"
+    answer = chat_answer.Answer
     takes_json = True
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         return chat_wire.body(request, self._quirks(request))
-
-    def _answer(self, request: ModelRequest) -> chat_answer.Answer:
-        return chat_answer.Answer(request)

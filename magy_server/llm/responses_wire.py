@@ -7,7 +7,7 @@ reasoning included, which comes encrypted and goes back as it came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -170,12 +170,35 @@ class Answer(wire.Answer):
         self._refused = False
         self._response: Mapping[str, Any] = {}
 
-    def read(self, event: Any) -> Sequence[Delta]:
+    def read(self, event: Any) -> Iterator[Delta]:
         if "type" not in event and event.get("error"):
             raise StreamError(event["error"])
-        handle = _EVENTS.get(event["type"])
         self.started |= event["type"] not in _BEFORE
-        return list(handle(self, event)) if handle else ()
+        match event["type"]:
+            case "response.output_item.added":
+                yield from self._begin_item(event)
+            case "response.output_item.done":
+                yield from self._end_item(event)
+            case "response.output_text.delta":
+                yield from self._more(event, "text", ("text", event.get("content_index", 0)))
+            case "response.refusal.delta":
+                self._refused = True
+                yield from self._more(event, "text", ("text", event.get("content_index", 0)))
+            case "response.reasoning_summary_text.delta":
+                yield from self._more(event, "thinking", ("summary", event.get("summary_index", 0)))
+            case "response.reasoning_text.delta":
+                part = ("reasoning", event.get("content_index", 0))
+                yield from self._more(event, "thinking", part)
+            case "response.function_call_arguments.delta":
+                yield from self._more_arguments(self._find(event), event["delta"])
+            case "response.function_call_arguments.done":
+                yield from self._finish_call(self._find(event), event.get("arguments"))
+            case "response.completed" | "response.incomplete":
+                yield from self._end(event["response"])
+            case "response.failed":
+                raise StreamError(event["response"].get("error"))
+            case "error":
+                raise StreamError(event.get("error") or {**event, "type": None})
 
     @property
     def closing(self) -> bool:
@@ -221,9 +244,7 @@ class Answer(wire.Answer):
                 text = opened.streamed(_ARGUMENTS)
                 yield self.call(opened.call, item["name"], text, item.get("call_id") or "")
 
-    # One method for each kind of event.
-
-    def _on_item(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+    def _begin_item(self, event: Mapping[str, Any]) -> Iterator[Delta]:
         item = event["item"]
         opened = _Open(item)
         self._items.append(opened)
@@ -241,11 +262,11 @@ class Answer(wire.Answer):
             raise KeyError(*_names(event))
         return opened
 
-    def _on_item_done(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+    def _end_item(self, event: Mapping[str, Any]) -> Iterator[Delta]:
         """Keeps the finished item, and returns what was not streamed of it."""
         item = event["item"]
         if not any(name in self._named for name in _names(event)):
-            yield from self._on_item(event)
+            yield from self._begin_item(event)
         opened = self._find(event)
         opened.item = item
         match item["type"]:
@@ -263,47 +284,22 @@ class Answer(wire.Answer):
             case "function_call":
                 yield from self._finish_call(opened, item.get("arguments"))
 
-    def _on_text(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        yield from self._more(event, "text", ("text", event.get("content_index", 0)))
-
-    def _on_refusal(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        self._refused = True
-        yield from self._on_text(event)
-
-    def _on_summary(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        yield from self._more(event, "thinking", ("summary", event.get("summary_index", 0)))
-
-    def _on_reasoning(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        yield from self._more(event, "thinking", ("reasoning", event.get("content_index", 0)))
-
-    def _on_arguments(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        opened, piece = self._find(event), event["delta"]
+    def _more_arguments(self, opened: _Open, piece: Any) -> Iterator[Delta]:
         if not isinstance(piece, str):
             raise TypeError(f"arguments are {type(piece).__name__}")
         if piece and not opened.done:
             opened.texts.setdefault(_ARGUMENTS, []).append(piece)
             yield Delta("call", piece, opened.call, opened.item["name"])
 
-    def _on_arguments_done(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        yield from self._finish_call(self._find(event), event.get("arguments"))
-
-    def _on_end(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        self._response = event["response"]
+    def _end(self, response: Mapping[str, Any]) -> Iterator[Delta]:
+        self._response = response
         if not self._items:  # a server that sends the items only here
-            for index, item in enumerate(self._response.get("output") or ()):
-                yield from self._on_item_done({"output_index": index, "item": item})
+            for index, item in enumerate(response.get("output") or ()):
+                yield from self._end_item({"output_index": index, "item": item})
         for opened in self._items:
             if opened.item["type"] == "function_call":
                 yield from self._finish_call(opened, None)
         self.complete = True
-
-    def _on_failed(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        raise StreamError(event["response"].get("error"))
-
-    def _on_error(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        raise StreamError(event.get("error") or {**event, "type": None})
-
-    # What they share.
 
     def _more(
         self, event: Mapping[str, Any], kind: Literal["text", "thinking"], part: tuple[str, int]
@@ -356,19 +352,3 @@ def _names(event: Mapping[str, Any]) -> list[Any]:
     item = event.get("item") or {}
     names = (event.get("output_index"), event.get("item_id"), item.get("id"), item.get("call_id"))
     return [name for name in names if name is not None]
-
-
-_EVENTS: Mapping[str, Callable[[Answer, Mapping[str, Any]], Iterator[Delta]]] = {
-    "response.output_item.added": Answer._on_item,
-    "response.output_item.done": Answer._on_item_done,
-    "response.output_text.delta": Answer._on_text,
-    "response.refusal.delta": Answer._on_refusal,
-    "response.reasoning_summary_text.delta": Answer._on_summary,
-    "response.reasoning_text.delta": Answer._on_reasoning,
-    "response.function_call_arguments.delta": Answer._on_arguments,
-    "response.function_call_arguments.done": Answer._on_arguments_done,
-    "response.completed": Answer._on_end,
-    "response.incomplete": Answer._on_end,
-    "response.failed": Answer._on_failed,
-    "error": Answer._on_error,
-}

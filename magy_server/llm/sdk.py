@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
@@ -48,11 +49,14 @@ class SdkProvider(ABC):
     then on between two signs of life (pings and comments count).
     """
 
+    sdk: ClassVar[str]
+    """The SDK's module."""
     client: ClassVar[str]
     """The SDK's name for its asynchronous client."""
+    answer: ClassVar[type[Answer]]
     default_base_url: ClassVar[str]
-    no_key: ClassVar[str]
-    """What to do when no key is configured, as a sentence."""
+    key_variable: ClassVar[str]
+    """The environment variable that usually holds the key."""
     speaks: ClassVar[str]
     """What the other side should speak: "an Anthropic API"."""
     path: ClassVar[str]
@@ -91,14 +95,13 @@ class SdkProvider(ABC):
         """Returns the base URL that a person means by one of their own."""
         return base_url
 
-    @abstractmethod
     def _sdk(self) -> Any:
         """Imports the SDK, and returns it."""
+        return importlib.import_module(self.sdk)
 
     def _make_client(self) -> Any:
         sdk = self._sdk()
-        make = getattr(sdk, self.client)
-        return make(
+        return getattr(sdk, self.client)(
             api_key=self._api_key or "none",
             base_url=self._base_url,
             max_retries=0,
@@ -108,9 +111,6 @@ class SdkProvider(ABC):
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def _answer(self, request: ModelRequest) -> Answer: ...
 
     @property
     @abstractmethod
@@ -155,7 +155,7 @@ class SdkProvider(ABC):
         from httpx2 import HTTPError
 
         target = faults.target(request.model, self._base_url)
-        answer = self._answer(request)
+        answer = self.answer(request)
         latest = monotonic() + self._first_byte
         response = await self._open(client, request, target)
         try:
@@ -241,11 +241,8 @@ class SdkProvider(ABC):
         try:
             async with asyncio.timeout(self._connect + self._first_byte):
                 with self._failures(target):
-                    response = await client.get(
-                        self.models_path,
-                        cast_to=Response,
-                        options={"params": query, **_STAY},
-                    )
+                    options = {"params": query, **_STAY}
+                    response = await client.get(self.models_path, cast_to=Response, options=options)
             return orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
             said = self._secrets.clean(response.text)[:120]
@@ -262,7 +259,11 @@ class SdkProvider(ABC):
         """Returns the SDK's client. Raises ProviderError when no request can be made with this
         key."""
         if self._keyless:
-            raise ProviderError(self.no_key, fault="no_key")
+            raise ProviderError(
+                f"No model is configured: set {self.key_variable}, or choose a model of another "
+                "provider in magy.toml; `magy demo` shows Magy without a key.",
+                fault="no_key",
+            )
         if not (self._api_key.isascii() and self._api_key.isprintable()):
             what = "the API key contains characters that no key has"
             where = faults.target("any model", self._base_url)
@@ -359,11 +360,10 @@ class SdkProvider(ABC):
     def _silence(self, answer: Answer | None, target: str) -> ProviderError:
         if answer is not None and answer.started:
             what = f"the reply stopped: nothing arrived for {self._stall:g} s"
-        else:
-            what = f"no answer started within {self._first_byte:g} s"
-            advice = "try again, wait longer (`model.timeout`), or use a smaller or nearer model"
-            return faults.failure(target, "timeout", what, advice=advice)
-        return faults.failure(target, "timeout", what)
+            return faults.failure(target, "timeout", what)
+        what = f"no answer started within {self._first_byte:g} s"
+        advice = "try again, wait longer (`model.timeout`), or use a smaller or nearer model"
+        return faults.failure(target, "timeout", what, advice=advice)
 
     def _broken(self, answer: Answer, target: str) -> ProviderError:
         if not answer.heard:

@@ -113,8 +113,7 @@ def explain(error: sqlite3.Error, path: str) -> StoreError:
     if primary in _DAMAGED:
         return StoreCorrupt(
             f"The database {path} is damaged or not Magy's ({error}). Run `magy doctor`; to start "
-            "with an empty database, move the file away together with its -wal and -shm "
-            "files."
+            "with an empty database, move the file away together with its -wal and -shm files."
         )
     advice = _ADVICE.get(primary or 0, "SQLite refused. Run `magy doctor`")
     return StoreUnavailable(f"The database {path} cannot be used: {advice} ({error}).")

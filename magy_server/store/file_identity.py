@@ -34,8 +34,8 @@ class DatabaseFile:
         elif os.path.getsize(self.path) == 0 and os.path.exists(self._mark):
             raise StoreCorrupt(
                 f"{self.path} is empty, but it held sessions before. Restore a copy of it, or, to "
-                "start with an empty database, remove the file together with its -wal and "
-                "-shm files."
+                "start with an empty database, remove the file together with its -wal and -shm "
+                "files."
             )
 
     def written(self) -> None:
@@ -57,10 +57,8 @@ class DatabaseFile:
                 continue
             except OSError as error:
                 raise self._gone(name, f"cannot be reached ({error.strerror})") from error
-            if self._known.setdefault(name, (found.st_dev, found.st_ino)) != (
-                found.st_dev,
-                found.st_ino,
-            ):
+            identity = found.st_dev, found.st_ino
+            if self._known.setdefault(name, identity) != identity:
                 raise self._gone(name, "was replaced by another file")
             if name == self.path:
                 if found.st_size < self._size:
@@ -69,7 +67,6 @@ class DatabaseFile:
 
     def _gone(self, name: str, what: str) -> StoreUnavailable:
         return StoreUnavailable(
-            f"{name} {what} while Magy was using it. Magy writes nothing more, because it would "
-            "be lost. Put the file back, together with its -wal and -shm files, or restart "
-            "Magy."
+            f"{name} {what} while Magy was using it. Magy writes nothing more, because it would be "
+            "lost. Put the file back, together with its -wal and -shm files, or restart Magy."
         )

@@ -247,8 +247,8 @@ def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dic
             raise NotFound(f"There is no blob {hash}: its session may have been deleted.")
         if hashlib.sha256(row[0]).hexdigest() != hash:
             raise StoreCorrupt(
-                f"The blob {hash} in {path} does not match its hash. Run `magy "
-                "doctor` to see what else is damaged."
+                f"The blob {hash} in {path} does not match its hash. Run `magy doctor` to see what "
+                "else is damaged."
             )
         found[hash] = row[0]
     return found

@@ -40,9 +40,7 @@ class TeamAccess:
         self._children = children
         self._mailing = mailing
         self._id = session.id
-        opened = session.state.opened
-        self._root = opened.root if opened else None
-        self.timeout = world.settings(self._root).wait_timeout
+        self.timeout = world.settings(session.state.root).wait_timeout
         self.keys = world.keys
 
     def now(self) -> float:

@@ -104,8 +104,7 @@ class Purse:
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         if self._slips and any(isinstance(entry.event, SETTLES) for entry in entries):
-            session = state.id
-            self._keep([s for s in self._slips if s.session != session or not s.answered])
+            self._keep([s for s in self._slips if s.session != state.id or not s.answered])
 
     @asynccontextmanager
     async def reserved(
@@ -114,14 +113,14 @@ class Purse:
         """Put aside for the time of one request, and until what it took is in the log, or the task
         that asked is over: what it could not append is not counted anywhere. Waits while others,
         whose requests are under way, hold what is needed. Raises OverBudget."""
-        id = session.id
         slip = Slip(session, session.state.spending.run, NIL)
-        caps = [] if not session.state.spending.run else await self._caps(id)
+        caps = await self._caps(session.id) if session.state.spending.run else []
         if task := asyncio.current_task():
             task.add_done_callback(lambda _: self._drop(slip))
         if caps:
             slip.sum = most(session.state, request, facts)
-            self._say_unpriced(session, request, facts, caps)
+            if facts.price is None and any(cap.limits.run_cost for cap in caps):
+                self._say_once(session, request, _UNPRICED.format(model=request.model))
             await self._reserve(slip, caps)
         try:
             yield slip
@@ -177,12 +176,6 @@ class Purse:
             self._moved.set()
             self._moved = asyncio.Event()
 
-    def _say_unpriced(
-        self, session: Session, request: ModelRequest, facts: ModelFacts, caps: Sequence[Cap]
-    ) -> None:
-        if facts.price is None and any(cap.limits.run_cost for cap in caps):
-            self._say_once(session, request, _UNPRICED.format(model=request.model))
-
     def _say_once(self, session: Session, request: ModelRequest, what: str) -> None:
         """Once for a run."""
         key = (session.state.spending.run, request.model, what)
@@ -194,9 +187,8 @@ class Purse:
 def _limits(state: State, world: World) -> Limits:
     if state.conversation.briefing:
         return state.conversation.briefing.limits
-    opened = state.opened
-    configured = world.settings(opened.root if opened else None).limits
-    return configured.within(opened.limits if opened else None)
+    configured = world.settings(state.root).limits
+    return configured.within(state.opened.limits if state.opened else None)
 
 
 def most(state: State, request: ModelRequest, facts: ModelFacts) -> Sum:

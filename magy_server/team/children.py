@@ -19,12 +19,7 @@ from magy_server.core.agents.child import LIVE, ChildInfo, Sibling, Spawn, refus
 from magy_server.core.agents.mail import Status
 from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
-from magy_server.core.events import (
-    CancelAsked,
-    Closed,
-    Event,
-    Hash,
-)
+from magy_server.core.events import CancelAsked, Closed, Event, Hash
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.summary import Row, children, row, task_id
@@ -79,9 +74,9 @@ class Children:
         child = tree.child(parent, wanted.key)
         async with self._spawning:
             above = await self._session(parent)
-            if known := await self._known(child):
+            if await self._world.store.head(stream_of(child)):
                 await self._refuse_other(child, wanted)
-                return known, True
+                return await self.info(child), True
             _may_spawn(above.state, wanted)
             made = await beginning(self._world, above, child, wanted, blobs)
             await self._within_limits(parent)
@@ -104,9 +99,6 @@ class Children:
         check_model(self._world, opened.root, model)
         wanted = place and os.path.join(opened.root or opened.cwd, place)
         return await asyncio.to_thread(directory, opened, wanted)
-
-    async def _known(self, child: str) -> ChildInfo | None:
-        return await self.info(child) if await self._world.store.head(stream_of(child)) else None
 
     async def _refuse_other(self, child: str, wanted: Spawn) -> None:
         """Raises InvalidRequest for a key under which a person has spawned something else."""
@@ -142,13 +134,19 @@ class Children:
             await above.refresh()
         except NotFound:
             await self._sessions.forget(session.stream)
-            raise _gone(above) from None
+            raise NotFound(
+                f"Session {above.id!r} was deleted in the meantime; nothing was spawned."
+            ) from None
 
     async def _within_limits(self, parent: str) -> None:
         """Raises InvalidRequest, saying which limit there is and what is there."""
         slots = self._slots
         siblings = [
-            Sibling(one.session, one.about["name"] or one.about["agent"], self._status(one))
+            Sibling(
+                one.session,
+                one.about["name"] or one.about["agent"],
+                one.status(queued=slots.queued(one.stream)),
+            )
             for one in await self._rows(parent, flat=True)
             if not one.closed
         ]
@@ -164,7 +162,7 @@ class Children:
         found = row(info) if info else None
         if found is None:
             raise NotFound(_unknown(id, exists=info is not None))
-        return self._info(found, await self._rows(id))
+        return found.info(await self._rows(id), queued=self._slots.queued(found.stream))
 
     async def list(
         self, parent: str | None, *, recursive: bool = True, closed: bool = False
@@ -172,7 +170,7 @@ class Children:
         """Each after its parent, the oldest first. `parent` None: of the newest sessions of all.
         Raises NotFound."""
         if parent is not None and not await self._world.store.head(stream_of(parent)):
-            raise NotFound(_no_session(parent))
+            raise NotFound(f"There is no session {parent!r}. `magy/session/list` names them.")
         rows = await self._rows(parent) if parent else await self._all_rows()
         listed = {
             one.session
@@ -182,12 +180,6 @@ class Children:
         }
         infos = children(rows, self._slots.queued)
         return [info for info in infos if info.session in listed]
-
-    def _info(self, one: Row, below: Sequence[Row]) -> ChildInfo:
-        return one.info(below, queued=self._slots.queued(one.stream))
-
-    def _status(self, one: Row) -> Status:
-        return one.status(queued=self._slots.queued(one.stream))
 
     async def _rows(self, parent: str, *, flat: bool = False) -> Sequence[Row]:
         """The rows of all sessions below; with `flat`, of its own children only."""
@@ -260,7 +252,13 @@ class Children:
 
     async def _stop_one(self, id: str, *, everything: bool) -> None:
         session = await self._session(id)
-        await session.append(lambda now: _stopped(now, everything=everything))
+        why: Literal["closed", "user"] = "closed" if everything else "user"
+
+        def decide(now: State) -> Write | None:
+            events = stopping(now, why, everything=everything)
+            return Write(events) if events else None
+
+        await session.append(decide)
         self._sessions.wake(session)
 
     async def settle(self) -> None:
@@ -279,10 +277,10 @@ def _once(write: Write, now: State) -> Write | None:
 
 def _may_spawn(above: State, wanted: Spawn) -> None:
     """Raises InvalidRequest."""
-    id = above.id
     if above.closed:
         raise InvalidRequest(
-            f"Session {id!r} is closed and cannot spawn. Fork it, or spawn from another session.",
+            f"Session {above.id!r} is closed and cannot spawn. Fork it, or spawn from another "
+            "session.",
             reason="closed",
         )
     if wanted.by:
@@ -290,25 +288,11 @@ def _may_spawn(above: State, wanted: Spawn) -> None:
     turn = above.turn
     if turn is None or turn.cancel:
         raise InvalidRequest(
-            f"The turn of {id!r} that asked for the child is over; nothing was spawned."
+            f"The turn of {above.id!r} that asked for the child is over; nothing was spawned."
         )
-
-
-def _stopped(now: State, *, everything: bool) -> Write | None:
-    events = stopping(now, "closed" if everything else "user", everything=everything)
-    return Write(events) if events else None
-
-
-def _no_session(id: str) -> str:
-    return f"There is no session {id!r}. `magy/session/list` names them."
 
 
 def _unknown(id: str, *, exists: bool) -> str:
     if exists or tree.parent(id) is None:
         return f"{id!r} is not a child: nobody spawned it from another session."
     return f"There is no child {id!r}: it was never spawned, or it was deleted."
-
-
-def _gone(above: Session) -> NotFound:
-    id = above.id
-    return NotFound(f"Session {id!r} was deleted in the meantime; nothing was spawned.")

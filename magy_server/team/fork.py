@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from magy_server.core.agents.tree import Stream
@@ -35,6 +35,7 @@ from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
 from magy_server.core.summary import summarise
 from magy_server.engine.calls import closed
+from magy_server.engine.log import ahead
 from magy_server.engine.world import put
 
 ALL = -1
@@ -62,8 +63,8 @@ def copied(entries: Sequence[Entry], stream: Stream, source: tuple[str, int]) ->
     assert isinstance(opened, Opened)
     free = {"forked_from": source, "parent": None, "call": "", "rules": None, "limits": None}
     events[0] = opened.model_copy(update=free)
-    events += _closing(state)
-    return Batch(stream, 0, events, {}, summarise(fold_events(stream, events, state.at)))
+    events += _rest(state, "Forked here.", _unknown)
+    return Batch(stream, 0, events, {}, summarise(ahead(State(stream, at=state.at), events)))
 
 
 def context(
@@ -76,18 +77,12 @@ def context(
     source = opened.parent or ""
     begin = opened.model_copy(update={"forked_from": (source, upto)})
     events: list[Event] = [begin, *(_theirs(entry.event) for entry in entries[1:])]
-    state = fold_events(stream, events, entries[-1].at)
+    state = ahead(State(stream, at=entries[-1].at), events)
     if state.history.restoring:
         raise InvalidRequest(
             f"Session {source!r} is being restored; spawn again in a moment.", reason="busy"
         )
-    if state.queue.waiting:
-        events.append(Requeued(dropped=tuple(arrival.id for arrival in state.queue.waiting)))
-    if state.compact and state.turn is None:
-        events.append(Compacted(problem="Spawned here.", resting=True))
-    if state.turn:
-        events += [_not_theirs(call, opened.call) for call in state.turn.open_calls]
-        events.append(Ended(turn=state.turn.id, stop="cancelled", message="Spawned here."))
+    events += _rest(state, "Spawned here.", lambda call: _not_theirs(call, opened.call))
     blobs: dict[Hash, bytes] = {}
     if dropped := _before(state, turns):
         said = LEFT_OUT.format(turns="turn" if turns == 1 else f"{turns} turns")
@@ -95,27 +90,23 @@ def context(
     return events, blobs
 
 
-def fold_events(stream: Stream, events: Sequence[Event], at: float) -> State:
-    entries = (
-        Entry.model_construct(stream=stream, seq=seq, at=at, event=event)
-        for seq, event in enumerate(events, 1)
-    )
-    return fold(entries, State(stream))
-
-
-def _closing(state: State) -> list[Event]:
+def _rest(state: State, why: str, close: Callable[[CallState], Finished]) -> list[Event]:
     """What makes a log that ends in the middle a conversation that rests: what waits is left to the
-    source, and so is what runs, whose outcome is not known here."""
+    source, and so is what runs."""
     events: list[Event] = []
     if state.queue.waiting:
-        events.append(Requeued(dropped=tuple(prompt.id for prompt in state.queue.waiting)))
-    if state.compact and state.turn is None:
-        events.append(Compacted(problem="Forked here.", resting=True))
-    if state.turn is None:
-        return events
-    for call in state.turn.open_calls:
-        events.append(closed(replace(call, orphan=call.started is not None)))
-    return [*events, Ended(turn=state.turn.id, stop="cancelled", message="Forked here.")]
+        events.append(Requeued(dropped=tuple(arrival.id for arrival in state.queue.waiting)))
+    if state.turn:
+        events += map(close, state.turn.open_calls)
+        events.append(Ended(turn=state.turn.id, stop="cancelled", message=why))
+    elif state.compact:
+        events.append(Compacted(problem=why, resting=True))
+    return events
+
+
+def _unknown(call: CallState) -> Finished:
+    """Its outcome is not known here."""
+    return closed(replace(call, orphan=call.started is not None))
 
 
 def _open(event: Event) -> Event:

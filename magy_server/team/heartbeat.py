@@ -51,8 +51,7 @@ class Heartbeat:
     async def _beat(self, session: Session, asking: Session, pings: Sequence[Mailed]) -> None:
         """Answers those that were not answered yet, in one append. When a log is loaded that is
         seldom any of all that it has."""
-        id, to = (one.id for one in (session, asking))
-        state = session.state
+        id, to, state = session.id, asking.id, session.state
         at = self._world.clock.now()
         now = status(state, queued=self._world.slots.queued(session.stream))
         about = {"state": now, "waiting": str(len(state.queue.waiting)), "seq": str(state.seq)}

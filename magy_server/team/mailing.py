@@ -37,24 +37,23 @@ from magy_server.core.events import (
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener
+from magy_server.core.tool import Delivery
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write, ahead
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.tasks import Tasks
-from magy_server.team.children import Children
+from magy_server.team.children import NO_BLOBS, Children
 from magy_server.team.heartbeat import Heartbeat
 from magy_server.team.request_keys import earlier, refuse_other
 from magy_server.team.waiting import Waiting
 
 LOG = logging.getLogger(__name__)
 
-Delivery = Literal["queue", "steer", "interrupt"]
 Sent = Literal["started", "steered", "queued", "known", "delivered"]
 """A turn begins; it joins the running one; it waits; it was sent before; it is no text, and is in
 the inbox."""
-NO_BLOBS: Mapping[Hash, bytes] = {}
 TOPIC = "mail"
 STOPS = ("cancel", "shutdown")
 """Signals that even a closed agent takes, and that only go down the tree."""
@@ -214,7 +213,8 @@ class Mailing:
 
         running = session.state.turn
         if await self._post(session, decide) and interrupts and running:
-            await self._stop_below(session)
+            # What its turn had others do is not wanted any more, either.
+            await self._children.stop_below(session.id, all=False)
         return outcome
 
     async def _tell(
@@ -246,15 +246,10 @@ class Mailing:
         if not appended and not sender:
             await refuse_other(self._world.store, session.state, key, payload)
         if appended and signal == "cancel":
-            await self._stop_below(session)
+            await self._children.stop_below(session.id, all=False)
         if appended:  # who runs the tree may not have this session in memory
             self._world.bus.publish(TOPIC, {"by": self._world.me, "to": session.stream})
         return "delivered" if appended else "known"
-
-    async def _stop_below(self, session: Session) -> None:
-        """What its turn had others do is not wanted any more, either."""
-        id = session.id
-        await self._children.stop_below(id, all=False)
 
     async def _post(self, session: Session, decide: Decide) -> bool:
         """Appends and wakes as a whole, also when who asked for it is gone meanwhile."""
@@ -296,11 +291,8 @@ def _had(now: State, arrival: Arrival) -> bool:
 def _outcome(now: State, arrival: Arrival) -> Sent:
     if now.turn:
         return "steered" if arrival.delivery == "steer" else "queued"
-    return (
-        "started"
-        if opener(ahead(replace(now, queue=replace(now.queue, waiting=())), [arrival]))
-        else "queued"
-    )
+    alone = replace(now, queue=replace(now.queue, waiting=()))
+    return "started" if opener(ahead(alone, [arrival])) else "queued"
 
 
 def _recipient(to: str, sender: str) -> str:
@@ -326,10 +318,9 @@ def _recipient(to: str, sender: str) -> str:
 def refuse_closed(now: State) -> None:
     """Raises InvalidRequest for a session that takes nothing more."""
     if now.closed:
-        id = now.id
         why = f" ({now.closed.reason})" if now.closed.reason else ""
         raise InvalidRequest(
-            f"Agent {id!r} is closed{why} and accepts nothing more. Spawn another one, or fork "
+            f"Agent {now.id!r} is closed{why} and accepts nothing more. Spawn another one, or fork "
             "its session to continue from there.",
             reason="closed",
         )
@@ -338,9 +329,8 @@ def refuse_closed(now: State) -> None:
 def refuse_full(now: State) -> None:
     """Raises InvalidRequest for a session at which too much waits already."""
     if (count := len(now.queue.waiting)) >= MAX_QUEUE:
-        id = now.id
         raise InvalidRequest(
-            f"{count} messages wait for agent {id!r}, and at most {MAX_QUEUE} may. "
+            f"{count} messages wait for agent {now.id!r}, and at most {MAX_QUEUE} may. "
             "Wait until it has read them, or interrupt it.",
             reason="queue_full",
         )

@@ -68,9 +68,8 @@ def refuse_other_fork(now: State, source: str, seq: int | None) -> None:
 
 
 def _used(now: State, what: str) -> InvalidRequest:
-    name = now.id
     return InvalidRequest(
-        f"A session {name!r} exists already, {what}. You can repeat a request without harm; "
+        f"A session {now.id!r} exists already, {what}. You can repeat a request without harm; "
         "another session needs its own id.",
         reason="key_used",
     )

@@ -11,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from magy_server.core.agents import tree
 from magy_server.core.agents.child import SpawnLimits, clamped
-from magy_server.core.agents.tree import Stream, id_of
+from magy_server.core.agents.tree import Stream
 from magy_server.engine.feature_ports import FreeSlot, Slot
+from magy_server.engine.trees import is_child
 
 PER_PROVIDER = 10
 """Requests to one provider at once."""
@@ -97,7 +97,6 @@ class LimitedSlots:
 
     @asynccontextmanager
     async def requests(self, provider: str) -> AsyncIterator[None]:
-        """Held while one request to this provider is under way."""
         own = self._providers.get(provider) or self._providers.setdefault(
             provider, Permits(PER_PROVIDER)
         )
@@ -107,9 +106,7 @@ class LimitedSlots:
     # --- children -------------------------------------------------------------------------------
 
     def begin(self, stream: Stream) -> None:
-        """A session is at work here, be it that it waits: it has a turn that goes on, or one that
-        is about to begin."""
-        if tree.parent(id_of(stream)):
+        if is_child(stream):
             self._working.add(stream)
 
     def end(self, stream: Stream) -> None:
@@ -124,12 +121,11 @@ class LimitedSlots:
         return len(self._queued)
 
     def queued(self, stream: Stream) -> bool:
-        """Whether this session waits for a slot."""
         return stream in self._queued
 
     def slot(self, stream: Stream) -> Slot:
         """A root needs none and always has it: its turns are serial by themselves."""
-        return _ChildSlot(self, stream) if tree.parent(id_of(stream)) else FreeSlot()
+        return _ChildSlot(self, stream) if is_child(stream) else FreeSlot()
 
     async def _take(self, stream: Stream) -> None:
         waits = self.children.used >= self.children.size

@@ -132,9 +132,8 @@ def offered(world: World, root: str | None) -> str:
 def _model(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:
     """Its own, or its parent's as that is now; "": the configured one."""
     briefed = parent.conversation.briefing.model if parent.conversation.briefing else ""
-    root = parent.opened.root if parent.opened else None
-    above = world.agents(root).get(parent.agent)
-    check_model(world, root, wanted)
+    above = world.agents(parent.root).get(parent.agent)
+    check_model(world, parent.root, wanted)
     return wanted or agent.model or parent.model or briefed or (above and above.model) or ""
 
 

@@ -105,8 +105,7 @@ class Supervisor:
     # --- starting again -------------------------------------------------------------------------
 
     def restarts(self, session: Session, error: Exception) -> bool:
-        """Its task died of an error that nobody foresaw. True: it shall be begun anew, from its
-        log; False: it has failed too often in a row."""
+        """Unless it has failed too often in a row."""
         record = self._record(session.stream)
         if record.errors + 1 >= MOST:
             return False
@@ -120,7 +119,6 @@ class Supervisor:
         return True
 
     def tries(self, session: Session) -> int:
-        """How often in a row it has failed and was begun anew."""
         return self._record(session.stream).errors
 
     async def _watch(self) -> None:

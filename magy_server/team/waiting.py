@@ -99,9 +99,8 @@ class Waiting:
             try:
                 self._waiter = await self._again(self._waiter)
             except NotFound:
-                id = self._waiter.id
                 raise NotFound(
-                    f"Session {id!r}, which was waiting, was deleted in the meantime."
+                    f"Session {self._waiter.id!r}, which was waiting, was deleted in the meantime."
                 ) from None
         for target in [one for one in self._targets if one.gone]:
             place = self._targets.index(target)

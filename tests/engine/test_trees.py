@@ -22,7 +22,7 @@ from magy_server.core.ports import Lease
 from magy_server.engine import runner
 from magy_server.engine.log import Write
 from magy_server.engine.sessions import FRESH
-from magy_server.engine.trees import Trees, parent_of, root_of
+from magy_server.engine.trees import Trees, root_of
 from magy_server.reviews import checkpoints
 from magy_server.store.memory import MemoryStore
 from tests.engine import going_back
@@ -77,8 +77,6 @@ class SlowStore(MemoryStore):
 
 def test_streams_of_a_tree() -> None:
     assert root_of("session/a/1.0/2.0") == root_of("session/a") == "session/a"
-    assert parent_of("session/a/1.0/2.0") == "session/a/1.0"
-    assert parent_of("session/a") is None
 
 
 async def test_sessions_of_a_tree_share_its_lease() -> None:

@@ -23,12 +23,12 @@ class Spent:
     cost: float = 0.0
     unpriced: int = 0
 
-    def plus(self, usage: Usage, cost: float | None, *, priced: bool) -> Spent:
+    def __add__(self, other: Spent) -> Spent:
         return Spent(
-            self.requests + 1,
-            self.usage + usage,
-            self.cost + (cost or 0.0),
-            self.unpriced + (priced and cost is None),
+            self.requests + other.requests,
+            self.usage + other.usage,
+            self.cost + other.cost,
+            self.unpriced + other.unpriced,
         )
 
 
@@ -58,8 +58,9 @@ class Spending:
         own = priced and self.run != INHERITED
         runs = self.runs
         if self.run and priced:
-            spent = self.of(self.run).plus(event.usage, event.cost, priced=priced)
-            others = [(run, took) for run, took in runs.items() if run != self.run]
+            took = Spent(1, event.usage, event.cost or 0.0, int(event.cost is None))
+            spent = self.of(self.run) + took
+            others = [(run, earlier) for run, earlier in runs.items() if run != self.run]
             runs = dict([*others[1 - RUNS :], (self.run, spent)])
         return replace(
             self,

@@ -57,6 +57,16 @@ class State:
         return id_of(self.stream)
 
     @property
+    def root(self) -> str | None:
+        """Of its workspace."""
+        return self.opened.root if self.opened else None
+
+    @property
+    def place(self) -> str:
+        """Its workspace root, or its directory if it has none."""
+        return (self.opened.root or self.opened.cwd) if self.opened else ""
+
+    @property
     def agent(self) -> str:
         return self.options.get("agent", "")
 
