@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from magy_server.core.errors import MagyError
 LOG = logging.getLogger(__name__)
 
 Receiver = Callable[[Mapping[str, Any]], None]
-Handler = Callable[[Mapping[str, Any]], Awaitable[Any]]
+Handler = Callable[[Mapping[str, Any]], Coroutine[Any, Any, Any]]
 
 
 class LocalBus:
@@ -125,12 +125,8 @@ class LocalBus:
 
     # --- requests -------------------------------------------------------------------------------
 
-    @property
-    def peers(self) -> int:
-        """Returns how many other processes are connected."""
-        return len(self._peers)
-
     def peer_ids(self) -> tuple[str, ...]:
+        """Returns the ids of the other processes that are connected."""
         return tuple(self._peers)
 
     def serve(self, method: str, handler: Handler) -> None:
@@ -201,7 +197,7 @@ class LocalBus:
         if handler is None:
             link.reply(number, {"error": f"This process does not serve {method!r}."})
             return
-        task = asyncio.get_running_loop().create_task(_run(handler, params))
+        task = asyncio.get_running_loop().create_task(handler(params))
         self._serving.add(task)
         task.add_done_callback(partial(self._answered, link, number, method))
 
@@ -230,7 +226,3 @@ class LocalBus:
             sockets.remove(self._place, other)  # its process died without cleaning up
         except OSError as error:
             LOG.warning("process %s cannot be reached: %s", other, error)
-
-
-async def _run(handler: Handler, params: Mapping[str, Any]) -> Any:
-    return await handler(params)

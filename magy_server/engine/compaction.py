@@ -5,13 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from magy_server.core.errors import (
-    MagyError,
-    OverBudget,
-    ProviderError,
-    ProviderFault,
-    StoreError,
-)
+from magy_server.core.errors import MagyError, OverBudget, ProviderError, ProviderFault, StoreError
 from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.compaction import cut, digest, replacement

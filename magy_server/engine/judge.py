@@ -7,15 +7,7 @@ from collections.abc import Sequence
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
-from magy_server.core.events import (
-    Asked,
-    Call,
-    Decision,
-    Event,
-    Facts,
-    Finished,
-    Judged,
-)
+from magy_server.core.events import Asked, Call, Decision, Event, Facts, Finished, Judged
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Gathered, Tool, previewed
 from magy_server.engine.context import LookContext

@@ -14,16 +14,7 @@ from magy_server.core.actions import ActionSpec
 from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict, ToolError
-from magy_server.core.events import (
-    Content,
-    Event,
-    Grant,
-    Granted,
-    Hash,
-    Limits,
-    Trusted,
-    Withdrawn,
-)
+from magy_server.core.events import Content, Event, Grant, Granted, Hash, Limits, Trusted, Withdrawn
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import (
     NO_EDITOR,

@@ -43,18 +43,10 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
         result["prompt_cache_key"] = request.session[-64:]
     if request.tools:
         result["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": dict(tool.parameters),
-                },
-            }
-            for tool in request.tools
+            {"type": "function", "function": wire.function(tool)} for tool in request.tools
         ]
     # Some chat templates know only one system message, and only in the first place.
-    system = "\n\n".join(text for text in request.system if text.strip())
+    system = wire.joined(request.system)
     first = [{"role": "system", "content": system}] if system else []
     shown = pictures.unseen(request.messages) if quirks.blind else request.messages
     result["messages"] = [*first, *_messages(shown, quirks)]
@@ -83,7 +75,7 @@ def _says(message: Message) -> bool:
 
 def _assistant(parts: Sequence[Any], ids: Mapping[str, str], quirks: Quirks) -> Block:
     calls = list(_calls(parts, ids, quirks))
-    text = _joined(part.text for part in parts if isinstance(part, Text))
+    text = wire.joined(part.text for part in parts if isinstance(part, Text))
     message: Block = {"role": "assistant", "content": text}
     if calls:
         message["content"] = text or ("" if quirks.mistral else None)
@@ -91,7 +83,7 @@ def _assistant(parts: Sequence[Any], ids: Mapping[str, str], quirks: Quirks) -> 
         if quirks.wants_thinking:  # also when there was none
             thoughts = [part for part in parts if isinstance(part, Thinking)]
             field = next((t.signature for t in thoughts if t.signature in THINKING), THINKING[0])
-            message[field] = _joined(thought.text for thought in thoughts)
+            message[field] = wire.joined(thought.text for thought in thoughts)
     return message
 
 
@@ -135,7 +127,7 @@ def _user(parts: Sequence[Any], ids: Mapping[str, str], quirks: Quirks) -> Itera
     if outputs and quirks.mistral:
         yield dict(_BRIDGE)
     if all(block["type"] == "text" for block in content):  # not all servers take a list
-        yield {"role": "user", "content": _joined(block["text"] for block in content)}
+        yield {"role": "user", "content": wire.joined(block["text"] for block in content)}
     else:
         yield {"role": "user", "content": content}
 
@@ -158,7 +150,3 @@ def _text(text: str) -> Block:
 
 def _image(picture: Picture) -> Block:
     return {"type": "image_url", "image_url": {"url": wire.data_url(picture)}}
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n\n".join(text for text in texts if text.strip())

@@ -42,18 +42,11 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
         result["max_output_tokens"] = max(most, LEAST_LIMIT)
     # Requests of one session find the machine that has its prefix in the cache; 64 characters.
     result["prompt_cache_key"] = request.session[-64:]
-    if system := "\n\n".join(text for text in request.system if text.strip()):
+    if system := wire.joined(request.system):
         result["instructions"] = system
     if request.tools:
         result["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": dict(tool.parameters),
-                "strict": False,
-            }
-            for tool in request.tools
+            {"type": "function", **wire.function(tool), "strict": False} for tool in request.tools
         ]
     shown = pictures.unseen(request.messages) if quirks.blind else request.messages
     result["input"] = _input(shown, quirks)

@@ -166,7 +166,7 @@ class Holding:
         if begun.startswith("```"):
             fence = _FENCE.match(begun)
             if fence is None:
-                return None if any(f.startswith(begun) for f in _FENCES) else False
+                return False
             begun = begun[fence.end() :].lstrip()
         if re.match(r"<(function=|(\w+:)?invoke )", begun):
             return True

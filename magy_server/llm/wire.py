@@ -23,6 +23,7 @@ from magy_server.core.ports import (
     Picture,
     Reading,
     ToolOutput,
+    ToolSchema,
 )
 from magy_server.core.text.surrogates import all_whole
 from magy_server.llm.text_calls import Holding, Made, Tools, arguments_in, calls_in, stray
@@ -224,6 +225,16 @@ def own_id(call: str) -> str:
 def wire_name(name: str) -> str:
     """A model may call a tool by a name that no API lets stand in a conversation."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
+
+
+def function(tool: ToolSchema) -> dict[str, Any]:
+    """Returns a tool as both wires of OpenAI's describe it."""
+    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Returns those that are not empty, as paragraphs."""
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def encoded(picture: Picture) -> str:

@@ -12,16 +12,7 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, ProviderError
-from magy_server.core.events import (
-    Configured,
-    Content,
-    Event,
-    Hash,
-    Limits,
-    Opened,
-    Prompted,
-    Text,
-)
+from magy_server.core.events import Configured, Content, Event, Hash, Limits, Opened, Prompted, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
