@@ -130,15 +130,12 @@ async def _paced(text: str, speed: float) -> AsyncIterator[str]:
 
 def _add(parts: list[Part], step: Say, text: str) -> None:
     """Adds a part; neighbours of one kind are one part."""
-    match step.kind, parts[-1] if parts else None:
-        case "text", Text(text=before):
-            parts[-1] = Text(text=before + text)
-        case "thinking", Thinking(text=before):
-            parts[-1] = Thinking(text=before + text)
-        case "text", _:
-            parts.append(Text(text=text))
-        case _:
-            parts.append(Thinking(text=text))
+    kind: type[Text | Thinking] = Text if step.kind == "text" else Thinking
+    last = parts[-1] if parts else None
+    if isinstance(last, kind):
+        parts[-1] = kind(text=last.text + text)
+    else:
+        parts.append(kind(text=text))
 
 
 def _call(id: str, step: Use) -> Call:

@@ -16,7 +16,8 @@ RUNS = 8
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What model requests took. `cost` is in US dollars, of those whose price is known."""
+    """What model requests took. `cost` is in US dollars, of those whose price is known; of
+    `unpriced` it is not."""
 
     requests: int = 0
     usage: Usage = NO_USAGE
@@ -36,14 +37,9 @@ NO_SPENDING = Spent()
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
-    usage: Usage = NO_USAGE
-    cost: float = 0.0
-    """US dollars, of the requests whose price is known."""
-    unpriced: int = 0
-    """Requests whose price is not known."""
-    requests: int = 0
-    """To models, so far."""
+class Spending(Spent):
+    """What the session took in all, and in each of its latest runs."""
+
     run: str = ""
     """Of the latest turn."""
     runs: Mapping[str, Spent] = field(default_factory=dict)
