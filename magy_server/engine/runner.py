@@ -136,7 +136,8 @@ class Runner:
 
     async def _run(self, session: Session) -> bool:
         """One holding of the lease; the answer says whether to try again at once."""
-        if not session.hold(await self._sessions.trees.take(session.stream)):
+        session.log.lease = await self._sessions.trees.take(session.stream)
+        if session.log.lease is None:
             self._leave(session)
             return False
         self._blocked.pop(session, None)
@@ -172,7 +173,8 @@ class Runner:
             session.streaming.notice(ELSEWHERE)
 
     async def _release(self, session: Session) -> None:
-        if session.let_go():
+        if session.log.lease:
+            session.log.lease = None
             await self._sessions.trees.give_back(session.stream)
 
     async def _fail(self, session: Session, cause: Exception) -> None:

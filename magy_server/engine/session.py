@@ -16,7 +16,7 @@ from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Entry, Mailed
 from magy_server.core.listeners import Listeners
-from magy_server.core.ports import Bus, Lease, Store
+from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
 from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.streaming import Partial, Streaming
@@ -158,18 +158,6 @@ class Session:
     def wake(self) -> None:
         self.moved.set()
         self._watchers()
-
-    # --- the lease of its tree -------------------------------------------------------------------
-
-    def hold(self, lease: Lease | None) -> bool:
-        """Appends under it from now on. The answer says whether there is one."""
-        self.log.lease = lease
-        return lease is not None
-
-    def let_go(self) -> bool:
-        """The answer says whether there was one."""
-        held, self.log.lease = self.log.lease, None
-        return held is not None
 
     # --- what goes on besides -------------------------------------------------------------------
 
