@@ -234,7 +234,8 @@ def _trace(origins: dict[str, str], layer: str, values: Mapping[str, Any]) -> No
         if key == "provider":
             for one in value:
                 path = f"provider.{one['name']}"
-                _forget(origins, path)
+                for known in [known for known in origins if known.rpartition(".")[0] == path]:
+                    del origins[known]
                 origins |= {f"{path}.{name}": layer for name in one if name != "name"}
         elif key == "permission":
             for name in value:
@@ -244,11 +245,6 @@ def _trace(origins: dict[str, str], layer: str, values: Mapping[str, Any]) -> No
             origins |= {f"{key}.{name}": layer for name in value}
         else:
             origins[key] = layer
-
-
-def _forget(origins: dict[str, str], table: str) -> None:
-    for key in [key for key in origins if key.rpartition(".")[0] == table]:
-        del origins[key]
 
 
 def _joined(key: str, old: Any, new: Any) -> Any:

@@ -40,22 +40,16 @@ class Helper:
         if "open" in update:
             self._screen.asked(update["open"]["title"])
             await asyncio.sleep(self._screen.pause)
-            await self._steer()
-            await self._allow(update["open"]["interactionId"])
+            await self._editor.request("magy/child/send", {
+                "sessionId": self.session,
+                "requestKey": "steer",
+                "prompt": [{"type": "text", "text": STEER}],
+            })  # fmt: skip
+            self._screen.answered(True, "", "for this session")
+            await self._editor.request("magy/interaction/respond", {
+                "sessionId": self.session,
+                "interactionId": update["open"]["interactionId"],
+                "outcome": "allow",
+                "scope": "session",
+            })  # fmt: skip
         return bool(update["sessionUpdate"] == "state_update" and update["state"] == "idle")
-
-    async def _steer(self) -> None:
-        await self._editor.request("magy/child/send", {
-            "sessionId": self.session,
-            "requestKey": "steer",
-            "prompt": [{"type": "text", "text": STEER}],
-        })  # fmt: skip
-
-    async def _allow(self, interaction: str) -> None:
-        self._screen.answered(True, "", "for this session")
-        await self._editor.request("magy/interaction/respond", {
-            "sessionId": self.session,
-            "interactionId": interaction,
-            "outcome": "allow",
-            "scope": "session",
-        })  # fmt: skip

@@ -93,28 +93,22 @@ class Script:
         """The reply to this conversation: a function of the conversation alone, so that a script
         goes on where it was after a restart."""
         said = 0
+        since_prompt: int | None = None
         for message in reversed(messages):
             if message.role == "assistant":
                 said += 1
             elif section := self._matching(said_in(message)):
                 return _nth(section, said)
-        return self._fallback(messages)
+            elif since_prompt is None and _is_prompt(message):
+                since_prompt = said
+        fallback = next((s for s in self.sections if not s.pattern), None)
+        if fallback is None:
+            return _note(UNKNOWN)
+        return _nth(fallback, said if since_prompt is None else since_prompt)
 
     def _matching(self, prompt: str) -> Section | None:
         prompt = prompt.lower()
         return next((s for s in self.sections if s.pattern and s.pattern in prompt), None)
-
-    def _fallback(self, messages: Sequence[Message]) -> Reply:
-        section = next((s for s in self.sections if not s.pattern), None)
-        if section is None:
-            return _note(UNKNOWN)
-        said = 0
-        for message in reversed(messages):
-            if message.role == "assistant":
-                said += 1
-            elif _is_prompt(message):
-                break
-        return _nth(section, said)
 
 
 def _nth(section: Section, index: int) -> Reply:

@@ -99,7 +99,11 @@ class Supervisor:
 
     def health(self) -> list[Health]:
         """The health of each agent that works here, waits or did lately; those at work first."""
-        found = [self._health(session) for session in self._sessions() if self._counts(session)]
+        found = [
+            self._health(session)
+            for session in self._sessions()
+            if session.stream in self._records or status(session.state) in AT_WORK
+        ]
         return sorted(found, key=lambda one: (one.state not in AT_WORK, one.session))
 
     # --- starting again -------------------------------------------------------------------------
@@ -143,9 +147,6 @@ class Supervisor:
 
     def _sessions(self) -> list[Session]:
         return [one for one in self._loaded.folded() if one.state.opened]
-
-    def _counts(self, session: Session) -> bool:
-        return session.stream in self._records or status(session.state) in AT_WORK
 
     def _record(self, stream: Stream) -> _Record:
         record = self._records.pop(stream, None) or _Record()
