@@ -171,7 +171,7 @@ async def test_who_is_killed_is_gone_and_its_socket_is_cleared_away(
     asked = asyncio.ensure_future(bus.request(id, "never", {}))
     await asyncio.sleep(0.05)
     await process.kill()
-    await until(lambda: len(bus.peer_ids()) == 0)
+    await until(lambda: not bus.peer_ids())
     with pytest.raises(MagyError) as caught:
         await asked
     assert caught.value.reason == "peer_gone"
@@ -303,7 +303,7 @@ async def test_a_frame_of_a_newer_kind_is_skipped(bus: LocalBus, short_path: Pat
     await until(lambda: bool(got))
     assert bus.peer_ids() == ("x",)
     writer.close()
-    await until(lambda: len(bus.peer_ids()) == 0)
+    await until(lambda: not bus.peer_ids())
 
 
 # --- requests -----------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ async def test_leaving_ends_the_requests_of_both_sides(short_path: Path) -> None
     with pytest.raises(MagyError):
         await asked
     assert cancelled == [True]
-    await until(lambda: one.peers == 0)
+    await until(lambda: not one.peer_ids())
     await one.close()
     assert os.listdir(short_path) == ["lock"]
 
@@ -411,7 +411,7 @@ async def test_a_socket_left_over_by_the_dead_is_removed(short_path: Path) -> No
     bus = LocalBus(short_path)
     await bus.start()
     assert sorted(os.listdir(short_path)) == sorted([f"{bus.id}.sock", "lock"])
-    assert len(bus.peer_ids()) == 0
+    assert not bus.peer_ids()
     await bus.close()
 
 
