@@ -151,7 +151,7 @@ class Mailing:
         inbox = {arrival.id for arrival in state.queue.waiting}
         unread = {
             id
-            for id, one in state.mail.reports.items()
+            for id, one in state.reports.items()
             if (one.mail.id in inbox if after is None else one.seq > after)
         }
         there = [

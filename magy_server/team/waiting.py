@@ -15,7 +15,7 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, Result, Waited, status
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
-from magy_server.core.state.mailbox import Reported
+from magy_server.core.state.state import Reported
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
@@ -135,7 +135,7 @@ class Waiting:
         return came or not self._itself or self._in_inbox(self._reported(target))
 
     def _reported(self, target: Session) -> Reported | None:
-        return self._waiter.state.mail.reports.get(target.id)
+        return self._waiter.state.reports.get(target.id)
 
     def _in_inbox(self, reported: Reported | None) -> bool:
         inbox = (arrival.id for arrival in self._waiter.state.queue.waiting)
@@ -173,7 +173,7 @@ class Waiting:
     async def _told(self, id: str) -> Reported | None:
         parent = await self._sessions.session(stream_of(tree.parent(id) or ""))
         await parent.refresh()
-        return parent.state.mail.reports.get(id)
+        return parent.state.reports.get(id)
 
 
 def _rests(target: Session) -> bool:

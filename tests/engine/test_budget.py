@@ -115,8 +115,8 @@ async def test_the_partial_work_is_handed_back_and_the_parent_is_told(tmp_path: 
         (end,) = await ends(here, "s/1.0")
         assert end.stop == "max_run"
         assert "Done in this turn:\n- List the workspace: completed (2 times)" in end.message
-        state = await here.until("s", lambda s: s.mail.reports)
-        mail = state.mail.reports["s/1.0"].mail
+        state = await here.until("s", lambda s: s.reports)
+        mail = state.reports["s/1.0"].mail
         assert mail.report and (mail.report.status, mail.report.stop) == ("failed", "max_run")
         (text,) = (part.text for part in mail.content)
         assert text.startswith("And on.\n\nStopped at the limit of 11500 tokens")

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from magy_server.core.agents.mail import DataPayload, SignalPayload, TextPayload
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Ended, Finished, Prompted, Replied, Text
+from magy_server.core.events import Ended, Finished, Mailed, Prompted, Replied, Text
 from magy_server.core.prompting.transcript import transcript
-from magy_server.core.state.state import State
 from magy_server.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
 
@@ -112,7 +111,7 @@ async def test_what_a_child_ended_with_is_said(
         await here.new()
         await here.child("s/1.0", text)
         state = await here.rested("s")
-        reported = state.mail.reports["s/1.0"]
+        reported = state.reports["s/1.0"]
         assert reported.mail.report and reported.mail.report.status == status
         assert said in texts([reported.mail])[0]
 
@@ -154,7 +153,7 @@ async def test_a_long_result_is_cut_and_says_where_the_rest_is(tmp_path: Path) -
         await here.new()
         await here.child("s/a")
         await here.rested("s/a")
-        (text,) = texts((await here.until("s", lambda s: s.mail.reports)).queue.waiting)
+        (text,) = texts((await here.until("s", lambda s: s.reports)).queue.waiting)
         assert text.startswith("x" * 20_000 + "\n[These are the first 20000 of 30000 characters")
         assert "session s/a" in text
 
@@ -282,8 +281,8 @@ async def test_data_never_reaches_a_model(tmp_path: Path) -> None:
             up = await here.mailing.send("parent", payload, key=key, sender="s/1.0")
             assert up == "delivered"
         await here.mailing.send("s/1.0", "more", key="text", sender="s")
-        state = await here.rested("s/1.0", 2)
-        assert [mail.payload for mail in state.mail.machine] == found
+        await here.rested("s/1.0", 2)
+        assert [mail.payload for mail in await for_machines(here, "s/1.0")] == found
         assert "And more." in await here.seen("s/1.0")
         for id in ("s", "s/1.0"):
             assert "XYZZY" not in await here.seen(id)
@@ -293,13 +292,19 @@ async def test_data_never_reaches_a_model(tmp_path: Path) -> None:
 
 
 async def beats(here: Home, id: str, count: int = 1) -> list[Any]:
-    def right(state: State) -> bool:
-        return len(signals(state)) >= count
+    recent = (await here.live(id)).log.recent
 
-    def signals(state: State) -> list[Any]:
-        return [m for m in state.mail.machine if m.payload == SignalPayload(signal="heartbeat")]
+    def signals() -> list[Any]:
+        mails = [entry.event for entry in recent if isinstance(entry.event, Mailed)]
+        return [mail for mail in mails if mail.payload == SignalPayload(signal="heartbeat")]
 
-    return signals(await here.until(id, right))
+    await here.until(id, lambda state: len(signals()) >= count)
+    return signals()
+
+
+async def for_machines(here: Home, id: str) -> list[Mailed]:
+    mails = [event for event in await here.events(id) if isinstance(event, Mailed)]
+    return [mail for mail in mails if not isinstance(mail.payload, TextPayload)]
 
 
 async def test_a_ping_is_answered_once_though_the_model_says_nothing(tmp_path: Path) -> None:
@@ -310,7 +315,7 @@ async def test_a_ping_is_answered_once_though_the_model_says_nothing(tmp_path: P
         assert await here.mailing.send("s/1.0", PING, key="1.0", sender="s") == "delivered"
         assert await here.mailing.send("s/1.0", PING, key="1.0", sender="s") == "known"
         (beat,) = await beats(here, "s")
-        (ping,) = (await here.state("s/1.0")).mail.machine
+        (ping,) = await for_machines(here, "s/1.0")
         assert (beat.sender, beat.correlation) == ("s/1.0", ping.id)
         assert beat.metadata["state"] == "running"
         assert await here.mailing.send("s/1.0", PING, key="by a person") == "delivered"

@@ -173,7 +173,7 @@ async def test_the_audit_says_who_did_which_part_and_what_it_took(tmp_path: Path
             await here.rested(id)
         await here.until(
             "s",
-            lambda s: len(s.mail.reports) == 2 and not s.queue.waiting and s.turn is None,
+            lambda s: len(s.reports) == 2 and not s.queue.waiting and s.turn is None,
         )
         await here.service.children.close("s/1.0", reason="not needed")
         spent = {id: await here.state(id) for id in ("s/1.0", "s/1.1")}

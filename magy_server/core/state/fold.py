@@ -45,7 +45,7 @@ from magy_server.core.events import (
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
 from magy_server.core.state.spending import NO_SPENDING
-from magy_server.core.state.state import Question, State
+from magy_server.core.state.state import Question, Reported, State
 from magy_server.core.state.turn import Turn
 
 
@@ -139,12 +139,12 @@ def _entitle(state: State, event: Consulted) -> State:
 def _arrive(state: State, event: Arrival, seq: int) -> State:
     if event.id in state.queue.seqs:
         return state
-    queue, mail = state.queue.heard(event, seq), state.mail
+    queue, reports = state.queue.heard(event, seq), state.reports
     if isinstance(event, Mailed) and not isinstance(event.payload, TextPayload):
-        return replace(state, queue=queue, mail=mail.received(event))
+        return replace(state, queue=queue)
     if isinstance(event, Mailed) and event.report:
-        mail = mail.reported(event, seq)
-    return replace(state, queue=queue.joined(event), mail=mail)
+        reports = {**reports, event.sender: Reported(seq, event)}
+    return replace(state, queue=queue.joined(event), reports=reports)
 
 
 def _admit(state: State, event: Admitted, at: float) -> State:

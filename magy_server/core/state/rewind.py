@@ -106,7 +106,7 @@ def _again(state: State, past: Past) -> list[Mailed]:
     """The results that the turns since `past` were given, in the conversation or by a wait, as if
     these had never been; but for those of children that they had spawned themselves."""
     given = [item for item in state.conversation.items[past.length :] if isinstance(item, Mailed)]
-    given += [one.mail for one in state.mail.reports.values() if one.seq > past.seq]
+    given += [one.mail for one in state.reports.values() if one.seq > past.seq]
     waiting = {arrival.id for arrival in state.queue.waiting}
     found = {mail.id: mail for mail in given if mail.report and mail.id not in waiting}
     seqs = state.queue.seqs

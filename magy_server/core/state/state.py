@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from magy_server.core.agents.tree import Stream, id_of
-from magy_server.core.events import Asked, Closed, CompactAsked, Grant, Opened, Stop
+from magy_server.core.events import Asked, Closed, CompactAsked, Grant, Mailed, Opened, Stop
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.history import History
-from magy_server.core.state.mailbox import Mailbox
 from magy_server.core.state.queue import Queue
 from magy_server.core.state.spending import Spending
 from magy_server.core.state.turn import Turn
@@ -24,6 +23,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """A child's result, and where it stands in the log of who got it: the cursor of a wait."""
+
+    seq: int
+    mail: Mailed
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     stream: Stream
     seq: int = 0
@@ -33,7 +40,8 @@ class State:
     options: Mapping[str, str] = field(default_factory=dict)
     conversation: Conversation = field(default_factory=Conversation)
     queue: Queue = field(default_factory=Queue)
-    mail: Mailbox = field(default_factory=Mailbox)
+    reports: Mapping[str, Reported] = field(default_factory=dict)
+    """The latest result of each child, by its session id."""
     spending: Spending = field(default_factory=Spending)
     history: History = field(default_factory=History)
     turn: Turn | None = None
