@@ -188,7 +188,7 @@ def _columns(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def command_line() -> Iterator[str]:
     from magy_server.cli.parser import build
-    from magy_server.cli.reference_page import reference
+    from scripts.command_line_page import reference
 
     yield from reference(build())
 

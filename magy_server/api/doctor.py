@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from magy_server.api.places import workspace_of
 from magy_server.api.wire import editor as wire
-from magy_server.api.wire.shapes import parsed
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, Handler, handler
 
 Status = Literal["ok", "warn", "fail", "info"]
 _STATUS: Mapping[str, Status] = {"ok": "ok", "note": "info", "warning": "warn", "problem": "fail"}
@@ -53,17 +53,7 @@ class DoctorVerbs:
         return wire.DoctorResult(checks=checks, report=report)
 
 
-def handlers(
-    examine: Callable[[], Examine], roots: Sequence[str]
-) -> Mapping[str, Callable[[dict[str, Any]], Awaitable[Any]]]:
-    """The method by itself. It serves from before there is a service, so it is not one of
-    `calling.handlers`: those wait for the session that a request names, which only a service
-    can make."""
-    method = "magy/doctor/run"
-
-    async def handle(params: dict[str, Any]) -> Any:
-        asked = parsed(wire.DoctorParams, params, method)
-        result = await DoctorVerbs(examine, roots).run(asked)
-        return result.model_dump(mode="json", by_alias=True)
-
-    return {method: handle}
+def handlers(examine: Callable[[], Examine], roots: Sequence[str]) -> Mapping[str, Handler]:
+    """The method by itself: it serves from before there is a service."""
+    (method,) = (one for one in CLIENT_TO_SERVER if one.name == "magy/doctor/run")
+    return {method.name: handler(method, DoctorVerbs(examine, roots).run)}

@@ -8,12 +8,13 @@ to be; PATH is absolute, so an editor finds the language by its extension.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Literal
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from magy_server.core.errors import InvalidRequest
+from magy_server.tools.files.paths import below
 
 SCHEME = "magy"
 Side = Literal["base", "proposed"]
@@ -71,8 +72,20 @@ def workspace_of(cwd: str, roots: Sequence[str]) -> tuple[str, str]:
     """(workspace root, working directory), canonical. The root is the innermost workspace folder
     around `cwd`, else `cwd` itself. Raises InvalidRequest."""
     path = directory(cwd)
-    around = [root for root in roots if path == root or path.startswith(root + "/")]
-    return max(around, key=len, default=path), path
+    return innermost(roots, path) or path, path
+
+
+def innermost(roots: Iterable[str], path: str) -> str | None:
+    """The root that a canonical path is, or is below; of several the nearest."""
+    return max((root for root in roots if below(root, path)), key=len, default=None)
+
+
+def named_paths(uri: str) -> tuple[str, ...]:
+    """As `paths_of`; none for what is not a file."""
+    try:
+        return paths_of(uri)
+    except InvalidRequest:
+        return ()
 
 
 def directory(path: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from magy_server.api.wire import sessions as wire
@@ -14,6 +13,7 @@ from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
+from magy_server.core.wire_values import stamp
 from magy_server.tools.files.pictures import picture
 
 _ASKED = frozenset(
@@ -108,7 +108,3 @@ def _decoded(text: str) -> bytes:
         return b64decode(text, validate=True)
     except ValueError as error:
         raise InvalidRequest(f"The picture's data is not base64: {error}.") from None
-
-
-def stamp(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

@@ -19,7 +19,7 @@ from magy_server.core.events import (
     CompactAsked,
     Configured,
     Content,
-    Entry,
+    Event,
     Grant,
     Hash,
     Opened,
@@ -120,9 +120,6 @@ class Service:
         info = await self.info(session_id)
         return await pages.events(self.world.store, info, after, before, limit)
 
-    async def texts_of(self, entries: Sequence[Entry]) -> dict[str, str]:
-        return await pages.texts_of(self.world.store, entries)
-
     async def resume(self, session_id: str) -> None:
         """Goes on with a turn that was left open, and with those of its children."""
         stream = stream_of(session_id)
@@ -142,14 +139,12 @@ class Service:
     async def _left_open(self, root: str, since: float) -> Sequence[StreamInfo]:
         """Sessions, children too, that have something to do and had something done since then."""
         found: list[StreamInfo] = []
-        cursor: str | None = None
-        while True:
-            page = await self.world.store.streams(SESSIONS, root=root, cursor=cursor, limit=200)
-            recent = [info for info in page.items if info.updated > since]
+        async for infos in pages.every(self.world.store, SESSIONS, root=root):
+            recent = [info for info in infos if info.updated > since]
             found += [info for info in recent if info.summary.get("state") != "idle"]
-            cursor = page.cursor
-            if cursor is None or len(recent) < len(page.items):
-                return found
+            if len(recent) < len(infos):
+                break
+        return found
 
     async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
         """A new session with this one's history up to entry `seq`; blobs are shared. That of a
@@ -176,12 +171,7 @@ class Service:
         """Cancels what runs, ends commands in the background, and drops what waits, in all below it
         too; the log stays."""
         session = await self.loaded.session(stream_of(session_id))
-
-        def drop(now: State) -> Write | None:
-            events = dropping(now)
-            return Write(events) if events else None
-
-        await session.append(drop)
+        await session.append(lambda now: _write(dropping(now)))
         await self._cancel(session, None, "closed")
         infos = await trees.whole(self.world.store, session_id)
         await self.world.end_commands([info.stream for info in infos])
@@ -251,9 +241,8 @@ class Service:
             raise InvalidRequest("There is nothing to compact: the model has not replied yet.")
 
         def ask(now: State) -> Write | None:
-            if now.compact:
-                return None
-            return Write([CompactAsked(focus=focus, resting=now.turn is None)])
+            asked = CompactAsked(focus=focus, resting=now.turn is None)
+            return None if now.compact else Write([asked])
 
         await self._say(session, ask)
 
@@ -274,11 +263,7 @@ class Service:
     async def _cancel(
         self, session: Session, turn: str | None, why: Literal["user", "closed"]
     ) -> bool:
-        def decide(now: State) -> Write | None:
-            events = cancelling(now, turn, why)
-            return Write(events) if events else None
-
-        cancelled = await self._say(session, decide)
+        cancelled = await self._say(session, lambda now: _write(cancelling(now, turn, why)))
         if cancelled or turn is None:
             await self._stop_below(session, all=why == "closed")
         return cancelled
@@ -382,6 +367,10 @@ class Service:
             return appended
 
         return await self._tasks.whole(whole())
+
+
+def _write(events: Sequence[Event]) -> Write | None:
+    return Write(events) if events else None
 
 
 def _check_root(session_id: str) -> None:

@@ -62,14 +62,14 @@ def build() -> argparse.ArgumentParser:
     doctor = commands.add_parser(
         "doctor", help="say what is wrong with this installation, and how to fix it"
     )
-    doctor.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    _flag(doctor, "--json", help="print the findings as one JSON object")
     commands.add_parser("help", help="show the most useful commands in a few lines")
     commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
     demo = commands.add_parser(
         "demo", help="watch an agent do a whole task, in a project made for it"
     )
-    demo.add_argument("--fast", action="store_true", help="do not pause for the reader")
-    demo.add_argument("--real", action="store_true", help="use the configured model")
+    _flag(demo, "--fast", help="do not pause for the reader")
+    _flag(demo, "--real", help="use the configured model")
     replay = commands.add_parser(
         "replay", help="print every model request of a session, byte for byte"
     )
@@ -84,32 +84,34 @@ Commands = Any
 """What `add_subparsers` gives; argparse keeps the name of its class to itself."""
 
 
-def _session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="ID", help=SESSION)
+def _silent(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:
+    """For options both on `sessions` and on `sessions list`: those of one that are not given leave
+    the other's alone."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, argument_default=argparse.SUPPRESS
+    )
+    return parser
 
 
-def _json(parser: argparse._ActionsContainer, help: str) -> None:
-    parser.add_argument("--json", action="store_true", help=help)
+def _flag(parser: argparse._ActionsContainer, *names: str, help: str, **more: Any) -> None:
+    parser.add_argument(*names, action="store_true", help=help, **more)
 
 
 def _root(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--root",
-        metavar="DIR",
+        "--root", default=None, metavar="DIR",
         help="the project directory; else the git work tree around the current directory",
-    )
+    )  # fmt: skip
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
-    """Adds the options on how a turn is shown."""
-    parser.add_argument("--thinking", action="store_true", help="show the model's thinking")
+    _flag(parser, "--thinking", help="show the model's thinking")
     form = parser.add_mutually_exclusive_group()
-    _json(form, "print JSON lines: each session update, then the result")
-    form.add_argument("-q", "--quiet", action="store_true", help="print only the final text")
-    parser.add_argument(
-        "--bypass", action="store_true",
-        help="answer every permission question with yes; deny rules still hold",
-    )  # fmt: skip
+    _flag(form, "--json", help="print JSON lines: each session update, then the result")
+    _flag(form, "-q", "--quiet", help="print only the final text")
+    _flag(
+        parser, "--bypass", help="answer every permission question with yes; deny rules still hold"
+    )
 
 
 def _run(commands: Commands) -> None:
@@ -129,10 +131,9 @@ def _run(commands: Commands) -> None:
     )  # fmt: skip
     which = run.add_mutually_exclusive_group()
     which.add_argument("-r", "--resume", metavar="ID", help="continue this session, by id or title")
-    which.add_argument(
-        "-c", "--continue", dest="newest", action="store_true",
-        help="continue the newest session of this project",
-    )  # fmt: skip
+    _flag(
+        which, "-c", "--continue", help="continue the newest session of this project", dest="newest"
+    )
     which.add_argument("--fork", metavar="ID", help="start from a copy of this session")
     run.add_argument("--agent", metavar="NAME", help="the agent (default: the configured one)")
     run.add_argument("--model", metavar="PROVIDER/MODEL", help="the model (default: the agent's)")
@@ -144,14 +145,14 @@ def _run(commands: Commands) -> None:
 
 
 def _sessions(commands: Commands) -> None:
-    sessions = commands.add_parser("sessions", help="list, show, resume, export sessions")
+    sessions = _silent(commands, "sessions", "list, show, resume, export sessions")
     verbs = sessions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = verbs.add_parser("list", help="list sessions, this project's first (the default)")
+    listed = _silent(verbs, "list", "list sessions, this project's first (the default)")
     for parser in (sessions, listed):
         _listing(parser)
     show = _verb(verbs, "show", "print the transcript")
-    show.add_argument("--thinking", action="store_true", help="show the model's thinking")
-    _json(show, "print JSON lines: each session update")
+    _flag(show, "--thinking", help="show the model's thinking")
+    _flag(show, "--json", help="print JSON lines: each session update")
     resume = _verb(verbs, "resume", "continue a turn that was interrupted")
     _showing(resume)
     fork = _verb(verbs, "fork", "copy a session; prints the id of the copy")
@@ -165,7 +166,7 @@ def _sessions(commands: Commands) -> None:
         "-o", "--output", metavar="FILE", help="write to this file (default: standard output)"
     )
     delete = _verb(verbs, "delete", "delete a session permanently")
-    delete.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+    _flag(delete, "-y", "--yes", help="do not ask for confirmation")
     compact = _verb(verbs, "compact", "summarize the conversation, to make room")
     compact.add_argument("focus", nargs="?", default="", help="what the summary must keep")
     _verb(verbs, "summary", "print a summary written by the model")
@@ -175,24 +176,20 @@ def _sessions(commands: Commands) -> None:
     undo.add_argument(
         "--turn", metavar="T", help="undo this turn and all later ones (default: the last turn)"
     )
-    undo.add_argument(
-        "--list", action="store_true", help="only list the turns that can be undone, oldest first"
-    )
+    _flag(undo, "--list", help="only list the turns that can be undone, oldest first")
     redo = _verb(verbs, "redo", "redo what was undone last")
     for parser in (undo, redo):
         what = parser.add_mutually_exclusive_group()
-        what.add_argument("--files", action="store_true", help="only the files")
-        what.add_argument("--conversation", action="store_true", help="only the conversation")
-        parser.add_argument(
-            "-n", "--dry-run", action="store_true", help="only show what it would do"
-        )
-        _json(parser, "print one JSON object")
+        _flag(what, "--files", help="only the files")
+        _flag(what, "--conversation", help="only the conversation")
+        _flag(parser, "-n", "--dry-run", help="only show what it would do")
+        _flag(parser, "--json", help="print one JSON object")
 
 
 def _agents(commands: Commands) -> None:
-    agents = commands.add_parser("agents", help="list, spawn, message and close child agents")
+    agents = _silent(commands, "agents", "list, spawn, message and close child agents")
     verbs = agents.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = verbs.add_parser("list", help="list this project's agents (the default)")
+    listed = _silent(verbs, "list", "list this project's agents (the default)")
     for parser in (agents, listed):
         _listing_agents(parser)
     listed.add_argument(
@@ -201,17 +198,19 @@ def _agents(commands: Commands) -> None:
     spawn, send = _spawning(verbs), _sending(verbs)
     for parser in (spawn, send):
         parser.add_argument("--key", metavar="KEY", help="sending the same key again has no effect")
-        parser.add_argument(
-            "-d", "--detach", action="store_true",
+        _flag(
+            parser,
+            "-d",
+            "--detach",
             help="do not watch it; print its id. An editor or a later command runs it",
-        )  # fmt: skip
+        )
         _showing(parser)
     _waiting(verbs)
     close = _verb(verbs, "close", "close a child: it accepts nothing more, and its log stays")
-    close.add_argument("--cancel", action="store_true", help="also stop what it is doing")
+    _flag(close, "--cancel", help="also stop what it is doing")
     close.add_argument("--reason", default="", help="the reason, for people")
-    close.add_argument("--only", action="store_true", help="do not close the children below it")
-    _json(close, "print one JSON object")
+    _flag(close, "--only", help="do not close the children below it")
+    _flag(close, "--json", help="print one JSON object")
 
 
 def _spawning(verbs: Commands) -> argparse.ArgumentParser:
@@ -260,26 +259,21 @@ def _waiting(verbs: Commands) -> None:
         metavar="ID",
         help="children to wait for; a parent stands for all of its children",
     )
-    wait.add_argument(
-        "--any", action="store_true", help="return when one of them is done (default: when all are)"
-    )
+    _flag(wait, "--any", help="return when one of them is done (default: when all are)")
     wait.add_argument(
         "--after", type=_seq, metavar="SEQ", help="count only turns that ended after this cursor"
     )
     wait.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="seconds (300)")
-    _json(wait, "print one JSON object")
+    _flag(wait, "--json", help="print one JSON object")
 
 
 def _listing_agents(parser: argparse.ArgumentParser) -> None:
-    silent = argparse.SUPPRESS
     _root(parser)
-    parser.add_argument(
-        "--everywhere", action="store_true", default=silent, help="list the agents of all projects"
-    )
-    parser.add_argument("--all", action="store_true", default=silent, help="include closed agents")
+    _flag(parser, "--everywhere", help="list the agents of all projects")
+    _flag(parser, "--all", help="include closed agents")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", default=silent, help="print one JSON object")
-    form.add_argument("--ids", action="store_true", default=silent, help="print only the ids")
+    _flag(form, "--json", help="print one JSON object")
+    _flag(form, "--ids", help="print only the ids")
 
 
 def _context(text: str) -> int:
@@ -309,7 +303,7 @@ def _seconds(text: str) -> float:
 
 def _verb(verbs: Commands, name: str, help: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=help, description=sentence(help))
-    _session(parser)
+    parser.add_argument("session", metavar="ID", help=SESSION)
     return parser
 
 
@@ -318,26 +312,16 @@ def sentence(text: str) -> str:
 
 
 def _listing(parser: argparse.ArgumentParser) -> None:
-    """Both on `sessions` and on `sessions list`; what is not given leaves the other's alone."""
-    silent = argparse.SUPPRESS
     _root(parser)
+    _flag(parser, "--here", help="only this project's sessions")
     parser.add_argument(
-        "--here", action="store_true", default=silent, help="only this project's sessions"
+        "--limit", type=_positive, metavar="N", help="how many to list (default: 30)"
     )
-    parser.add_argument(
-        "--limit",
-        type=_positive,
-        metavar="N",
-        default=silent,
-        help="how many to list (default: 30)",
-    )
-    parser.add_argument(
-        "--cursor", metavar="PLACE", default=silent, help="continue where the previous page ended"
-    )
-    parser.add_argument("--all", action="store_true", default=silent, help="list all of them")
+    parser.add_argument("--cursor", metavar="PLACE", help="continue where the previous page ended")
+    _flag(parser, "--all", help="list all of them")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", default=silent, help="print one JSON object")
-    form.add_argument("--ids", action="store_true", default=silent, help="print only the ids")
+    _flag(form, "--json", help="print one JSON object")
+    _flag(form, "--ids", help="print only the ids")
 
 
 def _positive(text: str) -> int:
@@ -375,11 +359,9 @@ def _edit(commands: Commands) -> None:
         help="a file with the text that the edit was made for; later changes are merged",
     )  # fmt: skip
     dry = edit.add_mutually_exclusive_group()
-    dry.add_argument(
-        "--check", action="store_true", help="change nothing; report what would be done"
-    )
-    dry.add_argument("--diff", action="store_true", help="change nothing; print the diff")
-    _json(edit, "print one JSON object: files and failures")
+    _flag(dry, "--check", help="change nothing; report what would be done")
+    _flag(dry, "--diff", help="change nothing; print the diff")
+    _flag(edit, "--json", help="print one JSON object: files and failures")
 
 
 def _config(commands: Commands) -> None:
@@ -389,8 +371,8 @@ def _config(commands: Commands) -> None:
     )
     _root(config)
     form = config.add_mutually_exclusive_group()
-    _json(form, "print one JSON object")
-    form.add_argument("--schema", action="store_true", help="print the JSON Schema of magy.toml")
+    _flag(form, "--json", help="print one JSON object")
+    _flag(form, "--schema", help="print the JSON Schema of magy.toml")
     verbs = config.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     verbs.add_parser("path", help="print where configuration and sessions are kept")
     check = verbs.add_parser("check", help="check a magy.toml for mistakes")

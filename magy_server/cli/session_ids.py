@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 
+from magy_server.api.sessions.pages import every
 from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.ports import Store, StreamInfo
@@ -25,7 +26,6 @@ def session_id(now: float) -> str:
 
 
 async def fresh_id(store: Store) -> str:
-    """Returns an id that no session has."""
     while True:
         id = session_id(time.time())
         if not await store.head(stream_of(id)):
@@ -38,7 +38,9 @@ async def resolve(store: Store, given: str) -> StreamInfo:
     given = given.encode("utf-8", "replace").decode()
     if exact := await store.info(stream_of(given)):
         return exact
-    found = await _with_ids(store, given) or await _with_titles(store, given)
+    found: list[StreamInfo] = []
+    if given.strip():
+        found = await _with_ids(store, given) or await _with_titles(store, given)
     if len(found) == 1:
         return found[0]
     if not found:
@@ -51,13 +53,10 @@ async def resolve(store: Store, given: str) -> StreamInfo:
 async def _with_ids(store: Store, given: str) -> list[StreamInfo]:
     """Returns sessions whose ids begin so; a few are enough."""
     found: list[StreamInfo] = []
-    cursor: str | None = None
-    while given:
-        page = await store.streams(stream_of(given), cursor=cursor, limit=100)
+    async for infos in every(store, stream_of(given)):
         # The sessions of child agents go by longer names; nobody means those by a beginning.
-        found += [i for i in page.items if "/" in given or "/" not in i.stream[len(SESSIONS) :]]
-        cursor = page.cursor
-        if cursor is None or len(found) > NAMED:
+        found += [i for i in infos if "/" in given or "/" not in i.stream[len(SESSIONS) :]]
+        if len(found) > NAMED:
             break
     return found
 
@@ -67,14 +66,9 @@ async def _with_titles(store: Store, given: str) -> list[StreamInfo]:
     wanted = given.strip().casefold()
     exact: list[StreamInfo] = []
     found: list[StreamInfo] = []
-    cursor: str | None = None
-    while wanted:
-        page = await store.streams(SESSIONS, flat=True, cursor=cursor, limit=200)
-        for info in page.items:
+    async for infos in every(store, SESSIONS, flat=True):
+        for info in infos:
             title = str(info.summary.get("title") or "").casefold()
             exact += [info] if title == wanted else []
             found += [info] if title.startswith(wanted) else []
-        cursor = page.cursor
-        if cursor is None:
-            break
     return exact or found

@@ -120,7 +120,6 @@ class Tab:
 
 
 def _common(lines: Sequence[str]) -> str:
-    """Returns what all of them begin with."""
     first, last = min(lines), max(lines)
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     return "".join(one for one, _ in same)

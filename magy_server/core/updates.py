@@ -30,7 +30,6 @@ from magy_server.core.events import (
     Facts,
     FileChange,
     Finished,
-    Grant,
     Hash,
     Image,
     Judged,
@@ -222,7 +221,7 @@ def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
         "toolCallId": asked.call,
         "title": asked.title,
         "rule": shortened(asked.rule, LINE),
-        "remember": [_option_for(grant) for grant in asked.remember],
+        "remember": [{"key": grant.key, "pattern": grant.pattern} for grant in asked.remember],
         "covers": [f"{grant.key} `{shortened(grant.pattern, LINE)}`" for grant in asked.remember],
         "content": ahead(asked.preview, asked.code, texts),
     }
@@ -259,18 +258,21 @@ def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
 
 def _opened(event: Opened, stamp: str) -> Update:
     """Of a child it says whose, and which call spawned it (null: a person did)."""
-    title = shortened(event.title, LINE) or None
-    update: Update = {"sessionUpdate": "session_info_update", "title": title, "updatedAt": stamp}
+    update = _titled(event.title, stamp) | ({} if event.title else {"title": None})
     if event.parent is None:
         return update
     of = {"parentSessionId": event.parent, "toolCallId": event.call or None}
     return {**update, "_meta": {"magy": of}}
 
 
+def _titled(title: str, stamp: str) -> Update:
+    shown = shortened(title, LINE)
+    return {"sessionUpdate": "session_info_update", "title": shown, "updatedAt": stamp}
+
+
 def _configured(event: Configured, stamp: str) -> Iterable[Update]:
     if event.option == "title":
-        yield {"sessionUpdate": "session_info_update", "title": shortened(event.value, LINE),
-               "updatedAt": stamp}  # fmt: skip
+        yield _titled(event.value, stamp)
     else:
         yield _option(event.option, event.value)
 
@@ -280,10 +282,6 @@ def _option(id: str, value: str) -> Update:
         "sessionUpdate": "config_option_update",
         "configOptions": [{"configId": id, "name": id.capitalize(), "currentValue": value}],
     }
-
-
-def _option_for(grant: Grant) -> dict[str, str]:
-    return {"key": grant.key, "pattern": grant.pattern}
 
 
 def _replied(event: Replied) -> Iterable[Update]:
@@ -323,8 +321,7 @@ def _compacted(event: Compacted) -> Iterable[Update]:
 
 def _consulted(event: Consulted, stamp: str) -> Iterable[Update]:
     if event.agent == "title":
-        yield {"sessionUpdate": "session_info_update", "title": shortened(event.text, LINE),
-               "updatedAt": stamp}  # fmt: skip
+        yield _titled(event.text, stamp)
     yield _usage(event, event.agent)
 
 

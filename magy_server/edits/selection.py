@@ -54,14 +54,15 @@ def _spans(base: str, live: str) -> Iterator[TextChange]:
     """The one replacement between what both texts begin and end with. Where it repeats what stands
     beside it, it can be said to be earlier or later."""
     shorter = min(len(base), len(live))
-    head = _longest(shorter, lambda n: base[:n] == live[:n])
-    tail = _longest(shorter, lambda n: base[len(base) - n :] == live[len(live) - n :])
+    head = longest(shorter, lambda n: base[:n] == live[:n])
+    tail = longest(shorter, lambda n: base[len(base) - n :] == live[len(live) - n :])
     for first, last in ((head, min(tail, shorter - head)), (min(head, shorter - tail), tail)):
         yield TextChange(first, len(base) - last, live[first : len(live) - last])
 
 
-def _longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The greatest n up to `most` for which `holds`, which does up to there and not beyond."""
+def longest(most: int, holds: Callable[[int], bool]) -> int:
+    """The greatest n up to `most` for which `holds`, which does up to there and not beyond. A few
+    comparisons of long strings are quicker than many of characters."""
     return bisect_left(range(1, most + 1), True, key=lambda n: not holds(n))
 
 

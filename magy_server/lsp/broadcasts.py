@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from magy_server.api import present
-from magy_server.api.children.present import located, path, previews
+from magy_server.api.children.present import located, path, previews, who
 from magy_server.api.connected import Beside
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
@@ -31,41 +31,21 @@ from magy_server.core.events import (
 )
 from magy_server.core.state.state import State
 from magy_server.core.summary import question_of, title
-from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.engine import trees
 from magy_server.lsp.plain.questions import PlainQuestions
-
-
-class Progress(Protocol):
-    def report(self, message: str) -> None: ...
-
-    def end(self, message: str = "") -> None: ...
-
-
-class Client(Protocol):
-    """The standard LSP side of a connection, as the announcer needs it."""
-
-    async def progress(
-        self, title: str, message: str = "", cancel: Callable[[], None] | None = None
-    ) -> Progress | None: ...
+from magy_server.lsp.server import Progress, Server
 
 
 class Announcer:
     """`plain` asks a client that does not show questions itself; None: it does, and is sent
     `magy/*` notifications."""
 
-    def __init__(
-        self,
-        client: Client,
-        notify: Callable[[str, Any], None],
-        plain: PlainQuestions | None,
-        spawn: Beside,
-    ) -> None:
+    def __init__(self, server: Server, plain: PlainQuestions | None, spawn: Beside) -> None:
         self._service: Service | None = None
-        self._client = client
+        self._server = server
         self._plain = plain
         self._knows_magy = plain is None
-        self._notify = notify
+        self._notify = server.connection.notify
         self._spawn = spawn
         self._running: dict[str, str] = {}
         self._progress: dict[str, Progress] = {}
@@ -160,8 +140,9 @@ class Announcer:
     async def _ask(self, session_id: str, about: Mapping[str, Any]) -> None:
         """Permission in an editor without Magy code (G001)."""
         question = await self._looked_up(session_id, about)
-        who = "" if tree.parent(session_id) is None else _who(question.path)
-        answer = await self._plain.ask(question, who) if self._plain else None
+        child = tree.parent(session_id) is not None
+        asker = who(question.path) if child else ""
+        answer = await self._plain.ask(question, asker) if self._plain else None
         self._asking.pop(question.interaction_id, None)
         if answer is None or self._service is None:
             return
@@ -200,7 +181,7 @@ class Announcer:
         def cancel() -> None:
             self._spawn(self._cancel(session_id, turn))
 
-        progress = await self._client.progress(about, cancel=cancel)
+        progress = await self._server.progress(about, cancel=cancel)
         if progress is None:
             return
         if self._running.get(session_id) == turn:
@@ -211,12 +192,6 @@ class Announcer:
     async def _cancel(self, session_id: str, turn: str) -> None:
         if self._service is not None:
             await self._service.cancel(session_id, turn)
-
-
-def _who(steps: Sequence[wire.PathStep]) -> str:
-    """A child and its parent, for people: "explore (look around), child of build (fix it)"."""
-    named = [f"{step.agent} ({step.name})" if step.name else step.agent for step in steps[-2:]]
-    return shortened(", child of ".join(reversed(named)), LINE)
 
 
 def _lists(entry: Entry) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-LLM_GENERATED = types.CodeActionTag.LlmGenerated
-
 
 class ClientCapabilities:
     """`resolve`: it asks what a code action does when that is chosen; `texts`: it takes documents
@@ -24,4 +22,4 @@ class ClientCapabilities:
         resolve = action.resolve_support if action else None
         can_resolve = bool(resolve and "command" in resolve.properties)
         self.resolve = bool(action and action.data_support and can_resolve)
-        self.tags = bool(tags and LLM_GENERATED in tags.value_set)
+        self.tags = bool(tags and types.CodeActionTag.LlmGenerated in tags.value_set)

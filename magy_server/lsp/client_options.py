@@ -10,8 +10,6 @@ WAYS: Sequence[Way] = ("document", "message", "none")
 
 
 class ClientOptions:
-    """What the client said of itself under `initializationOptions.magy`."""
-
     def __init__(self, options: Any) -> None:
         magy = options.get("magy") if isinstance(options, dict) else None
         magy = magy if isinstance(magy, dict) else {}

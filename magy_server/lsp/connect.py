@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from magy_server.api.connected import Connected
 from magy_server.api.places import SCHEME, virtual_uri
 from magy_server.api.verbs import Magy
-from magy_server.api.wire.calling import handlers
+from magy_server.api.wire.methods import handlers
 from magy_server.core.errors import EditorError
-from magy_server.lsp.client_capabilities import ClientCapabilities
 from magy_server.lsp.client_options import ClientOptions
 from magy_server.lsp.plain.client import Plain
-from magy_server.lsp.plain.review import PlainReview, Window
+from magy_server.lsp.plain.review import PlainReview
 from magy_server.lsp.plain.targets import Pointing
 from magy_server.lsp.server import Answering, Server
 from magy_server.lsp.workspace import LiveEditor
@@ -32,21 +31,18 @@ def connect(
     closing: ExitStack,
 ) -> Answering:
     """`running`: the sessions that have a turn now, the latest last. `closing` ends it."""
-    can = ClientCapabilities(server.client)
+    can = server.can
     magy = Magy(at)
-    review = PlainReview(
-        magy.view, magy.reviews, Window(server.show, _revealing(server, can), editor.unseen),
-        server.connection.spawn, shows_lenses=about.lenses, tags=can.tags,
-    )  # fmt: skip
+    review = PlainReview(magy.view, magy.reviews, server, editor, shows_lenses=about.lenses)
     pointing = Pointing(at.documents, magy.contexts, magy.reach)
-    plain = Plain(server, magy, about, can, review, pointing, running)
+    plain = Plain(server, magy, about, review, pointing, running)
     for end in (magy.close, plain.close):
         closing.callback(end)
     closing.callback(server.workspace.touched.add(magy.news.touched))
     magy.news.told.add(_refreshing(server, at, about.lenses and can.refresh_lenses, review.texts))
     magy.begin()
     if can.texts:
-        at.spawn(_offer_texts(server))
+        at.spawn(_told(server, "client/registerCapability", _offered_texts()))
     methods = plain.noting(handlers(magy.verbs(), magy.sessions.made))
     return Answering({**methods, **plain.methods()}, plain.commands())
 
@@ -59,38 +55,23 @@ def _refreshing(
 
     def refresh(paths: Collection[str]) -> None:
         if lenses:
-            at.spawn(_refresh(server, "workspace/codeLens/refresh", None))
+            at.spawn(_told(server, "workspace/codeLens/refresh", None))
         for uri in {virtual_uri(side, path) for path in paths for side in ("base", "proposed")}:
             if uri in texts:
-                at.spawn(_refresh(server, "workspace/textDocumentContent/refresh", {"uri": uri}))
+                at.spawn(_told(server, "workspace/textDocumentContent/refresh", {"uri": uri}))
 
     return refresh
 
 
-async def _refresh(server: Server, method: str, params: Any) -> None:
+async def _told(server: Server, method: str, params: Any) -> None:
     try:
         await server.connection.request(method, params, ANSWER)
     except EditorError:
-        return  # it will ask again by itself, or not
+        return  # it has refused, or will ask again by itself, or not
 
 
-def _revealing(server: Server, can: ClientCapabilities) -> Callable[[str, Mapping[str, Any]], Any]:
-    async def reveal(uri: str, range: Mapping[str, Any]) -> None:
-        if can.show_document:
-            await server.show_document(uri, range, True)
-
-    return reveal
-
-
-async def _offer_texts(server: Server) -> None:
-    """pygls does not announce it (as of 2.1), so it is registered afterwards. The client may
-    refuse: then it has not."""
+def _offered_texts() -> dict[str, Any]:
+    """pygls does not announce it (as of 2.1), so it is registered afterwards."""
     method = "workspace/textDocumentContent"
     options = {"schemes": [SCHEME]}
-    registration = {"id": "magy-texts", "method": method, "registerOptions": options}
-    try:
-        await server.connection.request(
-            "client/registerCapability", {"registrations": [registration]}, ANSWER
-        )
-    except EditorError:
-        return
+    return {"registrations": [{"id": "magy-texts", "method": method, "registerOptions": options}]}

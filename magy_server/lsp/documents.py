@@ -111,7 +111,7 @@ class LiveWorkspace(Workspace):
         super().__init__(*args, **kwargs)
         self.touched: Listeners[[str]] = Listeners()
         """Hear of the URI whenever any document was opened, changed or closed."""
-        self._followers: list[Callable[[Seen], None]] = []
+        self._followers: Listeners[[Seen]] = Listeners()
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._meant: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
@@ -176,8 +176,7 @@ class LiveWorkspace(Workspace):
     def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
         """Tells of every document when it is opened, changed (once for each notification) and
         saved, from now on; the answer ends that."""
-        self._followers.append(see)
-        return lambda: self._followers.remove(see)
+        return self._followers.add(see)
 
     def saved(self, uri: str) -> None:
         """The editor has said that it saved this document as it shows it now."""
@@ -190,15 +189,12 @@ class LiveWorkspace(Workspace):
         """The person has made, moved or removed these in the editor."""
         paths = [path for uri in uris if (path := canonical(uri))] if self._followers else []
         for path in paths:
-            for see in tuple(self._followers):
-                see(Seen(path, on_disk=True))
+            self._followers(Seen(path, on_disk=True))
 
     def _tell(self, uri: str, *, opened: bool = False, saved: bool = False) -> None:
         document, path = self.open_document(uri), canonical(uri) if self._followers else None
         if document is not None and path is not None:
-            seen = Seen(path, document.source, opened, saved)
-            for see in tuple(self._followers):
-                see(seen)
+            self._followers(Seen(path, document.source, opened, saved))
 
     def _changed(self, uri: str) -> None:
         if watchers := self._watchers.get(uri_key(uri)):

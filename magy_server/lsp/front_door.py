@@ -22,10 +22,10 @@ from magy_server.lsp.client_options import ClientOptions
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
-    from magy_server.api.connected import Beside, Connected
+    from magy_server.api.connected import Beside
     from magy_server.api.doctor import Examine
     from magy_server.api.service import Service
-    from magy_server.api.wire.calling import Handler
+    from magy_server.api.wire.methods import Handler
     from magy_server.config.trust import Trust
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener
@@ -71,11 +71,13 @@ class EditorFrontDoor:
         """pygls announces what is registered with it; the requests come to us (`standard`)."""
         from lsprotocol import types
 
+        from magy_server.lsp.server import announced
+
         lens = types.CodeLensOptions()
         action = types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
-        server.feature(types.TEXT_DOCUMENT_CODE_LENS, lens)(_announced)
-        server.feature(types.TEXT_DOCUMENT_CODE_ACTION, action)(_announced)
-        server.feature(types.CODE_ACTION_RESOLVE)(_announced)
+        server.feature(types.TEXT_DOCUMENT_CODE_LENS, lens)(announced)
+        server.feature(types.TEXT_DOCUMENT_CODE_ACTION, action)(announced)
+        server.feature(types.CODE_ACTION_RESOLVE)(announced)
 
     async def start(self, server: Server) -> Answering:
         """Raises MagyError; the person is told in a window as well, and may ask the doctor."""
@@ -91,6 +93,9 @@ class EditorFrontDoor:
             raise
 
     async def _start(self, server: Server) -> Answering:
+        from lsprotocol.types import MessageType
+
+        from magy_server.api.connected import Connected
         from magy_server.lsp.broadcasts import Announcer
         from magy_server.lsp.connect import connect
         from magy_server.lsp.server import Answering
@@ -98,38 +103,13 @@ class EditorFrontDoor:
         about = ClientOptions(server.pygls.protocol.options)
         editor = server.editor([f"magy/editor/{name}" for name in about.editor])
         spawn = _spawner(server)
-        announcer = Announcer(server, server.connection.notify, _asking(server, about), spawn)
+        announcer = Announcer(server, _asking(server, about), spawn)
         roots = _roots(server)
         compose = self._compose()(roots, about.settings, editor, [announcer])
         service, trust = await self._stack.enter_async_context(compose)
         self._stack.callback(announcer.attach(service))
         self._stack.callback(service.loaded.news.broken.add(partial(_say_broken, server)))
-        at = self._connected(server, service, trust, about, roots, spawn)
-        answering = connect(
-            server, at, about, editor, lambda: announcer.running,
-            self._stack.enter_context(ExitStack()),
-        )  # fmt: skip
-        self._resuming = server.connection.spawn(_resume(service, roots))
-        _say_distrust(server, trust, roots)
-        methods = dict(answering.methods)
-        for name in WARMING:
-            methods[name] = self._warming_too(methods[name], service, server)
-        return Answering(methods, answering.commands)
-
-    def _connected(
-        self,
-        server: Server,
-        service: Service,
-        trust: Trust,
-        about: ClientOptions,
-        roots: Sequence[str],
-        spawn: Beside,
-    ) -> Connected:
-        from lsprotocol.types import MessageType
-
-        from magy_server.api.connected import Connected
-
-        return Connected(
+        at = Connected(
             service=service,
             trust=trust,
             client=about.client,
@@ -143,6 +123,16 @@ class EditorFrontDoor:
             examine=self._examine,
             draws=about.interactions or about.review,
         )
+        answering = connect(
+            server, at, about, editor, lambda: announcer.running,
+            self._stack.enter_context(ExitStack()),
+        )  # fmt: skip
+        self._resuming = spawn(service.resume_all(roots))
+        _say_distrust(server, trust, roots)
+        methods = dict(answering.methods)
+        for name in WARMING:
+            methods[name] = self._warming_too(methods[name], service, server)
+        return Answering(methods, answering.commands)
 
     def _warming_too(self, handler: Handler, service: Service, server: Server) -> Handler:
         """The model's SDK is large: it is imported when somebody means to talk, not before."""
@@ -167,21 +157,11 @@ class EditorFrontDoor:
 def _asking(server: Server, about: ClientOptions) -> PlainQuestions | None:
     """How a client is asked that does not show questions itself."""
     from magy_server.config import layers
-    from magy_server.lsp.client_capabilities import ClientCapabilities
     from magy_server.lsp.plain.questions import PlainQuestions
 
     if about.interactions:
         return None
-    shows = ClientCapabilities(server.client).show_document
-
-    async def reveal(uri: str) -> bool:
-        return shows and await server.show_document(uri, None, False)
-
-    return PlainQuestions(server, reveal, Path(layers.state_dir()) / "transcripts")
-
-
-async def _announced(*arguments: Any) -> None:
-    """What pygls would call if the front door did not answer."""
+    return PlainQuestions(server, Path(layers.state_dir()) / "transcripts")
 
 
 def _roots(server: Server) -> list[str]:
@@ -201,14 +181,6 @@ def _spawner(server: Server) -> Beside:
             LOG.error("%s", error)
 
     return lambda work: server.connection.spawn(guarded(work))
-
-
-async def _resume(service: Service, roots: Sequence[str]) -> None:
-    """Goes on with what was left open in this workspace."""
-    try:
-        await service.resume_all(roots)
-    except MagyError as error:
-        LOG.warning("%s", error)
 
 
 async def _warm(service: Service, root: str | None) -> None:

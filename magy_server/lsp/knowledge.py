@@ -4,10 +4,10 @@ at it: what a client says may be sloppy, stale or hostile."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from pathlib import PurePath
 from typing import Any, TypeVar, cast, get_args
 
 from magy_server.api import editor_answers
+from magy_server.api.places import uri_of
 from magy_server.api.positions import units
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.reviews import Position
@@ -40,6 +40,7 @@ class Knower:
     ) -> None:
         self._connection = connection
         self._workspace = workspace
+        self._offers = frozenset(offers)
         self.knows = frozenset(n for n in get_args(Knowledge) if f"magy/editor/{n}" in offers)
 
     async def ask(self, question: Question[A]) -> A:
@@ -74,7 +75,7 @@ class Knower:
 
     def _uri(self, path: str) -> str:
         """As the editor writes it, if the file is open."""
-        return self._workspace.uri_of_path(path) or PurePath(path).as_uri()
+        return self._workspace.uri_of_path(path) or uri_of(path)
 
     def _place(self, asked: Definition | References) -> wire.PlaceParams:
         character = units(asked.before, self._workspace.encoding)

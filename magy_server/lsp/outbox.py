@@ -15,11 +15,14 @@ import logging
 import os
 import stat
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from magy_server.lsp.frames import encode
+
+if TYPE_CHECKING:
+    from magy_server.api.connected import Source
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +36,6 @@ PRESSURE = 32 * 1024 * 1024
 """Bytes. While more wait to be written, the reader pauses."""
 
 T = TypeVar("T")
-
-
-class Source(Protocol):
-    """Something that streams to the client. Compared by identity."""
-
-    async def pull(self, budget: int) -> Sequence[Mapping[str, Any] | bytes]:
-        """The next whole messages (or their encoded bodies), oldest first, in all about `budget`
-        bytes. Empty: nothing more until the next `wake`. Never called twice at once."""
-        ...
 
 
 class WriteEnd(Protocol):

@@ -27,6 +27,7 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 from magy_server.lsp import stdio
+from magy_server.lsp.client_capabilities import ClientCapabilities
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.outbox import Failure, Outbox, settle
 from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
@@ -170,7 +171,7 @@ class Server:
         for name in front.standard:
             connection.methods[name] = partial(self._too_early, name)
         connection.open(
-            self.pygls.protocol, self._ready, lambda *request: self.workspace.asked(*request)
+            self.pygls.protocol, self._answering, lambda *request: self.workspace.asked(*request)
         )
 
     @property
@@ -181,18 +182,22 @@ class Server:
     def client(self) -> types.ClientCapabilities:
         return self.pygls.client_capabilities
 
+    @property
+    def can(self) -> ClientCapabilities:
+        return ClientCapabilities(self.client)
+
     def editor(self, offers: Sequence[str] = ()) -> LiveEditor:
         """The port to the live buffers; `offers` are the `magy/editor/*` methods announced."""
         from magy_server.lsp.workspace import LiveEditor
 
         can = self.client.workspace
-        versioned = bool(can and can.workspace_edit and can.workspace_edit.document_changes)
+        edits = can.workspace_edit if can else None
         return LiveEditor(
             self.connection,
             self.workspace,
             self.show,
-            versioned,
             offers,
+            versioned=bool(edits and edits.document_changes),
             configurable=bool(can and can.configuration),
         )
 
@@ -204,7 +209,9 @@ class Server:
     async def show_document(
         self, uri: str, selection: Mapping[str, Any] | None, focus: bool
     ) -> bool:
-        """Whether the client says that it shows it. Only for one that can."""
+        """Whether the client can, and says that it shows it."""
+        if not self.can.show_document:
+            return False
         params = {"uri": uri, "takeFocus": focus} | ({"selection": selection} if selection else {})
         try:
             answer = await self.connection.request("window/showDocument", params, SHOWING)
@@ -212,16 +219,11 @@ class Server:
             return False
         return type(answer) is dict and answer.get("success") is True
 
-    async def choose(
-        self,
-        message: str,
-        actions: Sequence[str],
-        kind: types.MessageType = types.MessageType.Info,
-    ) -> str | None:
+    async def choose(self, message: str, actions: Sequence[str]) -> str | None:
         """The action the person picked; None when the question was dismissed or cannot be shown.
         Waits for as long as that takes: cancel it when the question is settled otherwise."""
         params = {
-            "type": kind.value,
+            "type": types.MessageType.Info.value,
             "message": message,
             "actions": [{"title": action} for action in actions],
         }
@@ -233,7 +235,7 @@ class Server:
         return title if title in actions else None
 
     async def progress(
-        self, title: str, message: str = "", cancel: Callable[[], None] | None = None
+        self, title: str, cancel: Callable[[], None] | None = None
     ) -> Progress | None:
         """Shows a work-done progress; None when the client has none. With `cancel` it has a button
         that calls it."""
@@ -252,7 +254,7 @@ class Server:
             return None
         begin = {"kind": "begin", "title": title, "cancellable": cancel is not None}
         progress = Progress(token, self)
-        progress.say(begin | ({"message": message} if message else {}))
+        progress.say(begin)
         return progress
 
     # --- life -----------------------------------------------------------------------------------
@@ -260,11 +262,13 @@ class Server:
     def _register(self) -> None:
         self.pygls.feature(types.TEXT_DOCUMENT_DID_OPEN)(_synced)
         self.pygls.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_synced)
-        self.pygls.feature(types.TEXT_DOCUMENT_DID_SAVE)(lambda params: self._saved(params))
+        self.pygls.feature(types.TEXT_DOCUMENT_DID_SAVE)(
+            lambda params: self.workspace.saved(params.text_document.uri)
+        )
         self._register_files()
         self.pygls.feature(types.INITIALIZED)(lambda params: self._begin())
         for name in self._front.commands:
-            self.pygls.command(name)(_announced)
+            self.pygls.command(name)(announced)
 
     def _register_files(self) -> None:
         """What the person makes, moves and removes in the editor."""
@@ -273,11 +277,8 @@ class Server:
         options = types.FileOperationRegistrationOptions(filters=filters)
 
         @self.pygls.feature(types.WORKSPACE_DID_CREATE_FILES, options)
-        def _created(params: types.CreateFilesParams) -> None:
-            self.workspace.files_changed(file.uri for file in params.files)
-
         @self.pygls.feature(types.WORKSPACE_DID_DELETE_FILES, options)
-        def _deleted(params: types.DeleteFilesParams) -> None:
+        def _made_or_removed(params: types.CreateFilesParams | types.DeleteFilesParams) -> None:
             self.workspace.files_changed(file.uri for file in params.files)
 
         @self.pygls.feature(types.WORKSPACE_DID_RENAME_FILES, options)
@@ -285,9 +286,6 @@ class Server:
             self.workspace.files_changed(
                 uri for file in params.files for uri in (file.old_uri, file.new_uri)
             )
-
-    def _saved(self, params: types.DidSaveTextDocumentParams) -> None:
-        self.workspace.saved(params.text_document.uri)
 
     def _begin(self) -> asyncio.Task[Answering | Failure]:
         if self._started is None:
@@ -301,13 +299,10 @@ class Server:
 
     async def _too_early(self, method: str, params: dict[str, Any]) -> Any:
         try:
-            await self._ready(method)
+            await self._answering()
         except MagyError:
             return None
         return await self.connection.methods[method](params)
-
-    async def _ready(self, method: str) -> None:
-        await self._answering()
 
     async def _answering(self) -> Answering:
         """Waits for the front door; raises what its start raised."""
@@ -356,9 +351,8 @@ class Progress:
         self._token: str | None = token
         self._server = server
 
-    def report(self, message: str, percentage: int | None = None) -> None:
-        value: dict[str, Any] = {"kind": "report", "message": message}
-        self.say(value if percentage is None else value | {"percentage": percentage})
+    def report(self, message: str) -> None:
+        self.say({"kind": "report", "message": message})
 
     def end(self, message: str = "") -> None:
         self.say({"kind": "end"} | ({"message": message} if message else {}))
@@ -418,8 +412,8 @@ def _synced(params: Any) -> None:
     """Registered with pygls only so that it announces `openClose`: the workspace keeps itself."""
 
 
-async def _announced(*arguments: Any) -> None:
-    """Registered with pygls only so that it announces the command: `Server` runs it."""
+async def announced(*arguments: Any) -> None:
+    """Registered with pygls only so that it announces it: we answer."""
 
 
 def _first_cause(error: JsonRpcException) -> str:

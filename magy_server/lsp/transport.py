@@ -78,18 +78,16 @@ class Standard(Protocol):
 class ClientError(EditorError):
     """The editor answered a request with an error."""
 
-    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, method: str, code: int, message: str) -> None:
         super().__init__(f"The editor could not do {method}: {message} (code {code}).")
-        self.code = code
-        self.data = data
 
 
 class NotAnswered(EditorError):
     """The editor did not answer: in time (`reason` timeout), or ever (`reason` disconnected)."""
 
 
-Pending = Callable[[str], Awaitable[None]]
-"""async (method): waits until a method of ours is known."""
+Pending = Callable[[], Awaitable[object]]
+"""async (): waits until all methods of ours are known."""
 Arrived = Callable[[asyncio.Task[None], str, dict[str, Any]], object]
 """(task, method, params): called as a request of ours comes, before any later message is looked at:
 what runs in the task may find more messages handled already."""
@@ -128,11 +126,6 @@ class Connection:
         """All methods that there will be are known with these."""
         self.methods.update(methods)
         self._pending = None
-
-    async def ready(self, method: str) -> None:
-        """Waits until the method is known, if it ever will be. Raises what the start raised."""
-        if self._pending is not None:
-            await self._pending(method)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs work for as long as the connection lives. What it raises ends the connection."""
@@ -336,7 +329,6 @@ class Connection:
                 method,
                 code if type(code) is int else INTERNAL_ERROR,
                 text if type(text) is str else "it gave no reason",
-                fields.get("data"),
             )
         )
 
@@ -398,7 +390,8 @@ class Connection:
         """A method that was not known when it was asked for: it may be after the start, or after
         one that failed (the doctor)."""
         try:
-            await self.ready(method)
+            if self._pending is not None:
+                await self._pending()
         except MagyError:
             if method not in self.methods:
                 raise

@@ -8,15 +8,15 @@ one after.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from magy_server.api.positions import Positions
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.diff import changes as changes_of
 from magy_server.edits.rebasing.rebase import rebase
+from magy_server.edits.selection import longest
 from magy_server.edits.text import plain
 
 Changes = tuple[TextChange, ...]
@@ -150,16 +150,10 @@ class _SomeOf:
 def span(before: str, after: str) -> TextChange:
     """What was typed: the one replacement between the beginning and the end that both share."""
     shorter = min(len(before), len(after))
-    head = _longest(shorter, lambda n: before[:n] == after[:n])
+    head = longest(shorter, lambda n: before[:n] == after[:n])
     rest = shorter - head
-    tail = _longest(rest, lambda n: before[len(before) - n :] == after[len(after) - n :])
+    tail = longest(rest, lambda n: before[len(before) - n :] == after[len(after) - n :])
     return TextChange(head, len(before) - tail, after[head : len(after) - tail])
-
-
-def _longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The greatest n up to `most` for which `holds`, which does up to there and not beyond. A few
-    comparisons of long strings are quicker than many of characters."""
-    return bisect_left(range(1, most + 1), True, key=lambda n: not holds(n))
 
 
 def carried(changes: Changes, typed: TextChange) -> Changes | None:

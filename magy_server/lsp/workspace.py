@@ -6,13 +6,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakValueDictionary
 
 from magy_server.api.positions import Positions
 from magy_server.api.wire.live_edits import ANSWER, PATIENCE, SAVE, VERIFY
 from magy_server.core.errors import EditorError, EditRefused, EditUnverified, InvalidRequest
-from magy_server.core.knowledge import Question
 from magy_server.core.ports import Buffer, Seen
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
@@ -21,7 +20,6 @@ from magy_server.lsp.knowledge import Knower
 from magy_server.lsp.transport import ClientError, Connection, NotAnswered
 from magy_server.lsp.verify_edit import Verdict
 
-A = TypeVar("A")
 CAUGHT_UP = 2.0
 """Seconds for an answer that only shows that all before it has come."""
 SOON = 1.0
@@ -30,36 +28,26 @@ MENDINGS = 8
 """Edits that are sent to undo what an editor made of one at the wrong place."""
 
 
-class LiveEditor:
-    """One connection's editor. `offers` are the `magy/editor/*` methods that the client announced,
-    `verify` is how many seconds it may take to show an edit that it said it made: some editors send
-    nothing while they wait for another answer. To answer it may take `answer` seconds, which are
-    many, since some ask the person; after `patience` seconds they are shown what is waited for.
-    `configurable`: it answers `workspace/configuration`."""
+class LiveEditor(Knower):
+    """One connection's editor. `offers` are the `magy/editor/*` methods that the client announced;
+    `versioned`: its edits carry versions; `configurable`: it answers `workspace/configuration`."""
+
+    _patience, _answer, _verify = PATIENCE, ANSWER, VERIFY
 
     def __init__(
         self,
         connection: Connection,
         workspace: LiveWorkspace,
         show: Callable[[str], None],
-        versioned: bool,
-        offers: Collection[str] = (),
+        offers: Collection[str],
         *,
-        configurable: bool = False,
-        patience: float = PATIENCE,
-        answer: float = ANSWER,
-        verify: float = VERIFY,
+        versioned: bool,
+        configurable: bool,
     ) -> None:
-        self._connection = connection
-        self._workspace = workspace
+        super().__init__(connection, workspace, offers)
         self._versioned = versioned
-        self._offers = frozenset(offers)
         self._configurable = configurable
-        self._knower = Knower(connection, workspace, self._offers)
         self._show = show
-        self._patience = patience
-        self._answer = answer
-        self._verify = verify
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._unseen = asyncio.Event()
         self._late: dict[str, asyncio.Task[bool]] = {}
@@ -126,13 +114,6 @@ class LiveEditor:
         except NotAnswered:
             return False
         return True
-
-    @property
-    def knows(self) -> frozenset[str]:
-        return self._knower.knows
-
-    async def ask(self, question: Question[A]) -> A:
-        return await self._knower.ask(question)
 
     def _current(self, buffer: Buffer) -> None:
         """The document is still as it is in `buffer`. Raises EditRefused."""

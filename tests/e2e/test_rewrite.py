@@ -512,7 +512,7 @@ async def test_a_plain_client_is_told_what_went_wrong(root: Path, state: Path, a
             "type": 2,
             "message": "Magy: The model did not rewrite it, but answered: No.",
         }
-        with pytest.raises(RpcError, match="takes one object"):
+        with pytest.raises(RpcError, match="uri is missing"):
             await one.client.request(
                 "workspace/executeCommand", {"command": "magy.rewrite", "arguments": []}
             )

@@ -165,10 +165,10 @@ class Toy:
 
     async def on_progress(self, params: dict[str, Any]) -> Any:
         clicked = asyncio.Event()
-        progress = await self.server.progress("Working", "at it", clicked.set)
+        progress = await self.server.progress("Working", clicked.set)
         if progress is None:
             return "no progress"
-        progress.report("half", 50)
+        progress.report("half")
         if params.get("wait"):
             await clicked.wait()
         progress.end("done")

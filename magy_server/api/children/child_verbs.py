@@ -12,7 +12,7 @@ from magy_server.api.connected import Connected
 from magy_server.api.present import content
 from magy_server.api.wire import children as wire
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import Spawn, SpawnLimits
+from magy_server.core.agents.child import CLAMPS, Spawn, SpawnLimits
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
@@ -20,13 +20,7 @@ from magy_server.core.events import Content, Hash, Limits
 
 T = TypeVar("T")
 
-_LIMITS: Mapping[str, str] = {
-    "max_depth": "depth",
-    "max_children": "children",
-    "max_total": "total",
-    "max_concurrent": "concurrent",
-    "max_queue": "queue",
-}
+_LIMITS = {f"max_{field}": field for field in CLAMPS}
 """By field of the wire: that of `SpawnLimits`."""
 
 

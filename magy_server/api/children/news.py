@@ -48,6 +48,7 @@ class ChildNews:
         self._stops: dict[str, Callable[[], None]] = {}
         self._changed: dict[str, None] = {}
         self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        """By child, but for the time."""
         self._telling: asyncio.Task[None] | None = None
         self._deletions = 0
         self._stop_hearing = at.service.world.bus.subscribe(DELETED, self._hear_deleted)
@@ -123,21 +124,11 @@ class ChildNews:
             parent_session_id=info.parent, child=child, deleted=deleted
         )
         params = change.model_dump(mode="json", by_alias=True)
-        if _same(self._said.get(info.session), params):
+        seen = {**params, "child": {**params["child"], "updatedAt": ""}}
+        if self._said.get(info.session) == seen:
             return
-        self._said[info.session] = params
+        self._said[info.session] = seen
         self._said.move_to_end(info.session)
         if len(self._said) > KEPT:
             self._said.popitem(last=False)
         self._notify("magy/child/changed", params)
-
-
-def _same(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
-    """But for the time."""
-    if before is None:
-        return False
-    return {**before, "child": _timeless(before)} == {**now, "child": _timeless(now)}
-
-
-def _timeless(change: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**change["child"], "updatedAt": ""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from magy_server.api.present import interaction, stamp
+from magy_server.api.present import interaction
 from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import sessions as wire
 from magy_server.core import wire_values
@@ -13,7 +13,8 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, Result, Waited
 from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
-from magy_server.core.wire_values import cost
+from magy_server.core.text.sanitizing import LINE, shortened
+from magy_server.core.wire_values import cost, stamp
 from magy_server.engine import trees
 from magy_server.team.supervision import Health
 
@@ -107,6 +108,12 @@ def step(info: StreamInfo) -> wire.PathStep:
         agent=about.get("options", {}).get("agent", ""),
         name=about.get("title") or "",
     )
+
+
+def who(steps: Sequence[wire.PathStep]) -> str:
+    """A child and its parent, for people: "explore (look around), child of build (fix it)"."""
+    named = [f"{step.agent} ({step.name})" if step.name else step.agent for step in steps[-2:]]
+    return shortened(", child of ".join(reversed(named)), LINE)
 
 
 def located(question: wire.Interaction, steps: Sequence[wire.PathStep]) -> wire.Interaction:

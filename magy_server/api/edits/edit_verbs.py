@@ -6,7 +6,8 @@ import asyncio
 import json
 
 from magy_server.api.connected import Connected
-from magy_server.api.edits.drafts import Drafts, shown, want
+from magy_server.api.edits.drafts import Drafts, shown
+from magy_server.api.edits.tree import Fault
 from magy_server.api.places import paths_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditRefused, InvalidRequest
@@ -36,7 +37,7 @@ class EditVerbs:
         doing = self._doing.get(params.request_key)
         if doing is None:
             doing = self._doing[params.request_key] = asyncio.ensure_future(self._once(params))
-        return await to_end(_of(doing))
+        return await to_end(doing)
 
     async def _once(self, params: wire.EditApplyParams) -> wire.EditResult:
         try:
@@ -51,13 +52,13 @@ class EditVerbs:
         for attempt in range(1, ATTEMPTS + 1):
             drafts = await self._drafts(params, root, cwd)
             shown = await _shown(drafts)
-            if drafts.failures or not drafts.drafts:
+            if drafts.failures or not drafts.files:
                 return shown
             result = shown.model_copy(update={"applied": True})
             done = await self._applying.apply(
                 root,
                 params.request_key,
-                [want(draft) for draft in drafts.drafts],
+                await asyncio.to_thread(drafts.wants),
                 by=self._at.client,
                 label=params.label,
                 output=result.model_dump_json().encode(),
@@ -92,31 +93,22 @@ class EditVerbs:
         try:
             edits = await asyncio.to_thread(_parsed, params, _path(params))
         except EditError as error:
-            drafts.failures += [
-                wire.EditFailure(
-                    path="", hunk=one.hunk, code=one.code, message=one.message,
-                    lines=list(one.lines),
-                )
-                for one in error.failures
-            ]  # fmt: skip
+            faults = (Fault("", f.code, f.message, f.hunk, f.lines) for f in error.failures)
+            drafts.refuse(*faults)
             return drafts
         await drafts.take(edits)
         return drafts
 
 
-async def _of(future: asyncio.Future[wire.EditResult]) -> wire.EditResult:
-    return await future
-
-
 async def _shown(drafts: Drafts) -> wire.EditResult:
-    files = [await asyncio.to_thread(shown, draft) for draft in drafts.drafts]
+    files = [await asyncio.to_thread(shown, file) for file in drafts.files]
     return wire.EditResult(applied=False, files=files, failures=drafts.failures)
 
 
 def _stopped(result: wire.EditResult, drafts: Drafts, done: Applied) -> wire.EditResult:
     """Nothing was changed, but for what could not be brought back."""
     assert done.problem is not None
-    names = {draft.place.path: draft.place.name for draft in drafts.drafts}
+    names = {file.place.path: file.place.name for file in drafts.files}
     failure = wire.EditFailure(
         path=names.get(done.path, done.path), hunk=0, code="failed", message=done.problem.message
     )

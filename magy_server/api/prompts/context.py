@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Literal
 
 from magy_server.api.connected import Connected
 from magy_server.api.editor_answers import problem
-from magy_server.api.places import canonical
+from magy_server.api.places import canonical, uri_of
 from magy_server.api.positions import column, split_lines
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire import editor as wire
@@ -235,7 +234,7 @@ class ContextVerbs:
         if document is None and path is not None:
             document = self._documents.document(path)
         name = self._reach.called(uri if path else uri.rstrip("/").rpartition("/")[2] or uri)
-        known = PurePath(path).as_uri() if path else printable(uri)
+        known = uri_of(path) if path else printable(uri)
         encoding = self._documents.encoding
         if document is not None:
             return Around(known, name, document.lines, encoding, path)
@@ -266,7 +265,7 @@ class ContextVerbs:
             if path == current or self._reach.denied(path):
                 continue
             name = self._reach.name(path)
-            link = LinkBlock(type="resource_link", uri=PurePath(path).as_uri(), name=name)
+            link = LinkBlock(type="resource_link", uri=uri_of(path), name=name)
             yield wire.ContextItem(kind="open", label=name, default=False, block=link)
             shown += 1
             if shown >= OPEN:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from magy_server.api.connected import Connected
-from magy_server.api.places import canonical
+from magy_server.api.places import canonical, innermost
 from magy_server.core import permit
 from magy_server.core.events import Facts, Resource
 from magy_server.core.text.sanitizing import printable
@@ -24,15 +24,13 @@ class Reach:
 
     def root_of(self, path: str) -> str:
         """The innermost workspace folder around a file (canonical path), else its directory."""
-        around = [root for root in self.roots if below(root, path)]
-        return max(around, key=len, default=os.path.dirname(path))
+        return innermost(self.roots, path) or os.path.dirname(path)
 
     def name(self, path: str) -> str:
         """As models and people read it: relative to its workspace folder, if it is in one, and on
         one line."""
-        name = below(self.root_of(path), path)
-        inside = any(below(root, path) for root in self.roots)
-        return printable(name if inside and name else path)
+        root = innermost(self.roots, path)
+        return printable((below(root, path) if root else None) or path)
 
     def called(self, uri: str) -> str:
         """The name of a document, be it a file or not."""

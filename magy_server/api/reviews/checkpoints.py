@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
 
 from magy_server.api.places import uri_of
-from magy_server.api.present import stamp
 from magy_server.api.service import Service
 from magy_server.api.wire import reviews as wire
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.wire_values import stamp
 from magy_server.engine.session import Session
-from magy_server.reviews.checkpoints import Checkpoint
-from magy_server.reviews.file_changes import FileChanged
+from magy_server.reviews.checkpoints import Checkpoint, Preview, Restore
 
 
 class CheckpointVerbs:
@@ -30,44 +30,13 @@ class CheckpointVerbs:
 
     async def preview(self, params: wire.CheckpointParams) -> wire.CheckpointPreview:
         session = await self._session(params.session_id)
-        _not_both(params)
-        found = await self._checkpoints.preview(
-            session,
-            params.turn_id or "",
-            files=params.files,
-            conversation=params.conversation,
-            undoes=params.undoes or "",
-        )
-        return wire.CheckpointPreview(
-            turn_id=found.turn,
-            undoes=found.undoes,
-            turns=list(found.turns),
-            files=_files(found.files),
-            conversation=found.conversation,
-            why=found.why,
-            prompt=found.text,
-        )
+        found = await self._checkpoints.preview(session, **_meant(params))
+        return wire.CheckpointPreview(why=found.why, **_gone_back(found))
 
     async def restore(self, params: wire.CheckpointRestoreParams) -> wire.CheckpointRestored:
         session = await self._session(params.session_id)
-        _not_both(params)
-        found = await self._checkpoints.restore(
-            session,
-            params.request_key,
-            params.turn_id or "",
-            files=params.files,
-            conversation=params.conversation,
-            undoes=params.undoes or "",
-        )
-        return wire.CheckpointRestored(
-            restore_id=found.id,
-            turn_id=found.turn,
-            undoes=found.undoes,
-            turns=list(found.turns),
-            files=_files(found.files),
-            conversation=found.conversation,
-            prompt=found.text,
-        )
+        found = await self._checkpoints.restore(session, params.request_key, **_meant(params))
+        return wire.CheckpointRestored(restore_id=found.id, **_gone_back(found))
 
     async def _session(self, session_id: str) -> Session:
         """Up to date: another process may have appended. Raises NotFound."""
@@ -76,9 +45,23 @@ class CheckpointVerbs:
         return session
 
 
-def _not_both(params: wire.CheckpointParams) -> None:
+def _meant(params: wire.CheckpointParams) -> dict[str, Any]:
     if params.turn_id is not None and params.undoes is not None:
         raise InvalidRequest("Give a `turnId` to go back to or `undoes`, a restore: not both.")
+    of = {"turn": params.turn_id or "", "undoes": params.undoes or ""}
+    return {**of, "files": params.files, "conversation": params.conversation}
+
+
+def _gone_back(found: Preview | Restore) -> dict[str, Any]:
+    files = [wire.RestoredFile(uri=uri_of(one.path), **asdict(one)) for one in found.files]
+    return {
+        "turn_id": found.turn,
+        "undoes": found.undoes,
+        "turns": list(found.turns),
+        "files": files,
+        "conversation": found.conversation,
+        "prompt": found.text,
+    }
 
 
 def _info(one: Checkpoint) -> wire.CheckpointInfo:
@@ -96,18 +79,3 @@ def _info(one: Checkpoint) -> wire.CheckpointInfo:
         restore_id=one.restore,
         inherited=one.inherited,
     )
-
-
-def _files(found: Iterable[FileChanged]) -> list[wire.RestoredFile]:
-    return [
-        wire.RestoredFile(
-            path=one.path,
-            uri=uri_of(one.path),
-            action=one.action,
-            diff=one.diff,
-            added=one.added,
-            removed=one.removed,
-            conflict=one.conflict,
-        )
-        for one in found
-    ]

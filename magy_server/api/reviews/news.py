@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
 from magy_server.api.connected import Connected
-from magy_server.api.places import paths_of
+from magy_server.api.places import named_paths
 from magy_server.api.reviews import present
 from magy_server.api.reviews.review_verbs import View
 from magy_server.api.wire import reviews as wire
-from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.errors import MagyError
 from magy_server.core.listeners import Listeners
 
 PAUSE = 0.1
@@ -50,7 +50,6 @@ class ReviewNews:
             self._pause = self._loop.call_at(self._last + PAUSE, self._paused)
 
     def changed(self, paths: Sequence[str]) -> None:
-        """The reviews of these files changed."""
         self._view.forget(paths)
         for path in paths:
             if root := self._view.root_of(path):  # else of a project that nobody looks at here
@@ -65,7 +64,7 @@ class ReviewNews:
             return
         self._pause = None
         typed, self._typed = self._typed, set()
-        for path in (path for uri in typed for path in _paths(uri)):
+        for path in (path for uri in typed for path in named_paths(uri)):
             root = self._view.root_of(path)
             if root is not None and self._view.reviews.under(path):
                 self._changed[path] = root
@@ -96,10 +95,3 @@ class ReviewNews:
             if file is not None:
                 found.append(present.entry(file, self._view.uri))
         return found or [present.gone(roots[path], path, False, self._view.uri)]
-
-
-def _paths(uri: str) -> tuple[str, ...]:
-    try:
-        return paths_of(uri)
-    except InvalidRequest:
-        return ()

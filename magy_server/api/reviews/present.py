@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from magy_server.api.places import uri_of, virtual_uri
-from magy_server.api.positions import split_lines, units
+from magy_server.api.positions import Positions
 from magy_server.api.reviews.word_differences import words
 from magy_server.api.wire import reviews as wire
-from magy_server.core.reviews.review_events import Comment
 from magy_server.core.values import Origin
 from magy_server.reviews.views import HunkInfo, Outcome, ReviewFile, Summary
 
@@ -18,26 +17,8 @@ UriOf = Callable[[str], str]
 """The URI that the editor knows a path by, where it has it open; else the usual one."""
 
 
-class Extent:
-    """Whole lines of one text as positions."""
-
-    def __init__(self, text: str | None, encoding: str) -> None:
-        self._lines = split_lines(text or "")
-        self._encoding = encoding
-
-    def position(self, line: int) -> wire.Position:
-        """The beginning of a line. Behind the last line, that is the end of the text."""
-        if line < len(self._lines):
-            return wire.Position(line=line, character=0)
-        last = len(self._lines) - 1
-        return wire.Position(line=last, character=units(self._lines[last], self._encoding))
-
-    def range(self, start: int, end: int) -> wire.Range:
-        return wire.Range(start=self.position(start), end=self.position(end))
-
-
 def review_file(file: ReviewFile, encoding: str, uri: UriOf = uri_of) -> wire.ReviewFile:
-    live, base = Extent(file.live, encoding), Extent(file.base, encoding)
+    live, base = Positions(file.live or "", encoding), Positions(file.base or "", encoding)
     return wire.ReviewFile(
         uri=uri(file.path),
         base_uri=virtual_uri("base", file.path),
@@ -55,12 +36,12 @@ def review_file(file: ReviewFile, encoding: str, uri: UriOf = uri_of) -> wire.Re
     )
 
 
-def _hunk(hunk: HunkInfo, live: Extent, base: Extent, encoding: str) -> wire.ReviewHunk:
+def _hunk(hunk: HunkInfo, live: Positions, base: Positions, encoding: str) -> wire.ReviewHunk:
     return wire.ReviewHunk(
         hunk_id=hunk.id,
         kind=hunk.kind,
-        range=live.range(hunk.start, hunk.end),
-        base_range=base.range(hunk.base_start, hunk.base_end),
+        range=_lines(live, hunk.start, hunk.end),
+        base_range=_lines(base, hunk.base_start, hunk.base_end),
         anchor=hunk.anchor,
         above=hunk.above,
         old_text=hunk.old,
@@ -69,8 +50,12 @@ def _hunk(hunk: HunkInfo, live: Extent, base: Extent, encoding: str) -> wire.Rev
         state=hunk.state,
         amended=hunk.amended,
         origins=[_origin(origin) for origin in hunk.origins],
-        comments=[_comment(comment) for comment in hunk.comments],
+        comments=[wire.HunkComment(comment_id=one.id, text=one.text) for one in hunk.comments],
     )
+
+
+def _lines(at: Positions, start: int, end: int) -> wire.Range:
+    return wire.Range.model_validate(at.range(at.offset(start, 0), at.offset(end, 0)))
 
 
 def _origin(origin: Origin) -> wire.HunkOrigin:
@@ -81,10 +66,6 @@ def _origin(origin: Origin) -> wire.HunkOrigin:
         tool_call_id=origin.call,
         command=origin.command,
     )
-
-
-def _comment(comment: Comment) -> wire.HunkComment:
-    return wire.HunkComment(comment_id=comment.id, text=comment.text)
 
 
 def entry(summary: Summary | ReviewFile, uri: UriOf = uri_of) -> wire.ReviewEntry:
@@ -122,10 +103,6 @@ def outcome(found: Outcome, verb: str, encoding: str, uri: UriOf = uri_of) -> wi
         pending=len(file.hunks),
         file=review_file(file, encoding, uri) if 0 < len(file.hunks) <= SENT else None,
     )
-
-
-def entries(found: Iterable[Summary], uri: UriOf = uri_of) -> list[wire.ReviewEntry]:
-    return [entry(summary, uri) for summary in found]
 
 
 def _mode(proposed: bool) -> wire.Mode:

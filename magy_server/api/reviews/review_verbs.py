@@ -7,7 +7,7 @@ import logging
 from collections.abc import Hashable, Iterable
 
 from magy_server.api.connected import Connected
-from magy_server.api.places import Side, of_virtual, paths_of, uri_of
+from magy_server.api.places import innermost, named_paths, of_virtual, paths_of, uri_of
 from magy_server.api.reviews import present
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
@@ -41,8 +41,7 @@ class View:
         return self._documents.uri_of_path(path) or uri_of(path)
 
     def root_of(self, path: str) -> str | None:
-        around = [root for root in self.roots if path.startswith(root.rstrip("/") + "/")]
-        return max(around, key=len, default=None)
+        return innermost(self.roots, path)
 
     async def learn(self) -> None:
         """Finds out what was left pending, here or elsewhere. Until then `shown` waits."""
@@ -77,7 +76,7 @@ class View:
         said. Cheap for a document that is not under review, or that did not change."""
         await self._learnt.wait()
         found = []
-        for path in _paths(uri):
+        for path in named_paths(uri):
             if not self.reviews.under(path):
                 continue
             for proposed in (False, True):
@@ -110,24 +109,13 @@ class View:
         file = await self.file(path, side == "proposed")
         if file is None:
             return await self._live(path)
-        return _side(file, side) or ""
+        return (file.base if side == "base" else file.proposed_text) or ""
 
     async def _live(self, path: str) -> str:
         root = self.root_of(path)
         if root is None:
             raise NotFound(f"{path} is not in an open folder.")
         return (await self._files.look(root, path)).text or ""
-
-
-def _side(file: ReviewFile, side: Side) -> str | None:
-    return file.base if side == "base" else file.proposed_text
-
-
-def _paths(uri: str) -> tuple[str, ...]:
-    try:
-        return paths_of(uri)
-    except InvalidRequest:
-        return ()  # not a file: nothing of it is under review
 
 
 class ReviewVerbs:
@@ -139,9 +127,10 @@ class ReviewVerbs:
         self._reviews = view.reviews
 
     async def list(self, params: wire.ReviewListParams) -> wire.ReviewListResult:
+        roots = self._view.roots
         if params.cwd:
-            self._view.include(self._at.place(params.cwd)[0])
-        roots = [self._at.place(params.cwd)[0]] if params.cwd else self._view.roots
+            roots = [self._at.place(params.cwd)[0]]
+            self._view.include(roots[0])
         # of roots in one another, a file is the innermost one's
         listed = [one for root in sorted(roots, key=len) for one in await self._reviews.list(root)]
         found = list({(one.path, one.proposed): one for one in listed}.values())
@@ -151,7 +140,7 @@ class ReviewVerbs:
         rest = [(key, one) for key, one in keyed if key > (params.cursor or "")]
         page = rest[: params.limit]
         return wire.ReviewListResult(
-            files=present.entries((one for _, one in page), self._view.uri),
+            files=[present.entry(one, self._view.uri) for _, one in page],
             next_cursor=page[-1][0] if len(rest) > len(page) else None,
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from os.path import basename
-from typing import Any
 
 from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of
@@ -13,9 +12,8 @@ from magy_server.api.positions import Positions
 from magy_server.api.rewrites.drafts import About, Drafts
 from magy_server.api.rewrites.start import AGENT, MESSAGE, Place, Rewriting, session_of
 from magy_server.api.wire import rewriting as wire
-from magy_server.api.wire.shapes import parsed
 from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
-from magy_server.core.errors import EditRefused, InvalidRequest, MagyError
+from magy_server.core.errors import EditRefused, MagyError
 from magy_server.core.events import Prompted
 from magy_server.core.ports import StreamInfo
 from magy_server.core.text.sanitizing import one_line
@@ -41,20 +39,15 @@ class RewriteVerbs:
     async def start(self, params: wire.RewriteStartParams) -> wire.RewriteStartResult:
         return await self._start(params, tells=True)
 
-    async def command(self, arguments: list[Any]) -> dict[str, Any]:
-        """`magy.rewrite` with one object: {uri, range, instruction, requestKey?}."""
-        given = arguments[0] if len(arguments) == 1 else None
-        if not isinstance(given, dict):
-            raise InvalidRequest("magy.rewrite takes one object: {uri, range, instruction}.")
-        about = parsed(wire.RewriteCommand, given, "magy.rewrite")
+    async def command(self, about: wire.RewriteCommand) -> wire.RewriteStartResult:
+        """`magy.rewrite`."""
         params = wire.RewriteStartParams(
             request_key=about.request_key or str(uuid.uuid4()),
             uri=about.uri,
             range=about.range,
             instruction=about.instruction,
         )
-        result = await self._start(params, tells=self._at.draws)
-        return result.model_dump(mode="json", by_alias=True)
+        return await self._start(params, tells=self._at.draws)
 
     async def resume(self) -> None:
         """Shows what a process that died had begun in this workspace, and this one goes on with."""

@@ -6,18 +6,12 @@ on waking, the event that replaced them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from magy_server.api.service import Service
-from magy_server.api.sessions.pages import page, stamped
+from magy_server.api.sessions.pages import newer, page, stamped, texts_of
 from magy_server.core import updates
-from magy_server.core.events import Entry
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
 from magy_server.engine.streaming import Partial
-
-PAGE = 64
-"""Entries read from the store at once."""
 
 
 class Follower:
@@ -32,8 +26,9 @@ class Follower:
     async def news(self, budget: int) -> list[Update]:
         """What the log has after the cursor: of about `budget` characters, at least one entry's,
         at most a page's. Nothing when the log was seen to its end."""
-        entries = await self._entries()
-        texts = await self._service.texts_of(entries)
+        store = self._service.world.store
+        entries = await newer(store, self._session, self.cursor)
+        texts = await texts_of(store, entries)
         found: list[Update] = []
         size = 0
         for entry in entries:
@@ -46,13 +41,6 @@ class Follower:
             if size > budget:
                 break
         return found
-
-    async def _entries(self) -> Sequence[Entry]:
-        known = self._session.log.entries_after(self.cursor)
-        if known is not None:
-            return known[:PAGE]
-        store = self._service.world.store
-        return await store.read(self._session.stream, after=self.cursor, limit=PAGE)
 
     def deltas(self) -> list[Update]:
         """What has streamed since the last call. Call it when there is no news: an event replaces

@@ -6,6 +6,7 @@ from __future__ import annotations
 from magy_server.api.children import present as family_present
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
+from magy_server.api.wire.shapes import SessionParams
 from magy_server.engine import trees
 
 
@@ -38,7 +39,7 @@ class QuestionVerbs:
         winner = await self._service.winner(params.session_id, params.interaction_id)
         return wire.RespondResult(accepted=False, winner=winner)
 
-    async def grants(self, params: wire.GrantsParams) -> wire.GrantsResult:
+    async def grants(self, params: SessionParams) -> wire.GrantsResult:
         grants = [
             wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
             for g in await self._service.grants(params.session_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magy_server.core import updates
 from magy_server.core.agents.tree import Stream
@@ -12,9 +12,14 @@ from magy_server.core.events import Admitted, Entry
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import Update, shown
 
+if TYPE_CHECKING:  # who only reads does not wait for it
+    from magy_server.engine.session import Session
+
 MOST_ENTRIES = 500
+PAGE = 64
+"""Entries of a live log that are read at once."""
 AT_ONCE = 200
-"""Entries of a whole log that are read at once."""
+"""Entries of a whole log, or streams of a whole list, that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,25 @@ async def whole(store: Store, stream: Stream, after: int = 0) -> AsyncIterator[S
     while entries := await store.read(stream, after=after, limit=AT_ONCE):
         yield entries
         after = entries[-1].seq
+
+
+async def newer(store: Store, session: Session, seq: int) -> Sequence[Entry]:
+    """What a session's log has after an entry, a page of it at most: from memory, if that goes so
+    far back."""
+    known = session.log.entries_after(seq)
+    if known is None:
+        return await store.read(session.stream, after=seq, limit=PAGE)
+    return known[:PAGE]
+
+
+async def every(store: Store, prefix: str, **which: Any) -> AsyncIterator[Sequence[StreamInfo]]:
+    """A list of streams (see `Store.streams`) to its end, a page at a time."""
+    cursor: str | None = None
+    while True:
+        page = await store.streams(prefix, cursor=cursor, limit=AT_ONCE, **which)
+        yield page.items
+        if (cursor := page.cursor) is None:
+            return
 
 
 async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[str, str]:

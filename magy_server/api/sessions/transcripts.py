@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from magy_server.api.children.tree_links import relations
 from magy_server.api.connected import Beside
 from magy_server.api.places import SCHEME
 from magy_server.api.service import Service
@@ -23,6 +22,8 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.core.ports import Store, StreamInfo
+from magy_server.core.summary import Row, row
+from magy_server.core.text.markdown import escaped
 from magy_server.engine import trees
 from magy_server.engine.session import Session
 
@@ -87,7 +88,7 @@ class Transcripts:
         self._held[session_id] = held
         while len(self._held) > HELD:
             del self._held[next(iter(self._held))]
-        text = await held.text() + await relations(self._service.world.store, session_id, link)
+        text = await held.text() + await _relations(self._service.world.store, session_id, link)
         held.end = text.rstrip("\n").count("\n")
         return text
 
@@ -110,8 +111,8 @@ class Transcripts:
         return await self._file(session_id)
 
     async def _file(self, session_id: str) -> Path:
-        text = await self.text(session_id, lambda id: quote(_name(id)))
-        return await asyncio.to_thread(write, self._folder, _name(session_id), text)
+        text = await self.text(session_id, lambda id: quote(file_name(id)))
+        return await asyncio.to_thread(write, self._folder, file_name(session_id), text)
 
     def end(self, session_id: str) -> int:
         """The last line, from 0, of the text made last."""
@@ -125,7 +126,7 @@ class Transcripts:
             self._held.pop(id, None)
             if shown := self._shown.pop(id, None):
                 shown.close()
-        self._remove(self._folder / _name(session_id))
+        self._remove(self._folder / file_name(session_id))
         for path in self._folder.glob(f"{quote(f'{session_id}/', safe='')}*.md"):
             self._remove(path)
 
@@ -232,7 +233,28 @@ class _Shown:
             await self._request(REFRESH, {"uri": self._uri}, ANSWER)
 
 
-def _name(session_id: str) -> str:
+async def _relations(store: Store, session_id: str, link: Callable[[str], str]) -> str:
+    """The way to the others of its tree: a link to its parent, and one to each child with how that
+    is; "" if it has none. `link`: session id -> what a reader follows."""
+    found = []
+    if (parent := tree.parent(session_id)) is not None:
+        found.append(f"## Parent\n\n- [{escaped(parent)}]({link(parent)})\n")
+    rows = [row(info) for info in await trees.below(store, session_id)]
+    own = [one for one in rows if one and tree.parent(one.session) == session_id]
+    if own:
+        lines = (_line(one, link) for one in sorted(own, key=lambda one: one.created))
+        found.append("## Children\n\n" + "".join(lines))
+    return "\n".join(found)
+
+
+def _line(one: Row, link: Callable[[str], str]) -> str:
+    name, agent = one.about["name"], one.about["agent"]
+    label = escaped(f"{agent}: {name}" if name else agent)
+    asks = ", asks" if one.questions else ""
+    return f"- [{label}]({link(one.session)}) · {one.status(queued=False)}{asks} · {one.session}\n"
+
+
+def file_name(session_id: str) -> str:
     """The name of the session's file. A long id is cut; then two sessions may share one file."""
     name = quote(session_id, safe="")[-_LONGEST_NAME:].lstrip(".%") or "session"
     return f"{name}.md"

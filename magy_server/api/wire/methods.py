@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -11,53 +11,19 @@ from magy_server.api.wire import children as child
 from magy_server.api.wire import editor
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
-from magy_server.api.wire.sessions import (
-    AgentsParams,
-    AgentsResult,
-    CancelParams,
-    CancelResult,
-    CompactParams,
-    ConfigParams,
-    ConfigResult,
-    DeleteResult,
-    DropParams,
-    EventsParams,
-    EventsResult,
-    ForkParams,
-    GrantsParams,
-    GrantsResult,
-    InteractionChanged,
-    InteractionsParams,
-    InteractionsResult,
-    ListChanged,
-    ListParams,
-    ListResult,
-    NewParams,
-    NewResult,
-    PromptParams,
-    PromptResult,
-    QueueResult,
-    ReorderParams,
-    RespondParams,
-    RespondResult,
-    SaveParams,
-    SaveResult,
-    SessionUpdate,
-    SubscribeParams,
-    SubscribeResult,
-    SummaryResult,
-    TrustParams,
-    TrustResult,
-    WithdrawParams,
-    WithdrawResult,
-)
-from magy_server.api.wire.shapes import Empty, SessionParams, Wire
+from magy_server.api.wire import sessions as session
+from magy_server.api.wire.shapes import Empty, SessionParams, Wire, parsed
 
 P = TypeVar("P")
 R = TypeVar("R")
 Verb = Callable[[P], Awaitable[R]]
 """async (the params, parsed) -> the result; None: an empty one. Raises MagyError, which the client
 is told."""
+Handler = Callable[[dict[str, Any]], Awaitable[Any]]
+"""async (the params, as sent) -> the result as JSON. Raises InvalidRequest for wrong params."""
+Made = Callable[[str], Awaitable[None]]
+"""async (id): waits while the session with this id is being made: requests about it may follow
+`session/new` without waiting for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +41,29 @@ class Verbs:
     """What a client may ask, and who does it: `session_new` is `magy/session/new`. One that is
     missing where a connection is made, or has another shape, is an error of the type checker."""
 
-    session_new: Annotated[
-        Verb[NewParams, NewResult],
-        "Start a session.",
-    ]
+    session_new: Annotated[Verb[session.NewParams, session.NewResult], "Start a session."]
     session_list: Annotated[
-        Verb[ListParams, ListResult],
+        Verb[session.ListParams, session.ListResult],
         "Sessions, the given project's first, newest first.",
     ]
     session_resume: Annotated[
-        Verb[SubscribeParams, SubscribeResult],
+        Verb[session.SubscribeParams, session.SubscribeResult],
         "Subscribe, and continue a turn that a crash or a closed editor interrupted.",
     ]
     session_subscribe: Annotated[
-        Verb[SubscribeParams, SubscribeResult],
+        Verb[session.SubscribeParams, session.SubscribeResult],
         "Attach: a bounded page of the log, then live updates.",
     ]
-    session_unsubscribe: Annotated[
-        Verb[SessionParams, None],
-        "Unsubscribe: no more updates.",
-    ]
+    session_unsubscribe: Annotated[Verb[SessionParams, None], "Unsubscribe: no more updates."]
     session_events: Annotated[
-        Verb[EventsParams, EventsResult],
-        "Another page of the log.",
+        Verb[session.EventsParams, session.EventsResult], "Another page of the log."
     ]
     session_prompt: Annotated[
-        Verb[PromptParams, PromptResult],
+        Verb[session.PromptParams, session.PromptResult],
         "Accept a prompt and answer at once; updates report what follows.",
     ]
     session_cancel: Annotated[
-        Verb[CancelParams, CancelResult],
-        "Stop the running turn.",
+        Verb[session.CancelParams, session.CancelResult], "Stop the running turn."
     ]
     session_close: Annotated[
         Verb[SessionParams, None],
@@ -113,36 +71,32 @@ class Verbs:
         "stays, and a prompt goes on with it.",
     ]
     session_delete: Annotated[
-        Verb[SessionParams, DeleteResult],
+        Verb[SessionParams, session.DeleteResult],
         "Delete a session and its children permanently; what runs there is cancelled.",
     ]
     session_fork: Annotated[
-        Verb[ForkParams, NewResult],
+        Verb[session.ForkParams, session.NewResult],
         "A new session that shares this one's history up to an entry.",
     ]
     session_set_config_option: Annotated[
-        Verb[ConfigParams, ConfigResult],
+        Verb[session.ConfigParams, session.ConfigResult],
         "Agent, model, title, `review` (review | propose | auto: what happens to edits), or"
         " `bypass` (on | off: answer questions with yes).",
     ]
     queue_reorder: Annotated[
-        Verb[ReorderParams, QueueResult],
-        "Reorder waiting prompts.",
+        Verb[session.ReorderParams, session.QueueResult], "Reorder waiting prompts."
     ]
-    queue_drop: Annotated[
-        Verb[DropParams, QueueResult],
-        "Drop waiting prompts.",
-    ]
+    queue_drop: Annotated[Verb[session.DropParams, session.QueueResult], "Drop waiting prompts."]
     session_compact: Annotated[
-        Verb[CompactParams, None],
+        Verb[session.CompactParams, None],
         "Replace the older part of what the model sees by a summary; the transcript stays.",
     ]
     session_summarize: Annotated[
-        Verb[SessionParams, SummaryResult],
+        Verb[SessionParams, session.SummaryResult],
         "A summary of the session as for a pull request. Takes as long as the model does.",
     ]
     agent_list: Annotated[
-        Verb[AgentsParams, AgentsResult],
+        Verb[session.AgentsParams, session.AgentsResult],
         "List the agents of a project, but for those that work unseen.",
     ]
     agent_health: Annotated[
@@ -177,20 +131,18 @@ class Verbs:
         " changes the limits, even while children run.",
     ]
     interaction_list: Annotated[
-        Verb[InteractionsParams, InteractionsResult],
-        "Open questions.",
+        Verb[session.InteractionsParams, session.InteractionsResult], "Open questions."
     ]
     interaction_respond: Annotated[
-        Verb[RespondParams, RespondResult],
+        Verb[session.RespondParams, session.RespondResult],
         "Answer a question; the first answer wins.",
     ]
     permission_list: Annotated[
-        Verb[GrantsParams, GrantsResult],
+        Verb[SessionParams, session.GrantsResult],
         "List the remembered permissions of a session and its project.",
     ]
     permission_withdraw: Annotated[
-        Verb[WithdrawParams, WithdrawResult],
-        "Forget one of them.",
+        Verb[session.WithdrawParams, session.WithdrawResult], "Forget one of them."
     ]
     review_list: Annotated[
         Verb[review.ReviewListParams, review.ReviewListResult],
@@ -257,15 +209,10 @@ class Verbs:
         "tells the rest. The change is then under review like an agent's.",
     ]
     workspace_trust: Annotated[
-        Verb[TrustParams, TrustResult],
+        Verb[session.TrustParams, session.TrustResult],
         "Get or set whether a project is trusted, that is, whether its own configuration "
         "may do more than restrict.",
     ]
-
-
-def verb_of(verbs: Verbs, method: Method) -> Verb[Any, Any]:
-    verb: Verb[Any, Any] = getattr(verbs, method.name.removeprefix("magy/").replace("/", "_", 1))
-    return verb
 
 
 def _methods(verbs: type) -> Iterator[Method]:
@@ -282,10 +229,10 @@ def _methods(verbs: type) -> Iterator[Method]:
 CLIENT_TO_SERVER = tuple(_methods(Verbs))
 
 SERVER_TO_CLIENT = (
-    Method("magy/session/update", SessionUpdate, None,
+    Method("magy/session/update", session.SessionUpdate, None,
            "What happens in a session that the client subscribed to. [Updates](#updates) has the "
            "kinds."),
-    Method("magy/interaction/changed", InteractionChanged, None,
+    Method("magy/interaction/changed", session.InteractionChanged, None,
            "Questions were opened or resolved, in any session of this workspace."),
     Method("magy/child/changed", child.ChildChanged, None,
            "The state of a child that started, became idle, asks, has a result or was closed. "
@@ -297,10 +244,10 @@ SERVER_TO_CLIENT = (
     Method("magy/rewrite/draft", rewrite.RewriteDraft, None,
            "The progress of a rewrite that this client started; a rewrite resumed after a crash "
            "is reported to clients that announced `review` or `interactions`."),
-    Method("magy/session/listChanged", ListChanged, None,
+    Method("magy/session/listChanged", session.ListChanged, None,
            "A session's row in magy/session/list changed, or the session was deleted. Sent to "
            "clients that announced `interactions`."),
-    Method("magy/editor/save", SaveParams, SaveResult,
+    Method("magy/editor/save", session.SaveParams, session.SaveResult,
            "Save a buffer. Only sent if the client announced `editor.save`."),
     Method("magy/editor/diagnostics", editor.DiagnosticsParams, editor.DiagnosticsAnswer,
            "Ask for diagnostics. Only sent if announced, like all requests below; the client "
@@ -314,3 +261,25 @@ SERVER_TO_CLIENT = (
     Method("magy/editor/eval", editor.EvalParams, editor.EvalAnswer,
            'Evaluate code that a person has allowed. Announced as `eval: "elisp"`.'),
 )  # fmt: skip
+
+
+def handlers(verbs: Verbs, made: Made) -> Mapping[str, Handler]:
+    """By method."""
+    names = (one.name for one in fields(verbs))
+    return {
+        method.name: handler(method, getattr(verbs, name), made)
+        for name, method in zip(names, CLIENT_TO_SERVER, strict=True)
+    }
+
+
+def handler(method: Method, verb: Verb[Any, Wire | None], made: Made | None = None) -> Handler:
+    """From a request to its verb, and back. Without `made`, for what needs no session."""
+
+    async def handle(params: dict[str, Any]) -> Any:
+        asked = parsed(method.params, params, method.name)
+        if made:
+            await made(getattr(asked, "session_id", None) or "")
+        result = await verb(asked)
+        return (result or Empty()).model_dump(mode="json", by_alias=True)
+
+    return handle

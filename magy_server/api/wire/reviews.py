@@ -319,28 +319,25 @@ class RestoredFile(Wire):
     conflict: str = Field(default="", description="Why it is left alone, as a sentence")
 
 
-class CheckpointPreview(Wire):
+class GoneBack(Wire):
     turn_id: str
     undoes: str
-    turns: list[str] = Field(description="The turns that were undone or redone, oldest first")
+    turns: list[str] = Field(description="The turns that are undone or redone, oldest first")
     files: list[RestoredFile]
     conversation: bool
-    why: str = ""
-    prompt: str = Field(default="", description="The prompt of the turn that would be undone")
+    prompt: str = Field(default="", description="The prompt of the turn that is undone")
+
+
+class CheckpointPreview(GoneBack):
+    why: str = Field(default="", description="Why the conversation stays")
 
 
 class CheckpointRestoreParams(CheckpointParams):
     request_key: RequestKey
 
 
-class CheckpointRestored(Wire):
+class CheckpointRestored(GoneBack):
     restore_id: str = Field(description="For `undoes`")
-    turn_id: str
-    undoes: str
-    turns: list[str]
-    files: list[RestoredFile]
-    conversation: bool
-    prompt: str = Field(default="", description="The prompt of the turn that was undone")
 
 
 # --- edits --------------------------------------------------------------------------------------

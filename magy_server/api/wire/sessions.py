@@ -407,10 +407,6 @@ class RespondResult(Wire):
     winner: str | None = Field(default=None, description="allowed | refused | closed")
 
 
-class GrantsParams(Wire):
-    session_id: Id
-
-
 class GrantInfo(Wire):
     grant_id: str
     key: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from magy_server.api.sessions.pages import every
 from magy_server.cli import exit_codes, project_directory, session_ids
 from magy_server.cli.commands.session_list import title_of
 from magy_server.cli.composition import Composition
@@ -19,11 +20,8 @@ from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.summary import children, row
 from magy_server.core.text.sanitizing import one_line
 
-PAGE = 200
-
 
 async def listed(options: argparse.Namespace, app: Composition) -> int:
-    """Prints the list, and returns the exit code."""
     asked = vars(options)
     output = standard_output()
     async with app.store() as store:
@@ -50,14 +48,12 @@ async def listed(options: argparse.Namespace, app: Composition) -> int:
 
 async def _children(store: Store, root: str | None) -> list[StreamInfo]:
     """Returns the children in a project or in all, the newest first."""
-    found: list[StreamInfo] = []
-    cursor: str | None = None
-    while True:
-        page = await store.streams(SESSIONS, root=root, cursor=cursor, limit=PAGE)
-        found += [info for info in page.items if tree.parent(info.id) is not None]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return [
+        info
+        async for infos in every(store, SESSIONS, root=root)
+        for info in infos
+        if tree.parent(info.id) is not None
+    ]
 
 
 def _lines(screen: Screen, heads: Sequence[StreamInfo], found: Sequence[ChildInfo]) -> list[Span]:

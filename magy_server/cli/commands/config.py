@@ -35,7 +35,6 @@ _COMMENT = 44
 
 
 def settings(options: argparse.Namespace, app: Composition) -> int:
-    """Runs the command, and returns the exit code. Raises MagyError."""
     return asyncio.run(_settings(options, app))
 
 

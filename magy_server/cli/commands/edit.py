@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
+from magy_server.api.edits.tree import Fault, File, Refused, Tree
 from magy_server.cli import exit_codes
-from magy_server.cli.commands.edit_files import Fault, File, Refused, Tree, write
+from magy_server.cli.commands.edit_files import load, write
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Output, OutputError, standard_output, write_text
 from magy_server.core.errors import InvalidRequest, ToolError
@@ -52,8 +53,13 @@ def edit(options: argparse.Namespace) -> int:
     links = {
         file.path for name, file in zip(options.files, files, strict=True) if os.path.islink(name)
     }
-    creates = format != "v4a"  # which has Add File
-    tree = Tree(lambda path: _place(root, files, edits, path), seen, links, creates=creates)
+    tree = Tree(
+        lambda path: _place(root, files, edits, path),
+        load,
+        lambda path, place: place.path in links or os.path.islink(path),
+        seen,
+        creates=format != "v4a",  # which has Add File
+    )
     faults = []
     for one in edits:
         try:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from magy_server.api.present import session_info, stamp
+from magy_server.api.present import session_info
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.terminal import Screen, standard_output
@@ -16,6 +16,7 @@ from magy_server.cli.screen.text import Marks, Span, counted, record, shortened
 from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.ports import Page, Store, StreamInfo
 from magy_server.core.text.sanitizing import one_line
+from magy_server.core.wire_values import stamp
 
 LIMIT = 30
 PAGE = 200
@@ -24,7 +25,6 @@ WORDS = {"running": "yellow", "requires_action": "question"}
 
 
 async def listed(options: argparse.Namespace, app: Composition) -> int:
-    """Prints the list, and returns the exit code."""
     root, _ = project_directory.project(options.root, None)
     asked = vars(options)
     output = standard_output()

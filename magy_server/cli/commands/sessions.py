@@ -70,7 +70,7 @@ async def compact(options: Options, app: Composition) -> int:
     if not any(isinstance(entry.event, Compacted) for entry in entries):
         await screen.write([("not compacted: it was cancelled\n", "yellow")])
         return exit_codes.CANCELLED
-    cost = cost_of(outcome.totals(entries))
+    cost = cost_of(outcome.totals(entries).spent)
     await screen.write([(f"compacted {screen.marks.dot} {cost}\n", "")])
     return exit_codes.DONE
 

@@ -151,6 +151,5 @@ def _name(path: str, root: str) -> str:
 
 
 def _before(prompt: str, turn: str) -> str:
-    """Returns the prompt of a turn, as people know it."""
     words = first_words(prompt)
     return f'"{words}"' if words else f"turn {turn}"

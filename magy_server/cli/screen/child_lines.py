@@ -37,5 +37,4 @@ def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
 
 
 def live(children: Sequence[ChildInfo]) -> str:
-    """Returns one line with the children at work."""
     return ", ".join(f"{label(child)} {child.status}" for child in children)

@@ -63,7 +63,6 @@ class Rendered:
         return self._whole(width or WIDTH, last=False) if "\n" in text else []
 
     def close(self, width: int | None) -> list[Span]:
-        """Returns the rest; nobody feeds anything after that."""
         return self._whole(width or WIDTH, last=True)
 
     @property

@@ -8,10 +8,13 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from magy_server.core.text.sanitizing import CONTROL, harmless, one_line
 from magy_server.core.values import Usage
+
+if TYPE_CHECKING:  # states would be loaded by whoever only prints a line
+    from magy_server.core.state.spending import Spent
 
 Span = tuple[str, str]
 """(text, style); the styles are the keys of `STYLES`, "" is plain, or the parameters of a sequence
@@ -193,18 +196,7 @@ def tokens(usage: Usage) -> str:
     return f"{amount(usage.total)} tokens and {unknown} of unknown size"
 
 
-class Costs(Protocol):
-    """What some requests took. `cost`: US dollars of those whose price is known."""
-
-    @property
-    def requests(self) -> int: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def unpriced(self) -> int: ...
-
-
-def cost_of(found: Costs) -> str:
+def cost_of(found: Spent) -> str:
     """Returns the cost in words, with how much of it is not known."""
     if not found.requests:
         return ""

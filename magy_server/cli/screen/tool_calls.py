@@ -80,7 +80,6 @@ class Call:
                 self.text = block["content"]["text"]
 
     def stream(self, text: str) -> None:
-        """Adds more of its output."""
         *whole, self._rest = (self._rest + harmless(text)).split("\n")
         self._rest = self._rest[-4096:]
         self.lines += len(whole)
@@ -97,7 +96,6 @@ class Call:
 
     @property
     def command(self) -> str:
-        """Returns the whole command of a shell call."""
         given = self.raw.get("command") if isinstance(self.raw, dict) else None
         return visible(given) if isinstance(given, str) else ""
 
@@ -144,7 +142,6 @@ def _line(
 
 
 def counts(patch: str) -> str:
-    """Returns how many lines were added and removed."""
     lines = [line for line in patch.split("\n") if not line.startswith(("+++", "---"))]
     added = sum(line.startswith("+") for line in lines)
     return f"+{added} -{sum(line.startswith('-') for line in lines)}"
@@ -160,7 +157,6 @@ def diff(patch: str, marks: Marks, limit: int | None = DIFF) -> list[Span]:
 
 
 def _coloured(patch: str) -> list[Span]:
-    """Returns a span for each line."""
     spans: list[Span] = []
     for line in harmless(patch).rstrip("\n").split("\n"):
         head = line.startswith(("+++", "---"))

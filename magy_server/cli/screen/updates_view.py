@@ -280,7 +280,7 @@ class View:
         for block in content:
             if block["type"] == "text":
                 lines = harmless(block["text"]).strip("\n").split("\n")
-                spans += [(f"{'> ' if self._whole else ''}{line}\n", "bold") for line in lines]
+                spans += [(f"> {line}\n", "bold") for line in lines]
             elif block["type"] == "resource":
                 about = block["resource"]
                 size = counted(about["text"].count("\n") + 1, "line")

@@ -31,7 +31,6 @@ class Written:
         return [(f"{row}\n", "") for line in lines for row in self._rows(line, width)]
 
     def close(self, width: int | None) -> list[Span]:
-        """Returns the rest; nobody feeds anything after that."""
         rest, self._pending = self._pending, ""
         return [("\n".join(self._rows(rest, width)), "")] if rest and width else []
 

@@ -19,11 +19,11 @@ from magy_server.core.events import (
     Replied,
     Stop,
     Text,
-    Usage,
 )
+from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.updates import operation
-from magy_server.core.wire_values import usage
+from magy_server.core.wire_values import cost, usage
 from magy_server.reviews.views import Summary
 
 LIMITS = (
@@ -33,25 +33,20 @@ LIMITS = (
 
 @dataclass(slots=True)
 class Totals:
-    """The sums of some entries."""
-
     stop: Stop | None = None
     message: str = ""
     text: str = ""
     """The agent's latest reply that says something."""
-    requests: int = 0
-    usage: Usage = field(default_factory=Usage)
-    cost: float = 0.0
-    """US dollars, of the requests whose price is known."""
-    unpriced: int = 0
+    spent: Spent = NO_SPENDING
     changes: dict[str, FileChange] = field(default_factory=dict)
     """By path, from before the first change to after the last."""
 
     @property
     def cached(self) -> int | None:
         """Per cent of the prompts that came from the provider's cache."""
-        prompt = self.usage.total - self.usage.output
-        return 100 * self.usage.cache_read // prompt if prompt else None
+        usage = self.spent.usage
+        prompt = usage.total - usage.output
+        return 100 * usage.cache_read // prompt if prompt else None
 
 
 def totals(entries: Iterable[Entry]) -> Totals:
@@ -59,22 +54,16 @@ def totals(entries: Iterable[Entry]) -> Totals:
     for entry in entries:
         match entry.event:
             case Replied() | Consulted() | Compacted() as event:
-                found.requests += 1
-                found.usage += event.usage
-                found.cost += event.cost or 0.0
-                found.unpriced += event.cost is None
+                found.spent = found.spent.plus(event.usage, event.cost, priced=True)
                 if isinstance(event, Replied):
-                    found.text = _spoken(event) or found.text
+                    said = (part.text for part in event.content if isinstance(part, Text))
+                    found.text = "\n\n".join(said) or found.text
             case Finished(changes=changes):
                 for change in changes:
                     _change(found.changes, change)
             case Ended(stop=stop, message=message):
                 found.stop, found.message = stop, message
     return found
-
-
-def _spoken(event: Replied) -> str:
-    return "\n\n".join(part.text for part in event.content if isinstance(part, Text))
 
 
 def _change(changes: dict[str, FileChange], new: FileChange) -> None:
@@ -103,11 +92,11 @@ def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = 
     """Returns the last line. The words on how to go on stand on a line of their own when they do
     not fit: people copy them."""
     said = [STOPS.get(found.stop or "", "left open")]
-    if found.requests:
-        said.append(counted(found.requests, "request"))
+    if found.spent.requests:
+        said.append(counted(found.spent.requests, "request"))
         cached = "" if found.cached is None else f", {found.cached} % of the prompt cached"
-        said.append(f"{tokens(found.usage)}{cached}")
-        said.append(cost_of(found))
+        said.append(f"{tokens(found.spent.usage)}{cached}")
+        said.append(cost_of(found.spent))
     if found.changes:
         said.append(f"{counted(len(found.changes), 'file')} changed")
     style = "green" if found.stop == "end_turn" else "yellow"
@@ -174,9 +163,9 @@ def result(found: Totals, session_id: str, code: int, refused: list[str]) -> dic
         "message": found.message,
         "exitCode": code,
         "text": found.text,
-        "requests": found.requests,
-        "usage": usage(found.usage),
-        "cost": {"amount": round(found.cost, 6), "currency": "USD", "unpriced": found.unpriced},
+        "requests": found.spent.requests,
+        "usage": usage(found.spent.usage),
+        "cost": cost(found.spent.cost, found.spent.unpriced),
         "changes": [
             {"path": path, "operation": operation(change)} for path, change in found.changes.items()
         ],

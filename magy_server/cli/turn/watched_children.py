@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from magy_server.api.children.news import hear
+from magy_server.api.children.present import who
 from magy_server.api.service import Service
 from magy_server.api.sessions.interactions import QuestionVerbs
-from magy_server.api.wire.sessions import Interaction, InteractionsParams, PathStep
+from magy_server.api.wire.sessions import Interaction, InteractionsParams
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Status
-from magy_server.core.text.sanitizing import one_line
 
 
 class WatchedChildren:
@@ -74,11 +74,6 @@ class WatchedChildren:
 
 
 def _named(asked: Interaction) -> Mapping[str, Any]:
-    """Returns the question with the names of the child and its parent in its title: "explore (look
-    around), child of build (fix it) asks: ..."."""
-    who = ", child of ".join(_name(step) for step in reversed(asked.path[-2:]))
-    return {**asked.model_dump(mode="json", by_alias=True), "title": f"{who} asks: {asked.title}"}
-
-
-def _name(step: PathStep) -> str:
-    return f"{one_line(step.agent)} ({one_line(step.name)})" if step.name else one_line(step.agent)
+    """Returns the question with the names of the child and its parent in its title."""
+    title = f"{who(asked.path)} asks: {asked.title}"
+    return {**asked.model_dump(mode="json", by_alias=True), "title": title}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from magy_server.api.connected import Beside
@@ -17,6 +18,7 @@ from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.lsp.plain import lenses
+from magy_server.lsp.plain.lenses import Json, command
 from magy_server.lsp.plain.targets import empty
 
 FRESH = 2.0
@@ -30,7 +32,6 @@ OFFERED = 50
 ROOTS = 32
 """Whose actions are kept."""
 
-Json = dict[str, Any]
 Specs = Mapping[str, ActionSpec]
 
 
@@ -76,6 +77,16 @@ class Known:
         return found[id]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`textDocument/codeAction`. `only`: the kinds that the editor wants; None: all."""
+
+    uri: str
+    range: Range
+    context: Mapping[str, Any]
+    only: Sequence[str] | None
+
+
 class CodeActions:
     """`root_of`: URI -> workspace root; `symbol`: (URI, range) -> the word there; `resolves`: the
     client asks for what an action does when it is chosen; `tags`: it knows tags. `running` says
@@ -99,12 +110,11 @@ class CodeActions:
         self._tags = tags
         self._bare = bare
 
-    def offered(self, params: Mapping[str, Any]) -> list[Json]:
-        """The answer to `textDocument/codeAction`. Raises InvalidRequest."""
-        uri, range, context = _asked(params)
-        only = context.get("only") if type(context.get("only")) is list else None
-        diagnostics = _diagnostics(context)
-        by_itself = context.get("triggerKind") == AUTOMATIC
+    def offered(self, asked: Asked) -> list[Json]:
+        """The answer to `textDocument/codeAction`."""
+        uri, range, only = asked.uri, asked.range, asked.only
+        diagnostics = _diagnostics(asked.context)
+        by_itself = asked.context.get("triggerKind") == AUTOMATIC
         found: list[Json] = []
         symbol = self._symbol(uri, range)
         for spec in self._known.of(self._root_of(uri)).values():  # those that come with Magy first
@@ -133,7 +143,7 @@ class CodeActions:
         if self._resolves:
             action["data"] = {"magy": argument}
         else:
-            action["command"] = _command(title, names.RUN, argument)
+            action["command"] = command(title, names.RUN, argument)
         return action | {"tags": [lenses.LLM_GENERATED]} if self._tags else action
 
     def resolve(self, action: Mapping[str, Any]) -> Json:
@@ -142,22 +152,18 @@ class CodeActions:
         argument = data.get("magy") if type(data) is dict else None
         if type(argument) is not dict or "command" in action:
             return dict(action)
-        return {**action, "command": _command(str(action.get("title")), names.RUN, argument)}
+        return {**action, "command": command(str(action.get("title")), names.RUN, argument)}
 
 
 def _bare(running: bool, talks: bool) -> Sequence[Json]:
     found = []
     if running:
-        stop = _command("Magy: Stop", names.CANCEL, {})
+        stop = command("Magy: Stop", names.CANCEL, {})
         found.append({"title": stop["title"], "kind": names.CANCEL_KIND, "command": stop})
     if talks:
-        show = _command("Magy: Show the transcript", names.SHOW, {})
+        show = command("Magy: Show the transcript", names.SHOW, {})
         found.append({"title": show["title"], "kind": names.SHOW_KIND, "command": show})
     return found
-
-
-def _command(title: str, command: str, argument: Json) -> Json:
-    return {"title": title, "command": command, "arguments": [argument]}
 
 
 def _due(spec: ActionSpec, range: Range, diagnostics: Sequence[Json], by_itself: bool) -> bool:
@@ -172,7 +178,8 @@ def _due(spec: ActionSpec, range: Range, diagnostics: Sequence[Json], by_itself:
             return not by_itself
 
 
-def _asked(params: Mapping[str, Any]) -> tuple[str, Range, Mapping[str, Any]]:
+def asked(params: Mapping[str, Any]) -> Asked:
+    """Raises InvalidRequest."""
     document, context = params.get("textDocument"), params.get("context")
     uri = document.get("uri") if type(document) is dict else None
     range = lenses.parse_range(params.get("range"))
@@ -180,16 +187,19 @@ def _asked(params: Mapping[str, Any]) -> tuple[str, Range, Mapping[str, Any]]:
         raise InvalidRequest(
             f"{names.CODE_ACTION}: `textDocument.uri` or `range` is missing or malformed."
         )
-    return uri, range, context if type(context) is dict else {}
+    context = context if type(context) is dict else {}
+    only = context.get("only")
+    return Asked(uri, range, context, only if type(only) is list else None)
 
 
 def _diagnostics(context: Mapping[str, Any]) -> list[Json]:
     """As sent, but for what is none."""
     given = context.get("diagnostics")
     some = given[:MOST] if type(given) is list else []
-    return [one for one in some if type(one) is dict and _is_one(one)]
-
-
-def _is_one(diagnostic: Json) -> bool:
-    range = lenses.parse_range(diagnostic.get("range"))
-    return range is not None and type(diagnostic.get("message")) is str
+    return [
+        one
+        for one in some
+        if type(one) is dict
+        and type(one.get("message")) is str
+        and lenses.parse_range(one.get("range"))
+    ]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from lsprotocol.types import MessageType
 
 from magy_server.api.places import uri_of as file_uri
@@ -16,42 +12,30 @@ from magy_server.core.text.markdown import STOPS
 from magy_server.core.text.sanitizing import harmless
 from magy_server.lsp.client_options import Way
 from magy_server.lsp.plain.prompt_sessions import Answer
+from magy_server.lsp.server import Server
 
 LONGEST = 1_500
 """Characters of a message in a window."""
 MOST_LINES = 25
 
-Show = Callable[[str, MessageType], None]
-Reveal = Callable[[str, Mapping[str, Any] | None, bool], Awaitable[bool]]
-"""(URI, range, whether it takes the focus) -> whether the editor shows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """What the editor can. `show` says a sentence; `texts`: it opens `magy:` documents;
-    `documents`: it opens documents at all, by `reveal`."""
-
-    show: Show
-    reveal: Reveal
-    documents: bool
-    texts: bool
-
 
 class Answers:
     """`way`: how a turn's end is shown. A document is shown beside the work, never before it."""
 
-    def __init__(self, transcripts: Transcripts, screen: Screen, way: Way) -> None:
+    def __init__(self, transcripts: Transcripts, server: Server, way: Way) -> None:
         self._transcripts = transcripts
-        self._screen = screen
-        self._way: Way = "message" if way == "document" and not screen.documents else way
+        self._server = server
+        self._can = server.can
+        documents = self._can.show_document
+        self._way: Way = "message" if way == "document" and not documents else way
 
     async def tell(self, answer: Answer) -> None:
         if answer.stop == "cancelled":
-            return self._screen.show("Magy: cancelled.", MessageType.Info)
+            return self._server.show("Magy: cancelled.")
         failed = answer.stop != "end_turn"
         if failed:
             why = answer.message or "There are no further details."
-            self._screen.show(
+            self._server.show(
                 f"Magy: the turn ended ({STOPS[answer.stop]}). {_short(why)[0]}",
                 MessageType.Error if answer.stop == "error" else MessageType.Warning,
             )
@@ -74,13 +58,13 @@ class Answers:
             rest = f"\n\n[{'Cut here; all of it' if cut else 'With what it did'}: {path}]"
         except MagyError as error:
             rest = f"\n\n[{error.message}]"
-        self._screen.show(f"Magy: {text}{rest}", MessageType.Info)
+        self._server.show(f"Magy: {text}{rest}")
 
     async def show(self, session_id: str) -> Shown:
         """Because the person asked for it. Raises NotFound, MagyError."""
         shown = await self._reveal(session_id, True)
         if shown.uri is None:
-            self._screen.show(f"Magy: the transcript is in {shown.path}", MessageType.Info)
+            self._server.show(f"Magy: the transcript is in {shown.path}")
         return shown
 
     async def _reveal(self, session_id: str, focus: bool) -> Shown:
@@ -88,15 +72,15 @@ class Answers:
         a file."""
         path = None
         uri = uri_of(session_id)
-        if not (self._screen.documents and self._screen.texts):
+        if not (self._can.show_document and self._can.texts):
             file = await self._transcripts.file(session_id)
             path, uri = str(file), file_uri(str(file))
         else:
             await self._transcripts.text(session_id)
         at = {"line": self._transcripts.end(session_id), "character": 0}
         here = {"start": at, "end": at}
-        can = self._screen.documents and await self._screen.reveal(uri, here, focus)
-        return Shown(uri=uri if can else None, path=path)
+        shown = await self._server.show_document(uri, here, focus)
+        return Shown(uri=uri if shown else None, path=path)
 
 
 def _short(text: str) -> tuple[str, bool]:

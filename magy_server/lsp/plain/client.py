@@ -6,22 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lsprotocol.types import MessageType
-
 from magy_server.api.sessions.transcripts import Transcripts, session_of
 from magy_server.api.verbs import Magy
 from magy_server.api.wire import names
 from magy_server.config import layers
-from magy_server.lsp.client_capabilities import ClientCapabilities
 from magy_server.lsp.client_options import ClientOptions
-from magy_server.lsp.plain.actions import CodeActions, Known
-from magy_server.lsp.plain.answers import Answers, Screen
-from magy_server.lsp.plain.child_commands import PlainChildren
-from magy_server.lsp.plain.prompt_commands import PlainCommands
+from magy_server.lsp.plain.actions import CodeActions, Known, asked
+from magy_server.lsp.plain.answers import Answers
+from magy_server.lsp.plain.commands import PlainCommands
 from magy_server.lsp.plain.prompt_sessions import Asking
-from magy_server.lsp.plain.review import Command, PlainReview
+from magy_server.lsp.plain.review import PlainReview
 from magy_server.lsp.plain.targets import Pointing
-from magy_server.lsp.server import Server
+from magy_server.lsp.server import Command, Server
 from magy_server.lsp.transport import Handler
 
 TEXTS = "workspace/textDocumentContent"
@@ -31,21 +27,19 @@ DELETES = "magy/session/delete"
 
 
 class Plain:
-    """`about`: what the client said of itself; `can`: what it can of the standard; `running`: the
-    sessions that have a turn now, the latest last."""
+    """`about`: what the client said of itself; `running`: the sessions that have a turn now, the
+    latest last."""
 
     def __init__(
         self,
         server: Server,
         magy: Magy,
         about: ClientOptions,
-        can: ClientCapabilities,
         review: PlainReview,
         pointing: Pointing,
         running: Callable[[], Sequence[str]],
     ) -> None:
-        at = magy.at
-        self._server = server
+        at, can = magy.at, server.can
         self._running = running
         self._review = review
         self._transcripts = Transcripts(
@@ -54,24 +48,14 @@ class Plain:
             at.spawn,
             Path(layers.state_dir()) / "transcripts",
         )
-        answers = Answers(
-            self._transcripts,
-            Screen(self._show, server.show_document, can.show_document, can.texts),
-            about.answers,
-        )
+        answers = Answers(self._transcripts, server, about.answers)
         self._asking = Asking(at, None if about.answers == "none" else answers.tell, running)
         known = Known(lambda root: at.service.world.agents(root).actions, at.spawn)
         self._actions = CodeActions(
             known, lambda uri: self._asking.where(uri).root, pointing.symbol,
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
         )  # fmt: skip
-        self._children = PlainChildren(
-            magy.children, self._asking, pointing,
-            lambda text: self._show(f"Magy: {text}", MessageType.Info),
-        )  # fmt: skip
-        self._commands = PlainCommands(
-            self._asking, known, pointing, answers, magy.rewrites.command, self._children.spawn
-        )
+        self._commands = PlainCommands(server, magy, self._asking, known, pointing, answers)
         for root in (*at.roots, None):
             at.spawn(known.learn(root))
         at.spawn(self._transcripts.tidy())
@@ -81,14 +65,14 @@ class Plain:
 
     def methods(self) -> Mapping[str, Handler]:
         return {
-            **self._review.methods(),
+            "textDocument/codeLens": self._review.code_lens,
             names.CODE_ACTION: self._code_action,
             names.RESOLVE: self._resolve,
             TEXTS: self._content,
         }
 
     def commands(self) -> Mapping[str, Command]:
-        return {**self._review.commands(), **self._commands.commands(), **self._children.commands()}
+        return {**self._review.commands(), **self._commands.commands()}
 
     def noting(self, methods: Mapping[str, Handler]) -> Mapping[str, Handler]:
         """The same methods, but that commands without a session go to the one used last."""
@@ -108,12 +92,9 @@ class Plain:
     def _bare(self) -> tuple[bool, bool]:
         return bool(self._running()), self._asking.last is not None
 
-    def _show(self, message: str, kind: MessageType) -> None:
-        self._server.show(message, kind)
-
     async def _code_action(self, params: dict[str, Any]) -> Any:
-        review = await self._review.code_action(params)
-        return [*review, *self._actions.offered(params)]
+        about = asked(params)
+        return [*await self._review.code_action(about), *self._actions.offered(about)]
 
     async def _resolve(self, params: dict[str, Any]) -> Any:
         return self._actions.resolve(params)

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from magy_server.api.wire.names import (
-    ACCEPT,
-    ACCEPT_ALL,
-    ACCEPT_KIND,
-    REJECT,
-    REJECT_ALL,
-    REJECT_KIND,
-)
+from magy_server.api.wire import names
 from magy_server.api.wire.reviews import Range, ReviewFile, ReviewHunk
 
 LLM_GENERATED = 1
@@ -39,27 +32,28 @@ def lenses(files: Iterable[ReviewFile]) -> list[Json]:
 def _of_hunk(file: ReviewFile, hunk: ReviewHunk, *, first: bool) -> Iterable[Json]:
     line = {"line": hunk.range.start.line, "character": 0}
     here = {"start": line, "end": line}
-    names = _names(file, hunk)
+    place = _place(file, hunk)
     accept = "Accept" if file.mode == "applied" else "Accept (apply)"
-    yield _lens(here, f"{accept}{_about(hunk)}", ACCEPT, names)
-    yield _lens(here, "Reject", REJECT, names)
+    yield _lens(here, f"{accept}{_about(hunk)}", names.ACCEPT, place)
+    yield _lens(here, "Reject", names.REJECT, place)
     if first and len(file.hunks) > 1:
         count = len(file.hunks)
-        whole = {"uri": file.uri, "proposed": file.mode == "proposed"}
-        yield _lens(here, f"Accept all in file ({count})", ACCEPT_ALL, whole)
-        yield _lens(here, "Reject all", REJECT_ALL, whole)
+        whole = _place(file)
+        yield _lens(here, f"Accept all in file ({count})", names.ACCEPT_ALL, whole)
+        yield _lens(here, "Reject all", names.REJECT_ALL, whole)
 
 
-def _lens(range: Json, title: str, command: str, argument: Json) -> Json:
-    return {"range": range, "command": _command(title, command, argument)}
+def _lens(range: Json, title: str, name: str, argument: Json) -> Json:
+    return {"range": range, "command": command(title, name, argument)}
 
 
-def _command(title: str, command: str, argument: Json) -> Json:
-    return {"title": title, "command": command, "arguments": [argument]}
+def command(title: str, name: str, argument: Json) -> Json:
+    return {"title": title, "command": name, "arguments": [argument]}
 
 
-def _names(file: ReviewFile, hunk: ReviewHunk) -> Json:
-    return {"uri": file.uri, "proposed": file.mode == "proposed", "hunkId": hunk.hunk_id}
+def _place(file: ReviewFile, hunk: ReviewHunk | None = None) -> Json:
+    place = {"uri": file.uri, "proposed": file.mode == "proposed"}
+    return place | {"hunkId": hunk.hunk_id} if hunk else place
 
 
 def _about(hunk: ReviewHunk) -> str:
@@ -89,20 +83,19 @@ def actions(
         if not here:
             continue
         for hunk in here:
-            found.extend(_choices(_names(file, hunk), _describe(file, hunk)))
+            found.extend(_choices(_place(file, hunk), _describe(file, hunk)))
         if len(file.hunks) > 1:
-            whole = {"uri": file.uri, "proposed": file.mode == "proposed"}
-            found.extend(_choices(whole, f"all {len(file.hunks)} changes in this file"))
+            found.extend(_choices(_place(file), f"all {len(file.hunks)} changes in this file"))
     wanted = [action for action in found if asked_for(str(action["kind"]), only)]
     return [action | {"tags": [LLM_GENERATED]} for action in wanted] if tags else wanted
 
 
 def _choices(argument: Json, what: str) -> Iterable[Json]:
     one = "hunkId" in argument
-    accept = _command(f"Accept {what}", ACCEPT if one else ACCEPT_ALL, argument)
-    reject = _command(f"Reject {what}", REJECT if one else REJECT_ALL, argument)
-    yield {"title": accept["title"], "kind": ACCEPT_KIND, "command": accept}
-    yield {"title": reject["title"], "kind": REJECT_KIND, "command": reject}
+    accept = command(f"Accept {what}", names.ACCEPT if one else names.ACCEPT_ALL, argument)
+    reject = command(f"Reject {what}", names.REJECT if one else names.REJECT_ALL, argument)
+    yield {"title": accept["title"], "kind": names.ACCEPT_KIND, "command": accept}
+    yield {"title": reject["title"], "kind": names.REJECT_KIND, "command": reject}
 
 
 def _describe(file: ReviewFile, hunk: ReviewHunk) -> str:

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from magy_server.api.connected import Connected
-from magy_server.api.places import canonical, workspace_of
+from magy_server.api.places import canonical, innermost, workspace_of
 from magy_server.api.service import Outcome
-from magy_server.api.sessions.follow import PAGE
+from magy_server.api.sessions.pages import newer
 from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
 from magy_server.core.state.state import State
-from magy_server.engine.session import Session
 from magy_server.engine.sessions import FRESH
 
 REMEMBERED = 50
@@ -58,10 +57,6 @@ class Asking:
     ) -> None:
         self._at = at
         self._service = at.service
-        self._roots = at.roots
-        self._scratch = at.scratch
-        self._client = at.client
-        self._spawn = at.spawn
         self._ended = ended
         self._running = running
         self._recent: dict[str, None] = {}
@@ -93,21 +88,20 @@ class Asking:
         """For a document; for none, that of the first folder."""
         path = canonical(uri) if uri else None
         if path is None:
-            first = next(iter(self._roots), None)
-            return Whereabouts(first, first or self._scratch)
+            return Whereabouts(self._at.first, self._at.first or self._at.scratch)
         folder = os.path.dirname(path)
-        if root := self._around(folder):
+        if root := innermost(self._at.roots, folder):
             return Whereabouts(root, root)
         return Whereabouts(*workspace_of(folder, ())) if os.path.isdir(folder) else self.where(None)
 
     def foreign(self, uri: str) -> bool:
         """Whether it is a file in none of the editor's folders, if there are any."""
         path = canonical(uri)
-        return bool(self._roots) and path is not None and not self._around(os.path.dirname(path))
-
-    def _around(self, folder: str) -> str | None:
-        around = (root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
-        return max(around, key=len, default=None)
+        return (
+            bool(self._at.roots)
+            and path is not None
+            and not innermost(self._at.roots, os.path.dirname(path))
+        )
 
     async def new(self, where: Whereabouts, agent: str = "") -> str:
         session_id = f"{self._prefix}-{secrets.token_hex(6)}"
@@ -118,7 +112,7 @@ class Asking:
 
     @property
     def _prefix(self) -> str:
-        plain = "".join(c for c in self._client if c.isascii() and c.isalnum()).lower()
+        plain = "".join(c for c in self._at.client if c.isascii() and c.isalnum()).lower()
         return plain[:20] or "editor"
 
     async def session(self, where: Whereabouts, agent: str = "") -> str:
@@ -190,7 +184,7 @@ class Asking:
     def follow(self, session_id: str, message_id: str) -> None:
         """Tells how the turn ends that this prompt enters."""
         if self._ended is not None:
-            task = self._spawn(self._follow(session_id, message_id, self._ended))
+            task = self._at.spawn(self._follow(session_id, message_id, self._ended))
             following = self._following.setdefault(session_id, set())
             following.add(task)
             task.add_done_callback(lambda task: self._over(session_id, task))
@@ -210,7 +204,7 @@ class Asking:
         try:
             while not waiting.over:
                 moved.clear()
-                for entry in await self._entries(session, cursor):
+                for entry in await newer(self._service.world.store, session, cursor):
                     cursor = entry.seq
                     waiting.see(entry)
                 if session.state.seq <= cursor and not waiting.over:
@@ -223,12 +217,6 @@ class Asking:
             while len(self._told) > REMEMBERED:
                 del self._told[next(iter(self._told))]
             await ended(Answer(session_id, waiting.stop, waiting.text, waiting.message))
-
-    async def _entries(self, session: Session, after: int) -> Sequence[Entry]:
-        known = session.log.entries_after(after)
-        if known is not None:
-            return known
-        return await self._service.world.store.read(session.stream, after=after, limit=PAGE)
 
     # --- stopping -------------------------------------------------------------------------------
 

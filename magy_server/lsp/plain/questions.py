@@ -7,18 +7,18 @@ which some editors take for RET, refuses; what is dismissed stays open.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
-from urllib.parse import quote
+from typing import Any, Literal
 
 from magy_server.api.places import uri_of
-from magy_server.api.sessions.transcripts import write
+from magy_server.api.sessions.transcripts import file_name, write
 from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
 from magy_server.core.text.markdown import fenced
 from magy_server.core.text.sanitizing import LINE, shortened
+from magy_server.lsp.server import Server
 
 REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
 ALL = "Show all of it"
@@ -36,21 +36,11 @@ class Answer:
     scope: Scope = "once"
 
 
-class Window(Protocol):
-    async def choose(self, message: str, actions: Sequence[str]) -> str | None: ...
-
-    def show(self, message: str) -> None: ...
-
-
 class PlainQuestions:
-    """`reveal` has the editor show a document by its URI, if it can; `folder` is where those of
-    questions are written."""
+    """`folder` is where documents of questions are written."""
 
-    def __init__(
-        self, window: Window, reveal: Callable[[str], Awaitable[bool]], folder: Path
-    ) -> None:
-        self._window = window
-        self._reveal = reveal
+    def __init__(self, server: Server, folder: Path) -> None:
+        self._server = server
         self._folder = folder
 
     async def ask(self, question: wire.Interaction, who: str) -> Answer | None:
@@ -61,7 +51,7 @@ class PlainQuestions:
             actions.append(SESSION)
         if cut:
             actions.append(ALL)
-        while (choice := await self._window.choose(message, actions)) == ALL:
+        while (choice := await self._server.choose(message, actions)) == ALL:
             await self._show(question)
         match choice:
             case "Refuse":
@@ -74,15 +64,15 @@ class PlainQuestions:
 
     async def _show(self, question: wire.Interaction) -> None:
         text = _whole(question)
-        name = quote(f"{question.session_id}/{question.tool_call_id}", safe="")[-200:].lstrip(".%")
+        name = file_name(f"{question.session_id}/{question.tool_call_id}")
         try:
-            path = await asyncio.to_thread(write, self._folder, f"{name}.md", text)
+            path = await asyncio.to_thread(write, self._folder, name, text)
         except MagyError as error:
-            return self._window.show(f"{text[:LONGEST]}\n\n[{error.message}]")
-        if not await self._reveal(uri_of(str(path))):
+            return self._server.show(f"{text[:LONGEST]}\n\n[{error.message}]")
+        if not await self._server.show_document(uri_of(str(path)), None, False):
             cut = len(text) > LONGEST
             rest = f"\n\n[Cut here; all of it: {path}]" if cut else ""
-            self._window.show(f"{text[:LONGEST]}{rest}")
+            self._server.show(f"{text[:LONGEST]}{rest}")
         return None
 
 
@@ -115,6 +105,5 @@ def _whole(question: wire.Interaction) -> str:
 
 
 def _text(part: Mapping[str, Any]) -> str:
-    """The text of one part of a question's content."""
     found = part["patch"] if part["type"] == "diff" else part["content"]
     return str(found["text"])

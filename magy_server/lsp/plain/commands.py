@@ -1,60 +1,80 @@
-"""The commands by which any editor asks something of an agent (G001). They answer at once: what
-comes of them shows as progress, as questions, as edits, and at the end as a text to read."""
+"""The commands by which any editor asks something of an agent, and looks after children (G001).
+They answer at once: what comes of them shows as progress, as questions, as edits, and at the end as
+a text to read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
+from typing import Any, TypeVar
 
+from magy_server.api.verbs import Magy
+from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import commands as wire
 from magy_server.api.wire import names
-from magy_server.api.wire.shapes import Wire
+from magy_server.api.wire.rewriting import RewriteCommand
+from magy_server.api.wire.shapes import TextBlock, Wire, parsed
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Content, Text
 from magy_server.core.summary import task_id
+from magy_server.core.text.sanitizing import one_line
 from magy_server.lsp.plain.actions import Known
 from magy_server.lsp.plain.answers import Answers
 from magy_server.lsp.plain.prompt_sessions import Asking
 from magy_server.lsp.plain.targets import Pointed, Pointing, empty
-from magy_server.lsp.plain.typed_command import Command, command
+from magy_server.lsp.server import Command, Server
 from magy_server.tools.prompts.openings import spawned
 
+P = TypeVar("P", bound=Wire)
 _MENTION = re.compile(r"(?<![\w.@/\\+-])@")
 """What begins a mention where it stands."""
 
 
-Spawn = Callable[[wire.SpawnRun], Awaitable[wire.Spawned]]
+def command(name: str, model: type[P], verb: Callable[[P], Awaitable[Wire]]) -> Command:
+    """One of `workspace/executeCommand`. `verb` gets the one argument, checked."""
+
+    async def run(given: list[Any]) -> Any:
+        argument = given[0] if given else {}
+        if len(given) > 1 or type(argument) is not dict:
+            raise InvalidRequest(f"{name} takes one argument, an object. See docs/protocol.md.")
+        found = await verb(parsed(model, argument, name))
+        return found.model_dump(mode="json", by_alias=True)
+
+    return run
 
 
 class PlainCommands:
-    """`rewrite`: the command `magy.rewrite`; `spawn` starts a child."""
-
     def __init__(
         self,
+        server: Server,
+        magy: Magy,
         asking: Asking,
         known: Known,
         pointing: Pointing,
         answers: Answers,
-        rewrite: Command,
-        spawn: Spawn,
     ) -> None:
+        self._server = server
         self._asking = asking
         self._known = known
         self._pointing = pointing
         self._answers = answers
-        self._rewrite_command = rewrite
-        self._spawn = spawn
+        self._rewrites = magy.rewrites
+        self._verbs = magy.children
 
     def commands(self) -> Mapping[str, Command]:
         return {
             names.RUN: command(names.RUN, wire.ActionRun, self._run),
             names.PROMPT: command(names.PROMPT, wire.PromptRun, self._prompt),
-            names.REWRITE: self._rewrite_command,
+            names.REWRITE: command(names.REWRITE, RewriteCommand, self._rewrites.command),
             names.CANCEL: command(names.CANCEL, wire.CancelRun, self._cancel),
             names.NEW: command(names.NEW, wire.NewRun, self._new),
             names.SHOW: command(names.SHOW, wire.ShowRun, self._show),
+            names.SPAWN: command(names.SPAWN, wire.SpawnRun, self._spawn),
+            names.CHILDREN: command(names.CHILDREN, wire.ChildrenRun, self._list),
+            names.CLOSE: command(names.CLOSE, wire.CloseRun, self._close),
         }
 
     async def _run(self, asked: wire.ActionRun) -> Wire:
@@ -77,7 +97,9 @@ class PlainCommands:
         argument = {"uri": asked.uri, "range": place, "instruction": instruction}
         if asked.message_id:
             argument["requestKey"] = _key("action", f"{asked.action}\n{asked.message_id}")
-        return wire.Prompted.model_validate(await self._rewrite_command([argument]))
+        about = parsed(RewriteCommand, argument, names.REWRITE)
+        begun = await self._rewrites.command(about)
+        return wire.Prompted(session_id=begun.session_id, message_id=begun.message_id)
 
     async def _prompt(self, asked: wire.PromptRun) -> Wire:
         if not asked.text.strip():
@@ -115,6 +137,50 @@ class PlainCommands:
             raise NotFound("There is no transcript yet: this editor has sent no prompt.")
         return await self._answers.show(session_id)
 
+    # --- children -------------------------------------------------------------------------------
+
+    async def _spawn(self, asked: wire.SpawnRun) -> wire.Spawned:
+        if not asked.text.strip():
+            raise InvalidRequest(f"{names.SPAWN}: `text` is empty: describe the task.")
+        if asked.range and not asked.uri:
+            raise InvalidRequest(f"{names.SPAWN}: `range` needs a file: name it as `uri`.")
+        if asked.uri and self._asking.foreign(asked.uri):
+            raise InvalidRequest(
+                f"{names.SPAWN}: {asked.uri} is not in an open project: open its folder, or leave "
+                "`uri` out."
+            )
+        parent = asked.session_id
+        parent = parent or await self._asking.session(self._asking.where(asked.uri))
+        lines: Sequence[Content] = ()
+        if asked.uri and asked.range:
+            lines = (await self._pointing.at(asked.uri, asked.range)).content
+        params = child_wire.ChildSpawnParams(
+            parent_session_id=parent,
+            request_key=asked.request_key or f"c-{secrets.token_hex(6)}",
+            prompt=[TextBlock(type="text", text=asked.text)],
+            agent=asked.agent,
+            name=asked.name,
+        )
+        spawned = await self._verbs.spawn(params, lines)
+        child = spawned.child.session_id
+        if not spawned.known:
+            self._asking.follow(child, task_id(child))
+        return wire.Spawned(session_id=child, parent_session_id=parent)
+
+    async def _list(self, asked: wire.ChildrenRun) -> child_wire.ChildListResult:
+        session_id = asked.session_id or self._asking.last
+        if session_id is None:
+            raise NotFound("There are no children yet: this editor has sent no prompt.")
+        params = child_wire.ChildListParams(parent_session_id=session_id, include_closed=True)
+        found = await self._verbs.list(params)
+        lines = "\n".join(_lines(found.children))
+        self._server.show(f"Magy: {lines or f'Session {session_id} has no children.'}")
+        return found
+
+    async def _close(self, asked: wire.CloseRun) -> child_wire.ChildClosed:
+        params = child_wire.ChildCloseParams(session_id=asked.session_id, mode=asked.mode)
+        return await self._verbs.close(params)
+
 
 def _key(kind: str, about: str) -> str:
     """For a request that a prompt's id makes harmless when it comes again."""
@@ -134,3 +200,13 @@ def _check(spec: ActionSpec, asked: wire.ActionRun, pointed: Pointed) -> None:
         raise InvalidRequest(
             f"There is no word at {pointed.place} that {spec.id!r} could be about."
         )
+
+
+def _lines(children: Sequence[child_wire.Child]) -> list[str]:
+    top = min((child.depth for child in children), default=0)
+    return [f"{'  ' * (child.depth - top)}{_line(child)}" for child in children]
+
+
+def _line(child: child_wire.Child) -> str:
+    asks = ", asks" if child.questions else ""
+    return one_line(f"{child.agent} ({child.name}): {child.state}{asks} [{child.session_id}]")
