@@ -113,7 +113,7 @@ def test_who_could_not_be_asked_is_no_success() -> None:
     ],
 )
 def test_an_unknown_cost_is_said(costs: list[float | None], said: str) -> None:
-    assert cost_of(totals(*(reply(cost=cost) for cost in costs))) == said
+    assert cost_of(totals(*(reply(cost=cost) for cost in costs)).spent) == said
 
 
 def test_of_a_child_an_unknown_cost_is_said_too() -> None:
@@ -137,7 +137,7 @@ def test_the_sums() -> None:
         changed("c", "1", None), changed("d", "1", "2"),
         Ended(turn="t", stop="end_turn"),
     )  # fmt: skip
-    assert (found.text, found.requests, found.cached) == ("last", 3, 40)
+    assert (found.text, found.spent.requests, found.cached) == ("last", 3, 40)
     result = outcome.result(found, "s1", 0, [])
     assert result["changes"] == [
         {"path": "a", "operation": "add"},
