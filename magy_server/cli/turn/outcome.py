@@ -54,7 +54,8 @@ def totals(entries: Iterable[Entry]) -> Totals:
     for entry in entries:
         match entry.event:
             case Replied() | Consulted() | Compacted() as event:
-                found.spent = found.spent.plus(event.usage, event.cost, priced=True)
+                unpriced = int(event.cost is None)
+                found.spent += Spent(1, event.usage, event.cost or 0.0, unpriced)
                 if isinstance(event, Replied):
                     said = (part.text for part in event.content if isinstance(part, Text))
                     found.text = "\n\n".join(said) or found.text
