@@ -18,7 +18,7 @@ from tests import guard
 from tests.outcomes import Keeper, requirement_lines
 
 _IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
-_MOST_WORKERS = 4
+_MOST_WORKERS = 8
 _session = ExitStack()
 
 
@@ -57,10 +57,10 @@ def own_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """For `-n auto`: one for each processor that may be used, up to a few: tests start processes
-    of their own, and with more workers these would only wait for each other."""
+    """For `-n auto`: two for each processor that may be used, up to a few: half of its time a test
+    waits, for processes of its own or for the disk."""
     some = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(some or 1, _MOST_WORKERS)
+    return min(2 * (some or 1), _MOST_WORKERS)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

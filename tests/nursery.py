@@ -215,6 +215,7 @@ def serve(requests: socket.socket) -> None:
     del sys.modules[
         "magy_server.__main__"
     ]  # it is run anew each time, and only what it needs is there
+    _learn()
     gc.collect()
     gc.freeze()
     waking, woken = socket.socketpair()
@@ -235,6 +236,17 @@ def serve(requests: socket.socket) -> None:
             else:
                 message, ends = asked
                 _give_birth(message, ends, alive)
+
+
+def _learn() -> None:
+    """What never changes while a process lives, it learns once: the types of the protocol, and the
+    agents and actions that Magy ships."""
+    from lsprotocol.converters import get_converter
+
+    from magy_server.config.agents import find_agents
+
+    get_converter()
+    find_agents(None, trusted=False, custom=False)
 
 
 def _received(requests: socket.socket) -> tuple[dict[str, object], list[int]] | None:
