@@ -10,7 +10,7 @@ import heapq
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from magy_server.config import layers
@@ -66,8 +66,13 @@ def common_rules() -> Ruleset:
     """Raises InvalidConfig: without these rules nothing should run."""
     own = user_directory() / COMMON
     file = own if os.path.lexists(own) else resource("agents", COMMON)
-    rules = parse_rules("common rules", _text(str(file)), str(file))
-    return rules.at_home(os.path.expanduser("~"))
+    return _parsed_rules(_text(str(file)), str(file)).at_home(os.path.expanduser("~"))
+
+
+@lru_cache(maxsize=4)
+def _parsed_rules(text: str, where: str) -> Ruleset:
+    """Every workspace root asks for the same rules."""
+    return parse_rules("common rules", text, where)
 
 
 def find_agents(root: str | None, *, trusted: bool, custom: bool = True) -> Agents:

@@ -89,10 +89,17 @@ def test_an_untrusted_project_owns_only_what_it_changes(tmp_path: Path) -> None:
     assert "permission.read" not in one.origins
 
 
-def test_a_provider_named_like_the_beginning_of_another_is_its_own() -> None:
-    origins = {"provider.a.b.kind": "one", "provider.a.kind": "one"}
-    layers._forget(origins, "provider.a")
-    assert origins == {"provider.a.b.kind": "one"}
+def test_a_provider_named_like_the_beginning_of_another_is_its_own(tmp_path: Path) -> None:
+    user = layers.config_dir() / "magy.toml"
+    user.parent.mkdir(parents=True, exist_ok=True)
+    kind = 'kind = "openai-chat"\n'
+    user.write_text(f'[[provider]]\nname = "a.b"\n{kind}[[provider]]\nname = "a"\n{kind}', "utf-8")
+    own = {"provider": [{"name": "a", "kind": "openai-chat"}]}
+    one = layers.load(str(tmp_path), trusted=True, options=own)
+    assert one.origins == {
+        "provider.a.b.kind": str(user),
+        "provider.a.kind": "the editor's settings",
+    }
 
 
 @pytest.mark.parametrize(
