@@ -331,7 +331,7 @@ async def test_a_ping_is_answered_once_though_the_model_says_nothing(tmp_path: P
 
 
 def deaf_to_signals(here: Home) -> None:
-    here.sessions.news.signalled._all = ()
+    here.sessions.news.signalled._all.clear()
 
 
 async def test_a_ping_that_nobody_could_answer_is_answered_after_a_restart(
