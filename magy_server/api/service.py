@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from magy_server.api.sessions import options, pages, questions
-from magy_server.api.sessions.deleting import delete
 from magy_server.api.sessions.options import Option
 from magy_server.api.sessions.pages import Attached
 from magy_server.core.agents import tree
-from magy_server.core.agents.tree import SESSIONS, stream_of
+from magy_server.core.agents.tree import SESSIONS, Stream, stream_of
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreError
 from magy_server.core.events import (
     Answered,
@@ -179,7 +178,28 @@ class Service:
     async def delete(self, session_id: str) -> bool:
         """Stops it if it runs here, and removes it and all below it; forks keep what they share.
         Raises InvalidRequest when it runs elsewhere."""
-        return await delete(self.world, self.loaded, session_id)
+        stream = stream_of(session_id)
+        held = self.loaded.trees
+        user = Stream(f"{stream}/:deleting")  # no child has such a name
+        if not await held.take(user):  # before it is let go of: nobody else goes on with it
+            raise _busy(session_id, here=held.holds(user))
+        try:
+            # Meanwhile nothing of it is in memory here nor comes there. Other processes are told,
+            # and find out when they look.
+            async with self.loaded.forgotten(stream):
+                if not await held.take(stream):
+                    raise _busy(session_id, here=True)
+                try:
+                    infos = await trees.whole(self.world.store, session_id)
+                    await self.world.end_commands([info.stream for info in infos])
+                    found = await self.world.store.delete(stream)
+                finally:
+                    await held.give_back(stream)
+            for info in infos:
+                trees.say_deleted(self.world.bus, info)
+        finally:
+            await held.give_back(user)
+        return found
 
     async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
         return await options.in_force(self.world, about, root)
@@ -367,6 +387,13 @@ class Service:
             return appended
 
         return await self._tasks.whole(whole())
+
+
+def _busy(session: str, *, here: bool) -> InvalidRequest:
+    text = f"Another process runs session {session!r}; cancel or close it there first."
+    if here:
+        text = f"Session {session!r} is being deleted or restored; try again when that is done."
+    return InvalidRequest(text, reason="busy")
 
 
 def _write(events: Sequence[Event]) -> Write | None:

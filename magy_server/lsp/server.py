@@ -27,7 +27,6 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 from magy_server.lsp import stdio
-from magy_server.lsp.client_capabilities import ClientCapabilities
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.outbox import Failure, Outbox, settle
 from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
@@ -150,6 +149,27 @@ class _Pygls(LanguageServer):
         log.error("The standard server failed", exc_info=error)
 
 
+class Can:
+    """Which optional parts of LSP a client supports, of those that Magy uses. `resolve`: it asks
+    what a code action does when that is chosen; `texts`: it takes documents from the server;
+    `show_document`: it opens documents when it is asked to."""
+
+    def __init__(self, client: types.ClientCapabilities) -> None:
+        window, workspace, document = client.window, client.workspace, client.text_document
+        shown = window.show_document if window else None
+        self.show_document = bool(shown and shown.support)
+        lens = workspace.code_lens if workspace else None
+        self.refresh_lenses = bool(lens and lens.refresh_support)
+        texts = workspace.text_document_content if workspace else None
+        self.texts = bool(texts and texts.dynamic_registration)
+        action = document.code_action if document else None
+        tags = action.tag_support if action else None
+        resolve = action.resolve_support if action else None
+        can_resolve = bool(resolve and "command" in resolve.properties)
+        self.resolve = bool(action and action.data_support and can_resolve)
+        self.tags = bool(tags and types.CodeActionTag.LlmGenerated in tags.value_set)
+
+
 class Server:
     """One running language server, as the front door sees it."""
 
@@ -183,8 +203,8 @@ class Server:
         return self.pygls.client_capabilities
 
     @property
-    def can(self) -> ClientCapabilities:
-        return ClientCapabilities(self.client)
+    def can(self) -> Can:
+        return Can(self.client)
 
     def editor(self, offers: Sequence[str] = ()) -> LiveEditor:
         """The port to the live buffers; `offers` are the `magy/editor/*` methods announced."""

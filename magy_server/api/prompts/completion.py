@@ -70,7 +70,10 @@ class PromptVerbs:
     ) -> wire.CompleteResult:
         query = found["bare"] if found["quoted"] is None else found["quoted"]
         begins = params.before.strip() == found[0]
-        first = await self._openings(params) if begins else []
+        first: list[Completion] = []
+        if begins:
+            skills = await asyncio.to_thread(_skills, resource("skills"))
+            first = [_item(one) for one in after_at(await self._agents(params), skills)]
         items: list[Completion] = []
         if found["quoted"] is None:
             items = [item for item in first if item.label[1:].startswith(query)]
@@ -85,11 +88,6 @@ class PromptVerbs:
             items += await self._symbols(query)
         more = len(items) > MOST or not whole
         return wire.CompleteResult(prefix=found[0], items=items[:MOST], incomplete=more)
-
-    async def _openings(self, params: wire.CompleteParams) -> list[Completion]:
-        """What a whole prompt may begin with, after an `@`."""
-        skills = await asyncio.to_thread(_skills, resource("skills"))
-        return [_item(one) for one in after_at(await self._agents(params), skills)]
 
     async def _agents(self, params: wire.CompleteParams) -> Agents:
         return await asyncio.to_thread(self._service.world.agents, await self._root(params))

@@ -11,9 +11,9 @@ from magy_server.api import present
 from magy_server.api.children import present as family_present
 from magy_server.api.children.news import ChildNews
 from magy_server.api.connected import Connected
+from magy_server.api.sessions.follow import Subscription
 from magy_server.api.sessions.options import choices
 from magy_server.api.sessions.pages import Attached, page
-from magy_server.api.sessions.subscription import Subscription
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import SessionParams
 from magy_server.core.agents import tree

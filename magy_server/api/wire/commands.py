@@ -42,14 +42,17 @@ class ActionRun(Prompting):
     text: Prose = Field(default="", description="Text that the person adds")
 
 
-class PromptRun(Prompting):
-    text: Prose = Field(
-        min_length=1, description="`@spawn AGENT TASK` starts a child; the answer names the child"
-    )
+class Attaching(Wire):
     uri: Uri | None = Field(
         default=None, description="With `range`, these lines of the file are sent along"
     )
     range: Range | None = None
+
+
+class PromptRun(Prompting, Attaching):
+    text: Prose = Field(
+        min_length=1, description="`@spawn AGENT TASK` starts a child; the answer names the child"
+    )
 
 
 class Prompted(Wire):
@@ -79,7 +82,7 @@ class NewMade(Wire):
     session_id: str
 
 
-class SpawnRun(Wire):
+class SpawnRun(Attaching):
     text: Prose = Field(min_length=1, description="The task")
     session_id: Id | None = Field(default=None, description=f"Of the parent. {_WHICH}")
     request_key: SpawnKey | None = Field(
@@ -87,10 +90,6 @@ class SpawnRun(Wire):
     )
     agent: str = Field(default="", description='"": the parent\'s')
     name: Annotated[Prose, Field(max_length=80)] = ""
-    uri: Uri | None = Field(
-        default=None, description="With `range`, these lines of the file are sent along"
-    )
-    range: Range | None = None
 
 
 class Spawned(Wire):
@@ -98,7 +97,7 @@ class Spawned(Wire):
     parent_session_id: str
 
 
-class ChildrenRun(Wire):
+class LastUsed(Wire):
     session_id: Id | None = Field(
         default=None, description="Default: the session that was used last"
     )
@@ -107,12 +106,6 @@ class ChildrenRun(Wire):
 class CloseRun(Wire):
     session_id: Id
     mode: Literal["finish", "cancel"] = "finish"
-
-
-class ShowRun(Wire):
-    session_id: Id | None = Field(
-        default=None, description="Default: the session that was used last"
-    )
 
 
 class Shown(Wire):
@@ -132,12 +125,12 @@ COMMANDS = (
     Method(names.CANCEL, CancelRun, Cancelled, "Stop a running turn."),
     Method(names.NEW, NewRun, NewMade,
            "Start a session; later commands without a `sessionId` go there."),
-    Method(names.SHOW, ShowRun, Shown,
+    Method(names.SHOW, LastUsed, Shown,
            "Show a session's transcript as Markdown, with links to those of its children."),
     Method(names.SPAWN, SpawnRun, Spawned,
            "Start a child of a session on a task. Answers at once; a notification tells how it "
            "ended."),
-    Method(names.CHILDREN, ChildrenRun, ChildListResult,
+    Method(names.CHILDREN, LastUsed, ChildListResult,
            "List the children of a session, also in a message window."),
     Method(names.CLOSE, CloseRun, ChildClosed,
            "Close a child and all below it: they accept nothing more; `cancel` also stops them."),

@@ -71,9 +71,9 @@ class PlainCommands:
             names.REWRITE: command(names.REWRITE, RewriteCommand, self._rewrites.command),
             names.CANCEL: command(names.CANCEL, wire.CancelRun, self._cancel),
             names.NEW: command(names.NEW, wire.NewRun, self._new),
-            names.SHOW: command(names.SHOW, wire.ShowRun, self._show),
+            names.SHOW: command(names.SHOW, wire.LastUsed, self._show),
             names.SPAWN: command(names.SPAWN, wire.SpawnRun, self._spawn),
-            names.CHILDREN: command(names.CHILDREN, wire.ChildrenRun, self._list),
+            names.CHILDREN: command(names.CHILDREN, wire.LastUsed, self._list),
             names.CLOSE: command(names.CLOSE, wire.CloseRun, self._close),
         }
 
@@ -131,7 +131,7 @@ class PlainCommands:
         where = self._asking.where(asked.uri)
         return wire.NewMade(session_id=await self._asking.new(where, asked.agent or ""))
 
-    async def _show(self, asked: wire.ShowRun) -> Wire:
+    async def _show(self, asked: wire.LastUsed) -> Wire:
         session_id = asked.session_id or self._asking.last
         if session_id is None:
             raise NotFound("There is no transcript yet: this editor has sent no prompt.")
@@ -167,7 +167,7 @@ class PlainCommands:
             self._asking.follow(child, task_id(child))
         return wire.Spawned(session_id=child, parent_session_id=parent)
 
-    async def _list(self, asked: wire.ChildrenRun) -> child_wire.ChildListResult:
+    async def _list(self, asked: wire.LastUsed) -> child_wire.ChildListResult:
         session_id = asked.session_id or self._asking.last
         if session_id is None:
             raise NotFound("There are no children yet: this editor has sent no prompt.")
