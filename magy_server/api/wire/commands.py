@@ -42,17 +42,14 @@ class ActionRun(Prompting):
     text: Prose = Field(default="", description="Text that the person adds")
 
 
-class Attaching(Wire):
+class PromptRun(Prompting):
+    text: Prose = Field(
+        min_length=1, description="`@spawn AGENT TASK` starts a child; the answer names the child"
+    )
     uri: Uri | None = Field(
         default=None, description="With `range`, these lines of the file are sent along"
     )
     range: Range | None = None
-
-
-class PromptRun(Prompting, Attaching):
-    text: Prose = Field(
-        min_length=1, description="`@spawn AGENT TASK` starts a child; the answer names the child"
-    )
 
 
 class Prompted(Wire):
@@ -82,7 +79,7 @@ class NewMade(Wire):
     session_id: str
 
 
-class SpawnRun(Attaching):
+class SpawnRun(Wire):
     text: Prose = Field(min_length=1, description="The task")
     session_id: Id | None = Field(default=None, description=f"Of the parent. {_WHICH}")
     request_key: SpawnKey | None = Field(
@@ -90,6 +87,10 @@ class SpawnRun(Attaching):
     )
     agent: str = Field(default="", description='"": the parent\'s')
     name: Annotated[Prose, Field(max_length=80)] = ""
+    uri: Uri | None = Field(
+        default=None, description="With `range`, these lines of the file are sent along"
+    )
+    range: Range | None = None
 
 
 class Spawned(Wire):
