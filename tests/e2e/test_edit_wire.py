@@ -201,12 +201,10 @@ async def test_links_are_not_removed_or_renamed(
 async def test_what_is_no_text_or_has_more_lines_stays(root: Path, state: Path) -> None:
     (root / "raw").write_bytes(b"\0\1")
     (root / "old.py").write_text("one\ntwo\n")
+    making = patch("*** Add File: raw", "+x")
     removal = "--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
     async with person(root, state) as one:
-        for text, code in (
-            (patch("*** Add File: raw", "+x"), "unknown_file"),
-            (removal, "conflict"),
-        ):
+        for text, code in ((making, "unknown_file"), (removal, "conflict")):
             done = await edit(one, "apply", text=text)
             assert done["applied"] is False
             assert [failure["code"] for failure in done["failures"]] == [code], done
