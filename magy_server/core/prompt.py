@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Entry, Finished, Prompted, Replied
@@ -91,21 +92,19 @@ def _schema(text: str) -> ToolSchema:
     return ToolSchema(body["name"], body["description"], body["parameters"])
 
 
+@dataclass(frozen=True)
 class _Conversation:
     """The conversation as messages, for the prefix that a briefing gives."""
 
-    def __init__(
-        self, prefix: Briefed, texts: Mapping[Hash, str], pictures: Mapping[Hash, bytes]
-    ) -> None:
-        self._prefix = prefix
-        self._texts = texts
-        self._pictures = pictures
-        self._told = {section.name: section.hash for section in prefix.sections}
+    prefix: Briefed
+    texts: Mapping[Hash, str]
+    pictures: Mapping[Hash, bytes]
 
     def messages(self, conversation: Sequence[Item]) -> Iterator[Message]:
         user: list[Text | Picture | ToolOutput] = []
         pending: list[Call] = []
         outputs: dict[str, ToolOutput] = {}
+        told = {section.name: section.hash for section in self.prefix.sections}
         for item in conversation:
             match item:
                 case Replied() if not self._spoken(item):
@@ -126,9 +125,9 @@ class _Conversation:
                 case Noted():
                     user.append(Text(text=framed("note", item.text)))
                 case Compacted(summary=str(summary)):
-                    user.append(Text(text=self._texts[summary]))
-                case Briefed() if _continues(self._prefix, item):
-                    user.extend(_news(item, self._told, self._texts))
+                    user.append(Text(text=self.texts[summary]))
+                case Briefed() if _continues(self.prefix, item):
+                    user.extend(_news(item, told, self.texts))
         user = [*_results(pending, outputs), *user]
         if user:
             yield Message("user", tuple(user))
@@ -139,7 +138,7 @@ class _Conversation:
 
         def kept(part: Part) -> bool:
             if isinstance(part, Thinking):
-                return reply.model == self._prefix.model
+                return reply.model == self.prefix.model
             return not isinstance(part, Text) or bool(part.text.strip())
 
         return tuple(filter(kept, reply.content))
@@ -157,7 +156,7 @@ class _Conversation:
         )
 
     def _picture(self, image: Image) -> Picture | Text:
-        data = self._pictures.get(image.hash)
+        data = self.pictures.get(image.hash)
         return Text(text=GONE) if data is None else Picture(image.mime, data)
 
     def _said(self, content: Content) -> Iterator[Text | Picture]:

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
 Mode = Literal["primary", "subagent", "all"]
-_FIELDS = (
-    "description", "mode", "hidden", "temperature", "model", "tools", "permissions", "extends",
-    "actions",
-)  # fmt: skip
 AGENT_FILE = (
     "an agent file begins with a line `---`, then settings such as `description: ...`, then "
     "another `---`, then the system prompt."
@@ -168,6 +164,7 @@ class _Reader(Nodes):
         node = self.compose(front)
         if node is None:
             return {}
+        bases = self.bases
         readers = {
             "description": self.string,
             "mode": lambda n: self.one_of(n, get_args(Mode), "mode"),
@@ -176,13 +173,13 @@ class _Reader(Nodes):
             "model": self._model,
             "tools": self._names,
             "permissions": self._permissions,
-            "extends": self._base,
+            "extends": lambda n: bases[self.one_of(n, bases, "built-in agent")],
             "actions": ActionReader(self.where, agent=self.name).owned,
         }
         fields = {}
         for key, value in self.pairs(node):
             if key.value not in readers:
-                self.unknown(key, "setting", _FIELDS)
+                self.unknown(key, "setting", readers)
             fields[key.value] = readers[key.value](value)
         return fields
 
@@ -213,9 +210,6 @@ class _Reader(Nodes):
             if not re.fullmatch(r"\w[\w.-]*", name):
                 self.fail(node, f"{name!r} is not a tool name; write `tools: read_file, bash`.")
         return names
-
-    def _base(self, node: Node) -> AgentSpec:
-        return self.bases[self.one_of(node, self.bases, "built-in agent")]
 
     # --- permissions ---
 

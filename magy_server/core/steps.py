@@ -226,9 +226,8 @@ def hand_back(state: State, turn: Turn, why: str) -> str:
         for (title, status), count in list(done.items())[:20]:
             times = f" ({count} times)" if count > 1 else ""
             lines.append(f"- {title}: {status}{times}")
-    if left := [
-        t.content for t in state.conversation.plan if t.status in ("pending", "in_progress")
-    ]:
+    plan = state.conversation.plan
+    if left := [task.content for task in plan if task.status in ("pending", "in_progress")]:
         lines.append("Still to do in the plan:")
         lines.extend(f"- {content}" for content in left)
     return "\n".join(lines)

@@ -20,7 +20,7 @@ def result(state: State, ended: Ended, now: float) -> Mailed | None:
     turn, opened = state.turn, state.opened
     if turn is None or opened is None or opened.parent is None or turn.run == INHERITED:
         return None
-    child = state.id
+    child, briefing = state.id, state.conversation.briefing
     return Mailed(
         id=ulid(turn.began, f"{child}:{turn.id}"),
         sender=child,
@@ -32,9 +32,7 @@ def result(state: State, ended: Ended, now: float) -> Mailed | None:
         run=turn.run,
         correlation=turn.id,
         report=report(turn, ended.stop, now),
-        metadata={"model": state.conversation.briefing.model}
-        if state.conversation.briefing
-        else {},
+        metadata={"model": briefing.model} if briefing else {},
     )
 
 

@@ -79,33 +79,20 @@ def _end(state: State) -> int:
 
 def digest(state: State, dropped: int) -> str:
     """Returns what the log itself knows of the part that goes, as Markdown for the model."""
-    gone = state.conversation.items[:dropped]
-    told = [
-        *state.conversation.told,
-        *(words(item) for item in gone if isinstance(item, Prompted)),
-    ]
+    talk = state.conversation
+    gone = talk.items[:dropped]
+    told = [*talk.told, *(words(item) for item in gone if isinstance(item, Prompted))]
+    files = [f"{path}: {what}" for path, what in state.history.files.items()]
     sections = [
         ("What the user said, in their words", _said(told)),
-        (
-            "What the user refused",
-            _bounded([*state.conversation.refused, *refusals(gone)]),
-        ),
-        (
-            "What the user did with your changes",
-            _bounded([*state.conversation.decided, *decisions(gone)]),
-        ),
-        (
-            "The plan",
-            [f"{_MARKS[task.status]} {task.content}" for task in state.conversation.plan],
-        ),
-        (
-            "Files changed in this session",
-            _bounded([f"{p}: {w}" for p, w in state.history.files.items()]),
-        ),
+        ("What the user refused", _bounded([*talk.refused, *refusals(gone)])),
+        ("What the user did with your changes", _bounded([*talk.decided, *decisions(gone)])),
+        ("The plan", [f"{_MARKS[task.status]} {task.content}" for task in talk.plan]),
+        ("Files changed in this session", _bounded(files)),
         ("Still running in the background", [f"call {call}" for call in state.background]),
     ]
     return "\n\n".join(
-        f"## {title}\n" + "\n".join(f"- {_indented(line)}" for line in lines)
+        f"## {title}\n" + "\n".join("- " + line.strip().replace("\n", "\n  ") for line in lines)
         for title, lines in sections
         if lines
     )
@@ -136,10 +123,6 @@ def _said(told: Sequence[str]) -> list[str]:
             break
         kept.append(text)
     return [*texts[:1], *reversed(kept)]
-
-
-def _indented(text: str) -> str:
-    return text.strip().replace("\n", "\n  ")
 
 
 def _bounded(lines: list[str]) -> list[str]:

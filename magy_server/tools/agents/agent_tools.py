@@ -160,16 +160,12 @@ async def spawn_agent(
         context=_turns(context),
         model=model,
         rules=_rules(ctx.team, permissions),
-        limits=_limits(limits),
+        limits=Limits(**limits.model_dump(), repeats=0) if limits else None,
         cwd=where if directory else "",
     )
     await ctx.started()
     found, known = await ctx.team.spawn(wanted)
     return _spawned(found, known=known)
-
-
-def _limits(caps: Caps | None) -> Limits | None:
-    return Limits(**caps.model_dump(), repeats=0) if caps else None
 
 
 def _spawned(child: ChildInfo, *, known: bool) -> Outcome:

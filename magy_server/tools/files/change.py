@@ -175,7 +175,8 @@ def _ready(want: Want, target: Base, origin: Base, proposing: bool) -> _Ready:
             f"{base.place.name} has unsaved changes in the editor, so it was not removed. Ask the "
             "user to save or discard them first."
         )
-    kind = _kind(origin)
+    mode = _mode(origin)
+    kind: Kind = "executable" if (mode or 0) & 0o111 else "file"
     change = FileChange(
         path=base.place.path,
         before=digest(base.before) if base.before is not None else None,
@@ -184,13 +185,9 @@ def _ready(want: Want, target: Base, origin: Base, proposing: bool) -> _Ready:
         was=kind if base.before is not None else "file",
         now=kind if data is not None else "file",
         moved_from=want.moved_from.path if want.moved_from else "",
-        mode=_mode(origin),
+        mode=mode,
     )
     return _Ready(want, base, planned, after, data, change)
-
-
-def _kind(base: Base) -> Kind:
-    return "executable" if (_mode(base) or 0) & 0o111 else "file"
 
 
 def _mode(base: Base) -> int | None:

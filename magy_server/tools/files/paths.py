@@ -145,7 +145,7 @@ def _remove(fd: int, folder: str) -> None:
 def explain(error: OSError, place: Place) -> str:
     """What failed and what to do, for the model."""
     name = place.name
-    if error.errno == errno.ELOOP or _swapped(place):
+    if error.errno == errno.ELOOP or os.path.realpath(place.path) != place.path:
         return (
             f"{name}: a symbolic link was put in this path after it was checked; nothing was "
             "done. Call again if you mean the new target."
@@ -164,10 +164,6 @@ def explain(error: OSError, place: Place) -> str:
             "some space first."
         )
     return f"{name}: {_reason(error)}; nothing was changed."
-
-
-def _swapped(place: Place) -> bool:
-    return os.path.realpath(place.path) != place.path
 
 
 def _reason(error: OSError | ValueError) -> str:

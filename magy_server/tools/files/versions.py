@@ -30,7 +30,7 @@ def look(root: str, path: str, without: Collection[str] | None = None) -> tuple[
     bytes; of a link, its target. With `without`, a directory that has no files but these is
     nothing. Raises ToolError: a directory, fifo, device or socket, larger than `disk.EDIT_LIMIT`,
     not readable, or behind a link."""
-    place = _place(root, path)
+    place = placed(root, path)
     if not _exists(place):
         return NO_FILE, b""
     try:
@@ -54,7 +54,7 @@ def put(
     are made; a directory without files makes way for a new one. With `prune`, those that a removal
     leaves empty are removed.
     """
-    place = _place(root, path)
+    place = placed(root, path)
     if now.hash is None:
         _remove(place, expected)
         if prune:
@@ -86,7 +86,8 @@ def kind_of(mode: int) -> Kind | None:
     return "executable" if mode & 0o111 else "file"
 
 
-def _place(root: str, path: str) -> Place:
+def placed(root: str, path: str) -> Place:
+    """Raises ToolError for a path outside, or one that is not canonical."""
     name = below(root, path)
     if name is None or "\0" in path or os.path.normpath(path) != path:
         raise ToolError(f"outside the workspace: {path!a} is no path below {root}.")

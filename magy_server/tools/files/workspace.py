@@ -20,7 +20,8 @@ from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.encodings import decode, digest, encode
 from magy_server.tools.files.live_file import Base, behind, load, rebased, refilled, saved
-from magy_server.tools.files.paths import Place, below
+from magy_server.tools.files.paths import Place
+from magy_server.tools.files.versions import placed
 
 
 class WorkspaceFiles:
@@ -44,7 +45,7 @@ class WorkspaceFiles:
         return encode(text, encoding, "the file")
 
     async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
-        place = _place(root, path)
+        place = placed(root, path)
         return await self._found(root, path, await self._base(place), without)
 
     async def _found(
@@ -72,7 +73,7 @@ class WorkspaceFiles:
         return Found(path, version, data, text, buffer, disk)
 
     async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
-        place = _place(root, was.path)
+        place = placed(root, was.path)
         async with busy(place.path):
             base = await self._base(place)
             without = () if was.version.hash is None else None
@@ -178,11 +179,3 @@ def _left(was: Found, found: Found) -> bool:
 
 async def _on_disk(place: Place, was: Version, now: Version, data: bytes) -> None:
     await to_end(asyncio.to_thread(versions.put, place.root, place.path, was, now, data))
-
-
-def _place(root: str, path: str) -> Place:
-    """Raises ToolError for a path outside."""
-    name = below(root, path)
-    if name is None:
-        raise ToolError(f"{path} is not below {root}.")
-    return Place(root, path, name)

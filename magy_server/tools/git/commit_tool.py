@@ -228,9 +228,8 @@ async def _contents(
         what = [base] if wish.all else ["--cached", base]
         changed = await repository.changed(*what)
         return changed, [], await _diff(repository, what, [])
-    untracked = await _split(
-        repository, "ls-files", "--others", "--exclude-standard", "-z", "--", *specs
-    )
+    out = await repository.git.get("ls-files", "--others", "--exclude-standard", "-z", "--", *specs)
+    untracked = out.split(b"\0")[:-1]
     intended = [c.name for c in await repository.changed("--diff-filter=A", paths=specs)]
     new = sorted({*untracked, *intended})
     changed = [c for c in await repository.changed(base, paths=specs) if c.name not in set(new)]
@@ -249,10 +248,6 @@ async def _contents(
         brief = len(diff) > PREVIEW
         diff += await asyncio.to_thread(_new_file, repository, name, brief)
     return changed, untracked, diff
-
-
-async def _split(repository: Repository, *words: str) -> list[bytes]:
-    return (await repository.git.get(*words)).split(b"\0")[:-1]
 
 
 def _covers(path: bytes, name: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -124,17 +125,14 @@ async def _diff_facts(
     names = [pathspec(ctx.root, path) for path in paths]
     words = ["--cached"] * staged + ["--stat"] * stat + [w for w in (old, new) if w]
     argv = ["git", "diff", *words, *(["--", *names] if names else [])]
-    reads = [resource(ctx.root, _join(ctx.root, name), "read") for name in names]
+    paths = [os.path.normpath(os.path.join(ctx.root, name)) for name in names]
+    reads = [resource(ctx.root, path, "read") for path in paths]
     title = f"Diff of {'staged changes' if staged else 'changes'}"
     if old:
         title = f"Diff {old} {new}".rstrip() + (" (staged)" if staged else "")
     if names:
         title += f" in {', '.join(names)}"
     return Facts(resources=(command(*argv), *reads), title=title), {}
-
-
-def _join(root: str, name: str) -> str:
-    return root if name == "." else f"{root.rstrip('/')}/{name}"
 
 
 def _diff(repositories: Repositories) -> Tool:

@@ -15,9 +15,7 @@ import functools
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from subprocess import Popen
 from typing import IO, BinaryIO
@@ -97,10 +95,7 @@ class Git:
         is its input. Raises ToolError when it takes too long."""
         await self._check()
         config = {**_ALWAYS, **_LOOKING, **self.disarmed}
-        with tempfile.TemporaryFile(buffering=0) if given else nullcontext() as file:
-            if file is not None:  # and no pipe: nobody has to write while the answer is read
-                file.write(given)
-                file.seek(0)
+        with groups.given(given) as file:
             process = self._start(
                 ["--no-pager", "-C", self.root, *words],
                 {**self._env, **_LOOKING_ENV, **git_settings(config.items()), **(env or {})},

@@ -27,7 +27,7 @@ from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, resolve, resource
 from magy_server.tools.prompts.openings import actions_of_prompts
-from magy_server.tools.prompts.symbol_mentions import SYMBOL, definitions
+from magy_server.tools.prompts.symbol_mentions import CLOSING, SYMBOL, definitions
 
 MOST = 50
 """Mentions of one prompt that are followed; a pasted log may have any number of `@`."""
@@ -51,8 +51,6 @@ _SKILL = re.compile(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
 _ACTION = re.compile(r"\s*/([a-z][a-z0-9_-]*)(?!\S)")
 _MEANT = {"symbol": "the symbol that I name", "place": "the place that I name or show"}
 """For the holes of an action: in a prompt nothing says what stands at the cursor."""
-_CLOSING = ".,;:!?)]}>'\"`’”»…"
-"""What follows a name in a sentence; tried without it."""
 
 
 class Mention(NamedTuple):
@@ -224,10 +222,10 @@ def _beginnings(word: str) -> Iterator[str]:
     what closes a sentence or a bracket, and before a script that needs no blanks."""
     yield word
     end = len(word)
-    while end > 1 and word[end - 1] in _CLOSING:
+    while end > 1 and word[end - 1] in CLOSING:
         end -= 1
         yield word[:end]
-    cuts = [at for at in range(1, end) if word[at] in _CLOSING[1:] or _turns(word, at)]
+    cuts = [at for at in range(1, end) if word[at] in CLOSING[1:] or _turns(word, at)]
     for at in reversed(cuts[-20:] + cuts[:5]):
         yield word[:at].rstrip(".")
 

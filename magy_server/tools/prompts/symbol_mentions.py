@@ -26,7 +26,8 @@ PATIENCE = 3.0
 LINES, CHARACTERS = 400, 40_000
 """The most lines and characters of one definition."""
 _NAMED = re.compile(rf'(?<![\w.@/\\+-])@{SYMBOL}([^\s"@]{{1,200}})')
-_CLOSING = ".,;:!?)]}>'\"`’”»…"
+CLOSING = ".,;:!?)]}>'\"`’”»…"
+"""What follows a name in a sentence; tried without it."""
 
 
 def names(text: str) -> list[str]:
@@ -53,7 +54,7 @@ async def definitions(
 
 async def _known(root: str, name: str, editor: Editor) -> Sequence[Symbol]:
     """Those in the workspace that are called so. `@sym:run,` means `run`, if no `run,` is known."""
-    short = name.rstrip(_CLOSING)
+    short = name.rstrip(CLOSING)
     if not short:
         return ()
     try:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from magy_server.tasks import to_end
+from magy_server.tools.shell import process_groups as groups
 
 CHUNK = 1 << 16
 _NEEDED = frozenset({
@@ -28,11 +29,11 @@ async def ask(
     (negative: ended by a signal; None: it was enough) and the beginning of its standard error.
     However this ends, the program and its group are over. Raises OSError when it cannot be
     started."""
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, cwd="/", env=_environment(), start_new_session=True,
-    )  # fmt: skip
-    feeding = asyncio.create_task(_feed(process, given))
+    with groups.given(given) as file:
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=file or asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, cwd="/", env=_environment(), start_new_session=True,
+        )  # fmt: skip
     errors = asyncio.create_task(_errors(process))
     enough = False
     try:
@@ -42,7 +43,7 @@ async def ask(
         if not enough:
             await process.wait()
     finally:
-        await to_end(_over(process, feeding, errors))
+        await to_end(_over(process, errors))
     return None if enough else process.returncode, errors.result()
 
 
@@ -50,16 +51,6 @@ def _environment() -> dict[str, str]:
     """Returns an environment without keys, and without settings of the user that would change an
     answer."""
     return {name: value for name, value in os.environ.items() if name in _NEEDED}
-
-
-async def _feed(process: asyncio.subprocess.Process, given: bytes) -> None:
-    assert process.stdin is not None
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(given)
-        await process.stdin.drain()
-    process.stdin.close()
-    with suppress(BrokenPipeError, ConnectionResetError):
-        await process.stdin.wait_closed()
 
 
 async def _errors(process: asyncio.subprocess.Process) -> bytes:
@@ -70,9 +61,7 @@ async def _errors(process: asyncio.subprocess.Process) -> bytes:
     return kept
 
 
-async def _over(
-    process: asyncio.subprocess.Process, feeding: asyncio.Task[None], errors: asyncio.Task[bytes]
-) -> None:
+async def _over(process: asyncio.subprocess.Process, errors: asyncio.Task[bytes]) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -80,4 +69,4 @@ async def _over(
     while await process.stdout.read(CHUNK):
         pass  # what is still in the pipe
     await process.wait()
-    await asyncio.wait([feeding, errors])
+    await asyncio.wait([errors])

@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import tempfile
 import time
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from magy_server.tasks import to_end
 
@@ -71,6 +74,17 @@ def _empties(group: int) -> bool:
     while not (empty := _is_empty(group)) and time.monotonic() < until:
         time.sleep(0.02)
     return empty
+
+
+@contextmanager
+def given(data: bytes) -> Iterator[BinaryIO | None]:
+    """The input of a process, if there is any; no pipe, so that nobody has to write while its
+    answer is read."""
+    with tempfile.TemporaryFile(buffering=0) if data else nullcontext() as file:
+        if file is not None:
+            file.write(data)
+            file.seek(0)
+        yield file
 
 
 async def reading(pipe: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:

@@ -73,10 +73,6 @@ def hold(
     return found
 
 
-def unchanged(held: Held, stamp: Stamp | None) -> bool:
-    return held.stamp == stamp and held.sure
-
-
 def _read(root: str, name: bytes, at: Stamp | None, room: int) -> Held:
     if at is None:
         return ABSENT

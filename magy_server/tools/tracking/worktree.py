@@ -33,7 +33,6 @@ from magy_server.tools.git.repository import Repository
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.tracking import attribution, known_changes
 from magy_server.tools.tracking import index as worktree_git
-from magy_server.tools.tracking import snapshot as worktree_files
 from magy_server.tools.tracking.index import Index, Listing
 from magy_server.tools.tracking.known_changes import Told, Watch
 from magy_server.tools.tracking.snapshot import ABSENT, ALL, Held, hold, plain, spare, stamps
@@ -99,46 +98,38 @@ async def _alone(paths: Collection[str]) -> None:
     """Nobody else changes any."""
 
 
+@dataclass(eq=False)
 class Around:
     """One command. `changes` is to be asked once, after it."""
 
-    def __init__(
-        self,
-        trees: Worktrees,
-        root: str,
-        folder: str,
-        watch: Watch,
-        editor: Editor,
-        changing: Changing,
-    ) -> None:
-        self._changing = changing
-        self._trees = trees
-        self._root = root
-        self._folder = folder
-        self._watch = watch
-        self._editor = editor
-        self._before: _Before | None = None
-        self._problem = ""
+    trees: Worktrees
+    root: str
+    folder: str
+    watch: Watch
+    editor: Editor
+    changing: Changing
+    _before: _Before | None = field(default=None, init=False)
+    _problem: str = field(default="", init=False)
 
     async def begin(self) -> None:
         try:
             async with asyncio.timeout(seconds := _patience()):
-                self._before = await self._trees.before(self._root, self._folder)
+                self._before = await self.trees.before(self.root, self.folder)
                 await asyncio.to_thread(self._begun, self._before)
         except ToolError as error:
             self._problem = error.message
         except TimeoutError:
-            self._problem = self._trees.too_slow(self._root, seconds)
+            self._problem = self.trees.too_slow(self.root, seconds)
 
     def _begun(self, before: _Before) -> None:
         """What was heard of a file until now may have been before or after the look at it, so that
         is done again, and what comes next comes after it. Blocks."""
         with known_changes.turn:
-            for path in self._watch.changed():
-                name = os.fsencode(below(self._root, path) or "")
+            for path in self.watch.changed():
+                name = os.fsencode(below(self.root, path) or "")
                 if name in before.kept:
-                    held = before.kept[name] = hold(self._root, [name], {})[name]
-                    self._watch.begin(path, Told(held.version, held.data))
+                    held = before.kept[name] = hold(self.root, [name], {})[name]
+                    self.watch.begin(path, Told(held.version, held.data))
 
     async def changes(self, seconds: float = 0.0) -> Outcome:
         """What changed since `begin`, and is not known to be another's doing; found in so many
@@ -153,11 +144,12 @@ class Around:
             return Outcome(note=_uncovered(error.message))
         except TimeoutError:
             return Outcome(note=_uncovered(_slow(seconds)))
-        changes, blobs = _changes(self._root, found.pairs)
-        return Outcome(tuple(changes), blobs, _note(found, self._before.listing.inner))
+        changes, blobs = _changes(self.root, found.pairs)
+        note = "\n".join(f"[{line}.]" for line in _lines(found, self._before.listing.inner))
+        return Outcome(tuple(changes), blobs, note)
 
     async def _found(self, before: _Before) -> _Found:
-        repository = await self._trees.repository(self._root)
+        repository = await self.trees.commits.repository(self.root)
         if repository is None:
             raise ToolError("it is no longer a git work tree")
         before.index.repository = repository
@@ -177,33 +169,31 @@ class Around:
     def _candidates(self, before: _Before, after: Listing) -> set[bytes]:
         """What may have changed: what was kept and has another stamp, what did not differ from the
         index and now does, what git did not know of."""
-        at = stamps(self._root, before.kept)
+        at = stamps(self.root, before.kept)
         names = {
-            name
-            for name, held in before.kept.items()
-            if not worktree_files.unchanged(held, at[name])
+            name for name, held in before.kept.items() if held.stamp != at[name] or not held.sure
         }
         names |= after.differ.keys() - before.kept.keys()
         new = after.unknown - before.kept.keys()
         # one that was ignored until now has been there
         since = before.began - _BEFORE
-        names |= {n for n, at in stamps(self._root, new).items() if at and at[-1] >= since}
+        names |= {n for n, at in stamps(self.root, new).items() if at and at[-1] >= since}
         return names
 
     def _told(self) -> set[bytes]:
         """What others changed, the command may have made as it was before, or removed."""
-        paths = self._watch.changed()
-        return {os.fsencode(name) for path in paths if (name := below(self._root, path))}
+        paths = self.watch.changed()
+        return {os.fsencode(name) for path in paths if (name := below(self.root, path))}
 
     async def _not_checked_out(
         self, before: _Before, repository: Repository, names: set[bytes], found: _Found
     ) -> set[bytes]:
         """Without the names whose files are as the commit has them that HEAD moved to."""
-        head = await self._trees.head(self._root)
+        head = await self.trees.commits.head(self.root)
         if head is None or head == before.head or not names:
             return names
         changed, tree = await worktree_git.as_committed(repository, head)
-        there = await asyncio.to_thread(stamps, self._root, names)
+        there = await asyncio.to_thread(stamps, self.root, names)
         same = {n for n in names - changed if there[n] is None or n in tree}
         lost = {
             name: held.data
@@ -225,9 +215,9 @@ class Around:
                 for name in was:
                     async with busy(self._path(name)):
                         pass
-                await self._changing([self._path(name) for name in was])
+                await self.changing([self._path(name) for name in was])
         room, until = ALL, time.monotonic() + WAIT
-        async with self._trees.judging:
+        async with self.trees.judging:
             for name in sorted(was):
                 pair = await self._settled(name, was[name], room, until)
                 problem = pair[0].problem or pair[1].problem
@@ -244,7 +234,7 @@ class Around:
         self, before: _Before, after: Listing, names: list[bytes]
     ) -> dict[bytes, Held]:
         """What they were when the command began. What is ignored is left out."""
-        there = await asyncio.to_thread(stamps, self._root, names)
+        there = await asyncio.to_thread(stamps, self.root, names)
         clean = {name: after.differ[name] for name in names if name in after.differ}
         told = [name for name in self._told() if name not in clean]
         clean |= await before.index.entries(told) if told else {}
@@ -259,12 +249,12 @@ class Around:
         path = self._path(name)
         silent: Told | None = None
         while True:
-            waits = self._editor.buffer(path) is not None and time.monotonic() < until
+            waits = self.editor.buffer(path) is not None and time.monotonic() < until
             found = await asyncio.to_thread(self._pair, name, was, room, waits, silent)
             if not isinstance(found, Told):
                 return found
             # An editor that writes a file begins with an empty one.
-            if await self._editor.caught_up():
+            if await self.editor.caught_up():
                 silent = found
             elif known_changes.age(path) < (SAYS if found.data else EMPTY):
                 await asyncio.sleep(AGAIN)
@@ -280,14 +270,14 @@ class Around:
         Blocks."""
         path = self._path(name)
         with known_changes.turn:
-            now = hold(self._root, [name], {}, room)[name]
-            last, heard = Told(now.version, now.data), self._watch.heard(path)
+            now = hold(self.root, [name], {}, room)[name]
+            last, heard = Told(now.version, now.data), self.watch.heard(path)
             first = attribution.known_first(heard) if was.problem else Told(was.version, was.data)
             if now.problem:
                 return was, now
             if first and waits and last != silent and not attribution.told_of(first, heard, last):
                 return last
-            claimed = known_changes.claim(path, last, self._watch)
+            claimed = known_changes.claim(path, last, self.watch)
         if first is None:
             return was, now
         without = attribution.without_command(first, heard, last)
@@ -298,7 +288,7 @@ class Around:
     def _not_loaded(self, name: bytes, was: Held, now: Held) -> None:
         """What the editor still shows of before the command has nothing of the person's in it."""
         path = self._path(name)
-        buffer = self._editor.buffer(path)
+        buffer = self.editor.buffer(path)
         if buffer is None or was.problem or now.problem:
             return
         text = Told(was.version, was.data).text
@@ -306,14 +296,14 @@ class Around:
             same(path, buffer.text)
 
     def _path(self, name: bytes) -> str:
-        return os.path.join(self._root, os.fsdecode(name))
+        return os.path.join(self.root, os.fsdecode(name))
 
 
 class Worktrees:
     """The work trees of a process."""
 
     def __init__(self, processes: Processes) -> None:
-        self._commits = Commits(processes)
+        self.commits = Commits(processes)
         self._kept: dict[str, dict[bytes, Held]] = {}
         self._slow: dict[str, tuple[float, float]] = {}
         """Until when a work tree is left alone, and how many seconds were not enough for it."""
@@ -339,12 +329,12 @@ class Worktrees:
         until, seconds = self._slow.get(root, (0.0, 0.0))
         if time.monotonic() < until:
             raise ToolError(_slow(seconds))
-        repository = await self.repository(root)
+        repository = await self.commits.repository(root)
         if repository is None:
             raise ToolError("there is no readable git work tree here")
         index = Index(repository, folder)
         began = time.time_ns()
-        head = await self.head(root)
+        head = await self.commits.head(root)
         await index.copy()
         listing = await index.listing()
         if len(listing.unknown) > UNKNOWN:
@@ -353,12 +343,6 @@ class Worktrees:
         kept = await asyncio.to_thread(hold, root, names, self._kept.get(root, {}))
         self._kept[root] = kept
         return _Before(repository, index, listing, kept, head, began)
-
-    async def repository(self, root: str) -> Repository | None:
-        return await self._commits.repository(root)
-
-    async def head(self, root: str) -> str | None:
-        return await self._commits.head(root)
 
     def too_slow(self, root: str, seconds: float) -> str:
         """Leaves it alone for a while."""
@@ -414,10 +398,6 @@ def _changes(
 
 def _uncovered(why: str) -> str:
     return f"[Files that this command may have changed are not under review: {why}.]"
-
-
-def _note(found: _Found, inner: bool) -> str:
-    return "\n".join(f"[{line}.]" for line in _lines(found, inner))
 
 
 def _lines(found: _Found, inner: bool) -> Iterator[str]:

@@ -197,13 +197,10 @@ def _marked(kind: str, text: str, **about: str) -> str:
     return framed(kind, f"{_CAUTION}\n\n{text}", **about)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("<", "&lt;")
-
-
 def _answered(fetched: Fetched) -> str:
     """The status, with the words that the server has for it."""
-    return f"answered {fetched.status} {_escaped(_shown(fetched.reason))}".rstrip()
+    reason = _shown(fetched.reason).replace("<", "&lt;")
+    return f"answered {fetched.status} {reason}".rstrip()
 
 
 async def _failure(fetched: Fetched) -> str:
