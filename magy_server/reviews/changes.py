@@ -115,7 +115,9 @@ async def carried(
     gone = {change.path: change for change in event.changes if change.after is None}
     for change in event.changes:
         if _moves(change) and change.moved_from in gone:
-            await made.carry(change, gone[change.moved_from])
+            source = await store.standing(streams.stream_of(change.moved_from, False))
+            if source.pending:
+                await made.move(change, gone[change.moved_from], None)
         elif change.before and change.after and not change.moved_from:
             own = {one.after: one for one in turns if one.path == change.path}
             await made.go_back(change, session, event, own)
@@ -203,56 +205,50 @@ class _Changes:
             _check_own(self._held[key], origin.session)
         self._held[key] = await asyncio.to_thread(changed, self._held[key], after, origin)
         self._by[key] = origin
-        if change.via == "command" and self._at[key].pending:
-            await self._show(key, change.path, before, after, origin)
+        if change.via == "command" and (event := self._at[key].event) and self._at[key].pending:
+            await self._show(key, event, before, after, origin)
 
-    async def _show(self, key: str, path: str, before: Side, after: Side, origin: Origin) -> None:
+    async def _show(
+        self, key: str, event: Reviewed, before: Side, after: Side, origin: Origin
+    ) -> None:
         """A command's change is of the disk. What an agent changed in the buffer, and nobody has
         saved, is not there, and yet the person did not remove it."""
         try:
-            live = (await self._store.files.look(self._root, path)).text
+            live = (await self._store.files.look(self._root, event.path)).text
         except ToolError:  # it is no file any more
             return
         was, now = before.text, after.text
         if was is None or now is None or live is None or live == now:
             return
         there, shown = await asyncio.to_thread(_with_unsaved, was, now, live)
-        stood = await streams.held(self._store.world.store, self._at[key], self._store.files.text)
+        stood = await self._store.held(event)
         held = await asyncio.to_thread(_brought, stood, reworded(before, split(there), before))
         after = reworded(after, split(shown), after)
         self._live[key] = await asyncio.to_thread(changed, held, after, origin)
 
-    async def move(self, change: FileChange, gone: FileChange | None, origin: Origin) -> None:
-        """The file's review goes with it; where it was, nothing is left to decide."""
+    async def move(
+        self, change: FileChange, gone: FileChange | None, origin: Origin | None
+    ) -> None:
+        """The file's review goes with it; where it was, nothing is left to decide. `origin` None: a
+        person moved it, and what is otherwise than before is theirs."""
         before = await self._side(gone.before, gone.was, gone.mode) if gone else Side()
         after = await self._side(change.after, change.now)
         old = await self._enter(change.moved_from, False, before)
         new = await self._enter(change.path, False, Side())
         source = self._held[old]
-        from_ = (source.moved_from or change.moved_from) if source.base.exists else ""
-        removed = source.removed if source.moved_from else before.version.hash
-        held = replace(source, path=change.path, moved_from="" if from_ == change.path else from_)
-        held = replace(held, removed=removed)
-        self._held[new] = await asyncio.to_thread(changed, held, after, origin)
+        from_, removed = source.moved_from, source.removed
+        if origin is not None:
+            removed = removed if from_ else before.version.hash
+            from_ = (from_ or change.moved_from) if source.base.exists else ""
+        from_ = "" if from_ == change.path else from_
+        held = replace(source, path=change.path, moved_from=from_, removed=removed)
+        self._held[new] = await asyncio.to_thread(
+            lambda: typed(held, after) if origin is None else changed(held, after, origin)
+        )
         self._held[old] = begun(self._root, change.moved_from, Side())
         self._by[new] = origin
         if self._at[old].event is None:
             del self._held[old]  # it never was under review
-
-    async def carry(self, change: FileChange, gone: FileChange) -> None:
-        """As `move`, of a person: what is otherwise than before is theirs."""
-        old = streams.stream_of(change.moved_from, False)
-        at = await streams.standing(self._store.world.store, old)
-        if not at.pending:
-            return
-        before = await self._side(gone.before, gone.was, gone.mode)
-        after = await self._side(change.after, change.now)
-        source = self._held[await self._enter(change.moved_from, False, before)]
-        new = await self._enter(change.path, False, Side())
-        from_ = "" if source.moved_from == change.path else source.moved_from
-        held = replace(source, path=change.path, moved_from=from_)
-        self._held[new] = await asyncio.to_thread(typed, held, after)
-        self._held[old] = begun(self._root, change.moved_from, Side())
 
     async def go_back(
         self,
@@ -262,7 +258,7 @@ class _Changes:
         own: Mapping[Hash | None, FileChange],
     ) -> None:
         """`own`: what the turns did to the file, by what it then was."""
-        at = await streams.standing(self._store.world.store, streams.stream_of(change.path, False))
+        at = await self._store.standing(streams.stream_of(change.path, False))
         if at.event is None:
             return
         steps = await self._steps(at, session, event.turn, own)
@@ -282,10 +278,9 @@ class _Changes:
         self, at: Standing, session: str, turn: str, made: Mapping[Hash | None, FileChange]
     ) -> list[_Step]:
         """What the session, and those below it, made of the review since `turn` began."""
-        store, text = self._store.world.store, self._store.files.text
         found: list[_Step] = []
         last: Reviewed | None = None
-        for entry in await store.read(at.stream):
+        for entry in await self._store.world.store.read(at.stream):
             if not isinstance(entry.event, Reviewed):
                 continue
             event, by = entry.event, entry.event.changed
@@ -295,9 +290,9 @@ class _Changes:
                 before = await self._side(change.before, change.was, change.mode)
                 earlier = begun(event.root, event.path, before)
                 if last is not None and _open(last):
-                    stood = await streams.held(store, Standing(at.stream, 0, last), text)
+                    stood = await self._store.held(last)
                     earlier = await asyncio.to_thread(_brought, stood, before)
-                later = await streams.held(store, Standing(at.stream, 0, event), text)
+                later = await self._store.held(event)
                 found.append((earlier, later, by))
             last = event
         return found
@@ -307,10 +302,10 @@ class _Changes:
         key = streams.stream_of(path, proposed)
         if key in self._held:
             return key
-        at = self._at[key] = await streams.standing(self._store.world.store, key)
+        at = self._at[key] = await self._store.standing(key)
         held = begun(self._root, path, before, proposed)
         if at.event is not None and at.pending:
-            found = await streams.held(self._store.world.store, at, self._store.files.text)
+            found = await self._store.held(at.event)
             held = await asyncio.to_thread(_brought, found, before)
         self._held[key] = held
         return key

@@ -4,16 +4,16 @@ both."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from magy_server.core.errors import Conflict, InvalidRequest, NotFound
-from magy_server.core.events import Content, Event, FileChange, Restored, Restoring
-from magy_server.core.ports import Batch, same
+from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.events import Content, Restored, Restoring
+from magy_server.core.ports import Batch
 from magy_server.core.reviews.file_history import History, TurnBegun, Undone, history
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
@@ -27,7 +27,6 @@ from magy_server.reviews.reviews import Reviews
 from magy_server.reviews.undo_plan import Aim, aim, first_words, note, said
 from magy_server.tasks import Tasks
 
-Events = Sequence[Event]
 LEFT = "It was left alone: somebody else had changed it later."
 TRIES, PAUSE = 250, 0.02
 """How often, and with how many seconds between, a session that should rest is looked at."""
@@ -289,22 +288,10 @@ class Checkpoints:
         async with self._reviews.changing(paths):
             done = await restorer.perform(begun.changes, _label(found, begun))
             problems = {**dict.fromkeys(begun.conflicts, LEFT), **conflicts, **done.failures}
-            restored = Restored(
-                id=begun.id,
-                turn=begun.turn,
-                files=begun.files,
-                conversation=begun.conversation,
-                changes=tuple(done.changes),
-                conflicts=tuple(sorted(problems)),
-                undoes=begun.undoes,
-            )
-
-            def told(now: State) -> Events:
-                noted = note(now, restored, found, restorer.root)
-                return [noted] if noted else []
-
-            turns = [step.change for step in found.steps]
-            await self._written(session, restored, done, turns, told)
+            asked = begun.model_dump(include={"id", "turn", "files", "conversation", "undoes"})
+            made, left = tuple(done.changes), tuple(sorted(problems))
+            restored = Restored(**asked, changes=made, conflicts=left)
+            await self._written(session, found, restored, done)
         found = await self._history(session)
         return await self._known(session, found, found.restores[begun.id], problems)
 
@@ -319,29 +306,22 @@ class Checkpoints:
     async def _written(
         self,
         session: Session,
+        found: History,
         event: Restored,
         done: Performed,
-        turns: Sequence[FileChange],
-        told: Callable[[State], Events],
     ) -> None:
         """Together with the reviews of the files, which go with them."""
         root = self._restorer(session).root
-        id = session.id
-        others: list[Batch] = []
+        turns = [step.change for step in found.steps]
 
-        def write(now: State) -> Write:
-            return Write([event, *told(now)], done.blobs, others)
+        def append(others: Sequence[Batch]) -> Awaitable[object]:
+            return session.append(lambda now: write(now, others))
 
-        while True:
-            before = others
-            others = await self._reviews.carried(root, id, event, done.blobs, turns)
-            try:
-                await session.append(write)
-                break
-            except Conflict:  # somebody decided about one of the files just now, or: not ours
-                if same(before, others):
-                    raise
-        self._reviews.said(others)
+        def write(now: State, others: Sequence[Batch]) -> Write:
+            noted = note(now, event, found, root)
+            return Write([event, noted] if noted else [event], done.blobs, others)
+
+        await self._reviews.carried(root, session.id, event, done.blobs, turns, append)
 
     async def _known(
         self,

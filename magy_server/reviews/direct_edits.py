@@ -11,27 +11,22 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os.path import relpath
 
 from magy_server.core.agents.tree import Stream, stream_of
-from magy_server.core.errors import (
-    Conflict,
-    EditorError,
-    EditRefused,
-    InvalidRequest,
-    MagyError,
-    ToolError,
-)
+from magy_server.core.errors import EditorError, InvalidRequest, MagyError, ToolError
 from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
-from magy_server.core.ports import Batch, Found, Lease, Put, same
+from magy_server.core.ports import Batch, Found, Lease, Put
+from magy_server.core.reviews.undo_merge import There
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
 from magy_server.core.values import Version
 from magy_server.engine.calls import happened
 from magy_server.reviews import changes as review_changes
-from magy_server.reviews.restore_files import turns
+from magy_server.reviews.restore_files import bytes_of, change_of, put_or_found, turns
 from magy_server.reviews.review_store import ReviewStore
+from magy_server.reviews.streams import below
 
 EDITS = "edit/"
 REMEMBERED = 200
@@ -50,19 +45,10 @@ class Want:
     data: bytes = b""
     moved_from: str = ""
 
-    def change(self, after: Found | None = None) -> FileChange:
-        """As it is meant, or as it came to be."""
-        was, now = self.found.version, after.version if after else self.now
-        return FileChange(
-            path=self.found.path,
-            before=was.hash,
-            after=now.hash,
-            via="editor" if self.found.buffer and now.hash else "disk",
-            was=was.kind,
-            now=now.kind,
-            moved_from=self.moved_from,
-            mode=was.mode if was.hash else now.mode,
-        )
+    @property
+    def change(self) -> FileChange:
+        """As it is meant."""
+        return change_of(self.found, self.now, self.moved_from)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +71,8 @@ class _Made:
     problem: MagyError | None = None
 
     def add(self, want: Want, put: Put) -> None:
-        change = replace(want, found=put.was).change(put.now)
-        self.changes.append(change)
-        sides = ((change.before, put.was.data), (change.after, put.now.data))
-        self.blobs |= {hash: data for hash, data in sides if hash}
+        self.changes.append(change_of(put.was, put.now.version, want.moved_from))
+        self.blobs |= bytes_of((put.was, put.now))
 
 
 class Applying:
@@ -115,10 +99,11 @@ class Applying:
             if known := await self._known(stream, head, key):
                 return Applied(known, known=True)
             started = Started(
-                call=key, evidence=Evidence(changes=tuple(want.change() for want in wants))
+                call=key, evidence=Evidence(changes=tuple(want.change for want in wants))
             )
             summary = {"root": root, "by": by, "pending": True}
-            begun = Batch(stream, head, [started], _blobs(wants), summary)
+            sides = [side for want in wants for side in (want.found, There(want.now, want.data))]
+            begun = Batch(stream, head, [started], bytes_of(sides), summary)
             async with self._store.changing([want.found.path for want in wants]):
                 await self._store.world.store.append([begun], lease)
                 made = await self._carry_out(root, wants, label)
@@ -143,15 +128,9 @@ class Applying:
 
     async def _begun(self, root: str) -> list[str]:
         """The roots of edits that have begun and whose outcome is not written down."""
-        found: list[str] = []
-        cursor: str | None = None
-        while True:
-            page = await self._store.world.store.streams(EDITS, cursor=cursor, limit=200)
-            begun = [info.summary["root"] for info in page.items if info.summary.get("pending")]
-            found += [own for own in begun if _contains(own, root) or _contains(root, own)]
-            cursor = page.cursor
-            if cursor is None:
-                return found
+        infos = await below(self._store.world.store, EDITS)
+        begun = [info.summary["root"] for info in infos if info.summary.get("pending")]
+        return [own for own in begun if _contains(own, root) or _contains(root, own)]
 
     # --- doing it -------------------------------------------------------------------------------
 
@@ -162,7 +141,9 @@ class Applying:
         order = turns({want.found.path: want.now.hash is None for want in wants})
         for want in sorted(wants, key=lambda want: order[want.found.path]):
             try:
-                done.append((want, await self._one(root, want, label)))
+                files = self._store.files
+                put = await put_or_found(files, root, want.found, want.now, want.data, label)
+                done.append((want, put))
             except (ToolError, EditorError) as error:
                 made.path, made.problem = want.found.path, error
                 done = [
@@ -174,18 +155,6 @@ class Applying:
         for want, put in done:
             made.add(want, put)
         return made
-
-    async def _one(self, root: str, want: Want, label: str) -> Put:
-        files = self._store.files
-        try:
-            return await files.put(root, want.found, want.now, want.data, label)
-        except EditRefused:
-            raise
-        except (ToolError, EditorError):
-            now = await files.look(root, want.found.path)
-            if now.version != want.now:
-                raise
-            return Put(want.found, now)
 
     async def _brought_back(self, root: str, put: Put, label: str) -> bool:
         """False: somebody else has changed it meanwhile, or it cannot be written."""
@@ -252,17 +221,10 @@ class Applying:
         turn = Turn(id=finished.call, began=0.0)
         state = State(stream=stream_of(""), opened=opened, options=options, turn=turn)
         own = Batch(stream, head, [finished], blobs, {"root": root, "by": by, "pending": False})
-        before: list[Batch] | None = None
-        while True:
-            reviews = await review_changes.batches(self._store, state, finished, blobs)
-            try:
-                await store.append([own, *reviews], lease)
-                break
-            except Conflict:  # somebody decided about one of these files meanwhile, or: not ours
-                if before is not None and same(before, reviews):
-                    raise
-                before = reviews
-        self._store.said(reviews)
+        await self._store.together(
+            lambda: review_changes.batches(self._store, state, finished, blobs),
+            lambda reviews: store.append([own, *reviews], lease),
+        )
 
 
 def _ended(
@@ -285,15 +247,6 @@ def _contains(root: str, path: str) -> bool:
 def _stream(root: str) -> Stream:
     name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return Stream(EDITS + name)
-
-
-def _blobs(wants: Iterable[Want]) -> dict[Hash, bytes]:
-    """The bytes before and after."""
-    found: dict[Hash, bytes] = {}
-    for want in wants:
-        sides = ((want.found.version, want.found.data), (want.now, want.data))
-        found |= {version.hash: data for version, data in sides if version.hash}
-    return found
 
 
 def _settled(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:

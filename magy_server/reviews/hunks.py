@@ -4,17 +4,18 @@ live text."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Comment, Reviewed
-from magy_server.core.values import Origin, Version
+from magy_server.core.values import Version
 from magy_server.edits.hunks import ReviewHunk, hunks
 from magy_server.edits.proposal import Place, within
 from magy_server.edits.text import split, usual_end
 from magy_server.reviews.file_review import Decode, FileReview, Placed, Side, placed, side, typed
-from magy_server.reviews.views import Done, HunkInfo, HunkKind, ReviewFile, Status, Summary
+from magy_server.reviews.views import HunkInfo, HunkKind, ReviewFile, Status, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Now:
     live: Side
     held: FileReview
     hunks: tuple[HunkInfo, ...] = ()
-    parts: dict[str, Sequence[int]] = field(default_factory=dict)
+    parts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """The numbers of the parts of each hunk of lines."""
     places: tuple[Place, ...] = ()
     """Where each part of a proposal stands in the live text."""
@@ -60,17 +61,11 @@ def blind(seq: int, stored: FileReview, event: Reviewed, why: str) -> Now:
 
 
 def _shown(bare: Now, stored: FileReview, spots: Placed | None) -> Now:
-    followed = _followed(bare, stored)
-    held = replace(bare.held, comments=followed)
-    whole = _whole(held, spots, followed)
-    if held.review is None:
-        return Now(bare.seq, bare.event, bare.found, bare.live, held, tuple(whole))
-    found = list(whole)
-    parts: dict[str, Sequence[int]] = {}
-    for hunk in hunks(held.path, held.review):
-        found.append(_info(held, hunk, spots, followed, bare.live))
-        parts[hunk.id] = hunk.parts
-    return Now(bare.seq, bare.event, bare.found, bare.live, held, tuple(found), parts, bare.places)
+    held = replace(bare.held, comments=_followed(bare, stored))
+    own = hunks(held.path, held.review) if held.review else []
+    lines = [_info(held, hunk, spots, bare.live) for hunk in own]
+    parts = {hunk.id: hunk.parts for hunk in own}
+    return replace(bare, held=held, hunks=(*_whole(held, spots), *lines), parts=parts)
 
 
 def infos(held: FileReview) -> tuple[HunkInfo, ...]:
@@ -81,13 +76,7 @@ def infos(held: FileReview) -> tuple[HunkInfo, ...]:
     return _shown(bare, held, None).hunks
 
 
-def _info(
-    held: FileReview,
-    hunk: ReviewHunk,
-    spots: Placed | None,
-    comments: Sequence[Comment],
-    live: Side,
-) -> HunkInfo:
+def _info(held: FileReview, hunk: ReviewHunk, spots: Placed | None, live: Side) -> HunkInfo:
     start, end, old, conflict = hunk.start, hunk.end, hunk.old, False
     if spots is not None:
         own = within(spots.places, hunk.start, hunk.end)
@@ -110,11 +99,11 @@ def _info(
         state="conflict" if conflict else "pending",
         amended=hunk.amended and spots is None,
         origins=tuple(held.origins[by] for by in hunk.by if by < len(held.origins)),
-        comments=tuple(c for c in comments if c.hunk == hunk.id),
+        comments=tuple(c for c in held.comments if c.hunk == hunk.id),
     )
 
 
-def _whole(held: FileReview, spots: Placed | None, comments: Sequence[Comment]) -> list[HunkInfo]:
+def _whole(held: FileReview, spots: Placed | None) -> list[HunkInfo]:
     """The hunks of the file as a whole."""
     if not held.differs:
         return []
@@ -138,7 +127,7 @@ def _whole(held: FileReview, spots: Placed | None, comments: Sequence[Comment]) 
             kind=kind, start=0, end=0, base_start=0, base_end=0, old=old, new=new, above=True,
             state="conflict" if conflict else "pending",
             origins=held.origins,
-            comments=tuple(c for c in comments if c.hunk == id),
+            comments=tuple(c for c in held.comments if c.hunk == id),
         )
         for kind, old, new in found
     ]  # fmt: skip
@@ -205,52 +194,41 @@ def sessions(found: Sequence[HunkInfo]) -> tuple[str, ...]:
 
 
 def summary(one: Now) -> Summary:
-    added, removed = counts(one.hunks)
-    return Summary(
-        root=one.held.root,
-        path=one.held.path,
-        status=status(one.held),
-        revision=one.revision,
-        pending=len(one.hunks),
-        conflicts=sum(hunk.state == "conflict" for hunk in one.hunks),
-        added=added,
-        removed=removed,
-        sessions=sessions(one.hunks),
-        proposed=one.held.proposed,
-        moved_from=one.held.moved_from,
-    )
+    return Summary(**_summed(one))
 
 
-def review_file(one: Now, journal: Sequence[Done]) -> ReviewFile:
+def review_file(one: Now) -> ReviewFile:
     held = one.held
-    added, removed = counts(one.hunks)
     base, live = held.base.text, one.live.text
     return ReviewFile(
-        root=held.root,
-        path=held.path,
-        status=status(held),
-        revision=one.revision,
+        **_summed(one),
         hunks=one.hunks,
         base=base,
         live=live,
         proposed_text=held.text.text if held.proposed else None,
-        proposed=held.proposed,
         version=one.found.buffer.version if one.found.buffer else None,
-        moved_from=held.moved_from,
-        added=added,
-        removed=removed,
-        base_hash=held.base.version.hash,
         eol=usual_end(live or base or "") or "\n",
         base_ends=_ends(base),
         live_ends=_ends(live),
-        journal=tuple(journal),
-        sessions=sessions(one.hunks),
     )
+
+
+def _summed(one: Now) -> dict[str, Any]:
+    """The fields of a summary."""
+    added, removed = counts(one.hunks)
+    return {
+        "root": one.held.root,
+        "path": one.held.path,
+        "status": status(one.held),
+        "revision": one.revision,
+        "pending": len(one.hunks),
+        "added": added,
+        "removed": removed,
+        "sessions": sessions(one.hunks),
+        "proposed": one.held.proposed,
+        "moved_from": one.held.moved_from,
+    }
 
 
 def _ends(text: str | None) -> bool:
     return not text or text.endswith(("\n", "\r"))
-
-
-def origins(found: Sequence[HunkInfo]) -> tuple[Origin, ...]:
-    return tuple(dict.fromkeys(origin for hunk in found for origin in hunk.origins))

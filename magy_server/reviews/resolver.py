@@ -23,11 +23,11 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.ports import Found
-from magy_server.core.reviews.review_events import Decision, Reviewed
+from magy_server.core.reviews.review_events import Decision
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
 from magy_server.reviews import move_back, streams
-from magy_server.reviews.decisions import Chosen, Made, choose, decide, undone
+from magy_server.reviews.decisions import DONE, Chosen, Made, choose, decide, undone
 from magy_server.reviews.file_review import FileReview, Side, Stored, placed, stored, typed
 from magy_server.reviews.hunks import Now, infos, review_file
 from magy_server.reviews.move_back import Back
@@ -63,19 +63,11 @@ class Resolver:
     async def resolve(self, path: str, wish: Wish, proposed: bool) -> Outcome:
         stream = (await self._store.known(path, proposed)).stream
         wish = replace(wish, key=wish.key or uuid4().hex)
-        async with self._store.lock(stream):
-            await self._mend(stream)
-            if known := await self._known(stream, wish.key):
-                return known
-            return await self._attempts(stream, lambda: self._resolve(stream, wish))
+        return await self._once(stream, wish.key, lambda: self._resolve(stream, wish))
 
     async def undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
         key = key or uuid4().hex
-        async with self._store.lock(stream):
-            await self._mend(stream)
-            if known := await self._known(stream, key):
-                return known
-            return await self._attempts(stream, lambda: self._undo(stream, id, by, key))
+        return await self._once(stream, key, lambda: self._undo(stream, id, by, key))
 
     async def find(self, id: str, path: str) -> Stream:
         """The stream of a decision. Raises NotFound."""
@@ -86,10 +78,12 @@ class Resolver:
                 if streams.find(await store.read(stream), id):
                     return stream
         for kind in (APPLIED, PROPOSED) if not path else ():
-            for info in (await store.streams(kind, limit=200)).items:
+            for info in await streams.below(store, kind):
                 if streams.find(await store.read(info.stream), id):
                     return info.stream
-        raise NotFound(f"There is no decision {id!r}. `magy/review/get` names those of a file.")
+        raise NotFound(
+            f"There is no decision {id!r}. `magy/review/resolve` answers with the id of each."
+        )
 
     async def mend(self, at: Standing) -> bool:
         """True when a decision that was interrupted is now written down."""
@@ -111,7 +105,7 @@ class Resolver:
             lock.release()
 
     async def _committed(self, stream: Stream, ids: tuple[str, ...]) -> None:
-        at = await streams.standing(self._store.world.store, stream)
+        at = await self._store.standing(stream)
         now = await self._store.now(at)
         chosen = choose(now, Which(ids=ids))
         if chosen.missing or _begun(at):
@@ -123,38 +117,43 @@ class Resolver:
 
     # --- what is asked for ----------------------------------------------------------------------
 
-    async def _attempts(self, stream: Stream, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return await work()
-            except (Conflict, EditRefused) as error:
-                last = error
-                await asyncio.sleep(0.01 * attempt)
-        raise last
+    async def _once(
+        self, stream: Stream, key: str, work: Callable[[], Awaitable[Outcome]]
+    ) -> Outcome:
+        """What came of the request `key`, if it came before; else of the `work`."""
+        async with self._store.lock(stream):
+            await self._mend(stream)
+            if known := await self._known(stream, key):
+                return known
+            for attempt in range(1, ATTEMPTS + 1):
+                try:
+                    return await work()
+                except (Conflict, EditRefused) as error:
+                    last = error
+                    await asyncio.sleep(0.01 * attempt)
+            raise last
 
     async def _known(self, stream: Stream, key: str) -> Outcome | None:
-        entries = await self._store.world.store.read(stream)
-        found = streams.find(entries, key)
+        found = streams.find(await self._store.world.store.read(stream), key)
         if found is None or found.after is None:
             return None
-        now = await self._store.now(await streams.standing(self._store.world.store, stream))
-        verb = found.decision.verb
-        state = _STATES.get(verb, "pending")
+        now = await self._store.now(await self._store.standing(stream))
+        state = _STATES.get(found.decision.verb, "pending")
         results = tuple((id, state) for id in found.decision.hunks)
-        return Outcome(review_file(now, streams.journal(entries)), key, results, known=True)
+        return Outcome(await _file(now), key, results, known=True)
 
     async def _resolve(self, stream: Stream, wish: Wish) -> Outcome:
-        at = await streams.standing(self._store.world.store, stream)
+        at = await self._store.standing(stream)
         now = await self._store.now(at)
         if wish.which.lines and wish.revision:
-            _check(await self._file(now, at), wish.revision)
+            _check(now, wish.revision)
         chosen = choose(now, wish.which)
         if chosen.missing or not chosen.hunks:
-            return await self._stale(now, at, chosen)
+            return await self._stale(now, chosen)
         made = await asyncio.to_thread(decide, now, wish, chosen)
         if not made.hunks:
             text = f"{now.held.name}: the user changed these lines since they were proposed."
-            return Outcome(await self._file(now, at), "", made.results, text)
+            return Outcome(await _file(now), "", made.results, text)
         decision = Decision(
             id=wish.key,
             verb=wish.verb,
@@ -166,41 +165,32 @@ class Resolver:
         work = _Work(now, at, made, decision, made.hunks, chosen.cut)
         return await (self._move_back(work) if made.moves else self._carry_out(work))
 
-    async def _stale(self, now: Now, at: Standing, chosen: Chosen) -> Outcome:
+    async def _stale(self, now: Now, chosen: Chosen) -> Outcome:
         results: list[tuple[str, HunkState]] = [(id, "stale") for id in chosen.missing]
         results += [(hunk.id, hunk.state) for hunk in chosen.hunks]
         text = "That hunk no longer exists; nothing was decided. Look at the current hunks."
         if not now.hunks:
             text = f"Nothing is pending in {now.held.name}."
-        return Outcome(await self._file(now, at), "", tuple(results), text)
+        return Outcome(await _file(now), "", tuple(results), text)
 
     async def _undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
-        store = self._store.world.store
-        entries = await store.read(stream)
+        entries = await self._store.world.store.read(stream)
         found = streams.find(entries, id)
         if found is None or found.after is None:
             raise NotFound(f"There is no decision {id!r}.")
-        at = await streams.standing(store, stream)
+        at = await self._store.standing(stream)
         now = await self._store.now(at)
-        if any(done.id == id and done.taken_back for done in streams.journal(entries)):
-            text = "That decision was already taken back."
-            return Outcome(review_file(now, streams.journal(entries)), "", (), text)
-        before, after = await self._held(found.before), await self._held(found.after)
+        if id in streams.taken_back(entries):
+            return Outcome(await _file(now), message="That decision was already taken back.")
+        before, after = await self._store.held(found.before), await self._store.held(found.after)
         made = await asyncio.to_thread(undone, now, before, after)
         if isinstance(made, str):
-            return Outcome(review_file(now, streams.journal(entries)), "", (), made)
+            return Outcome(await _file(now), message=made)
         about = {hunk.id: hunk for hunk in (*infos(before), *infos(after))}
         hunks = tuple(about[hunk] for hunk in found.decision.hunks if hunk in about)
         decision = Decision(id=key, verb="undo", hunks=found.decision.hunks, by=by, undoes=id)
         return await self._carry_out(
             _Work(now, at, made, decision, hunks, taken=found.decision.verb)
-        )
-
-    async def _held(self, event: Reviewed) -> FileReview:
-        return await streams.held(
-            self._store.world.store,
-            Standing(Stream(""), 0, event),
-            self._store.files.text,
         )
 
     # --- carrying it out ------------------------------------------------------------------------
@@ -213,10 +203,7 @@ class Resolver:
             return await self._write_both(work)
         held = made.held if now.held.proposed else replace(made.held, text=file)
         work = replace(work, made=replace(made, held=held, file=file))
-        intent = stored(
-            now.held, files.encode, decision=work.decision.model_copy(update={"intent": True})
-        )
-        at = await self._store.append(work.at, [intent], pending=True)
+        at = await self._store.append(work.at, [self._intent(now.held, work)], pending=True)
         label = f"Magy: {work.decision.verb} in {now.held.name}"
         try:
             put = await files.put(now.held.root, now.found, file.version, file.data, label)
@@ -236,14 +223,11 @@ class Resolver:
 
     async def _write_both(self, work: _Work) -> Outcome:
         """The file stays as it is."""
-        now, encode = work.now, self._store.files.encode
-        held = work.made.held
+        now, held = work.now, work.made.held
         if now.held.proposed:
             held = placed(held, now.live).held
-        intent = stored(
-            now.held, encode, decision=work.decision.model_copy(update={"intent": True})
-        )
-        outcome = stored(held, encode, decision=work.decision)
+        intent = self._intent(now.held, work)
+        outcome = stored(held, self._store.files.encode, decision=work.decision)
         after = await self._store.shown(work.at.seq + 2, held, outcome.event, now.found)
         notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
         at = await self._store.append(work.at, [intent, outcome], after.held.pending, notes)
@@ -277,7 +261,7 @@ class Resolver:
     async def _moved_on(self, work: _Work) -> tuple[_Work, Found]:
         """Somebody else wrote into the journal after the file was put: from there the file shows
         what was decided. The intent is written anew beside it, as an undo leads back to it."""
-        at = await streams.standing(self._store.world.store, work.at.stream)
+        at = await self._store.standing(work.at.stream)
         now = await self._store.now(at)
         held = now.held
         if work.decision.verb == "amend" and not held.proposed:
@@ -285,9 +269,13 @@ class Resolver:
         shown = replace(now, held=held)
         back = await asyncio.to_thread(undone, shown, work.now.held, work.made.held)
         before = now.held if isinstance(back, str) else back.held
-        intent = work.decision.model_copy(update={"intent": True})
-        again = (stored(before, self._store.files.encode, decision=intent),)
+        again = (self._intent(before, work),)
         return replace(work, at=at, made=replace(work.made, held=held), again=again), now.found
+
+    def _intent(self, held: FileReview, work: _Work) -> Stored:
+        """What is put into the journal before anything is done. `held`: the review until then."""
+        decision = work.decision.model_copy(update={"intent": True})
+        return stored(held, self._store.files.encode, decision=decision)
 
     async def _withdraw(self, at: Standing, now: Now) -> None:
         """Nothing was done."""
@@ -298,9 +286,8 @@ class Resolver:
         """A file that an agent moved goes back to where it was, with what is still pending."""
         now = work.now
         back = await move_back.planned(self._store, now, work.made)
-        intent = work.decision.model_copy(update={"intent": True})
-        event = stored(now.held, self._store.files.encode, decision=intent)
-        work = replace(work, at=await self._store.append(work.at, [event], True))
+        intent = self._intent(now.held, work)
+        work = replace(work, at=await self._store.append(work.at, [intent], True))
         try:
             return await self._moved_back(work, back)
         except (ToolError, EditorError):
@@ -311,7 +298,7 @@ class Resolver:
         held, root = back.held, work.now.held.root
         label = f"Magy: {work.decision.verb} in {work.now.held.name}"
         found, gone = await move_back.carry_out(self._store, root, back, label)
-        target = await self._store.standing(held.path, False)
+        target = await self._store.standing(streams.stream_of(held.path, False))
         if held.pending and not target.pending:
             pending = typed(held, self._store.side(found))
             await self._store.append(target, [stored(pending, self._store.files.encode)], True)
@@ -321,13 +308,13 @@ class Resolver:
     # --- what was interrupted -------------------------------------------------------------------
 
     async def _mend(self, stream: Stream) -> bool:
-        at = await streams.standing(self._store.world.store, stream)
+        at = await self._store.standing(stream)
         if not _begun(at):
             return False
         assert at.event is not None and at.event.decision is not None
         now = await self._store.now(at)
         decision = at.event.decision.model_copy(update={"intent": False})
-        before = await self._held(at.event)
+        before = await self._store.held(at.event)
         hunks = tuple(hunk for hunk in infos(before) if hunk.id in decision.hunks)
         work = _Work(now, at, Made(now.held, None, (), hunks), decision, hunks)
         was = before.base if before.proposed else before.text
@@ -359,7 +346,9 @@ class Resolver:
         if found is None or found.after is None:
             return None
         source = replace(work.now, held=before, live=before.text)
-        made = undone(source, await self._held(found.before), await self._held(found.after))
+        made = undone(
+            source, await self._store.held(found.before), await self._store.held(found.after)
+        )
         if isinstance(made, str) or made.file is None:
             return None
         held = replace(made.held, text=self._store.made(made.held.text))
@@ -377,23 +366,23 @@ class Resolver:
         message = ""
         if any(state == "conflict" for _, state in work.made.results):
             message = "Hunks were left out whose lines the user changed after they were proposed."
-        file = await self._file(replace(after, seq=at.seq), at)
+        file = await _file(replace(after, seq=at.seq))
         results = work.made.results
         if not results:
             results = tuple((hunk.id, "pending") for hunk in after.hunks
                             if hunk.id in work.decision.hunks)  # fmt: skip
         return Outcome(file, work.decision.id, results, message)
 
-    async def _file(self, now: Now, at: Standing) -> ReviewFile:
-        entries = await self._store.world.store.read(at.stream)
-        return await asyncio.to_thread(review_file, now, streams.journal(entries))
+
+async def _file(now: Now) -> ReviewFile:
+    return await asyncio.to_thread(review_file, now)
 
 
-def _check(file: ReviewFile, revision: str) -> None:
+def _check(now: Now, revision: str) -> None:
     """Lines mean nothing in a text that has changed."""
-    if file.hunks and file.revision != revision:
+    if now.hunks and now.revision != revision:
         raise EditRefused(
-            f"The review of {file.path} is no longer at revision {revision}, so its lines may "
+            f"The review of {now.held.path} is no longer at revision {revision}, so its lines may "
             "have changed. Get it again.",
             reason="stale",
         )
@@ -422,7 +411,4 @@ def _taken(now: Now, work: _Work) -> FileReview:
     return decide(now, Wish("accept", Which(ids=tuple(ids))), chosen).held
 
 
-_STATES: dict[str, HunkState] = {
-    "accept": "accepted", "commit": "accepted", "reject": "rejected", "amend": "amended",
-    "comment": "commented",
-}  # fmt: skip
+_STATES: dict[str, HunkState] = {**DONE, "commit": "accepted"}

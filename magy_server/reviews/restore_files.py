@@ -15,9 +15,9 @@ from pathlib import PurePath
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.events import FileChange, Hash
-from magy_server.core.ports import Files, Found, Store
+from magy_server.core.ports import Files, Found, Put, Store
 from magy_server.core.reviews.undo_merge import Contents, Run, Taken, There, paths, take_back
-from magy_server.core.values import NO_FILE
+from magy_server.core.values import NO_FILE, Version
 
 ATTEMPTS = 20
 """How often a file is looked at again because somebody changed it at this very moment."""
@@ -40,7 +40,7 @@ class Plan:
     @property
     def changes(self) -> list[FileChange]:
         return [
-            _change(self.live[taken.path], taken)
+            change_of(self.live[taken.path], taken.now.version, taken.moved_from)
             for taken in self.taken
             if taken.now.version != self.live[taken.path].version
         ]
@@ -48,13 +48,7 @@ class Plan:
     @property
     def blobs(self) -> dict[Hash, bytes]:
         """The bytes before and after."""
-        found: dict[Hash, bytes] = {}
-        for taken in self.taken:
-            live = self.live[taken.path]
-            for there in (taken.now, There(live.version, live.data)):
-                if there.version.hash:
-                    found[there.version.hash] = there.data
-        return found
+        return bytes_of(side for taken in self.taken for side in (taken.now, self.live[taken.path]))
 
 
 @dataclass(slots=True)
@@ -186,20 +180,9 @@ class Restorer:
         if wanted.now.version == was.version:
             return change  # it was made before
         version, data = wanted.now.version, wanted.now.data
-        try:
-            put = await self._files.put(self.root, was, version, data, label)
-            was, now = put.was, put.now
-        except EditRefused:
-            raise
-        except EditorError:
-            now = await self._files.look(self.root, change.path)
-            if now.version != version:
-                raise
-        for found in (was, now):
-            if found.version.hash:
-                blobs[found.version.hash] = found.data
-        there = There(now.version, now.data)
-        return _change(was, Taken(change.path, there, moved_from=change.moved_from))
+        put = await put_or_found(self._files, self.root, was, version, data, label)
+        blobs |= bytes_of((put.was, put.now))
+        return change_of(put.was, put.now.version, change.moved_from)
 
     async def contents(self, changes: Iterable[FileChange]) -> Contents:
         hashes = {hash for c in changes for hash in (c.before, c.after) if hash}
@@ -292,17 +275,39 @@ def _reverse(change: FileChange) -> FileChange:
     )
 
 
-def _change(was: Found, taken: Taken) -> FileChange:
+def change_of(found: Found, now: Version, moved_from: str = "") -> FileChange:
+    """What makes `now` of what was found, for the log."""
+    was = found.version
     return FileChange(
-        path=taken.path,
-        before=was.version.hash,
-        after=taken.now.version.hash,
-        via="editor" if was.buffer else "disk",
-        was=was.version.kind,
-        now=taken.now.version.kind,
-        moved_from=taken.moved_from,
-        mode=(was.version if was.version.hash else taken.now.version).mode,
+        path=found.path,
+        before=was.hash,
+        after=now.hash,
+        via="editor" if found.buffer and now.hash else "disk",
+        was=was.kind,
+        now=now.kind,
+        moved_from=moved_from,
+        mode=(was if was.hash else now).mode,
     )
+
+
+def bytes_of(sides: Iterable[Found | There]) -> dict[Hash, bytes]:
+    """For the log, which knows contents by their hash."""
+    return {side.version.hash: side.data for side in sides if side.version.hash}
+
+
+async def put_or_found(
+    files: Files, root: str, was: Found, now: Version, data: bytes, label: str
+) -> Put:
+    """As `Files.put`; what fails, and yet the file is so, counts as done."""
+    try:
+        return await files.put(root, was, now, data, label)
+    except EditRefused:
+        raise
+    except (ToolError, EditorError):
+        there = await files.look(root, was.path)
+        if there.version != now:
+            raise
+        return Put(was, there)
 
 
 def _digest(data: bytes) -> Hash:

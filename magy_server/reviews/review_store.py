@@ -4,17 +4,17 @@ telling those who watch."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
 from magy_server.core.agents.tree import Stream, stream_of
-from magy_server.core.errors import NotFound, ToolError
+from magy_server.core.errors import Conflict, NotFound, ToolError
 from magy_server.core.events import Noted
 from magy_server.core.listeners import Listeners
-from magy_server.core.ports import Batch, Files, Found
+from magy_server.core.ports import Batch, Files, Found, same
 from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.reviews.undo_merge import UNSAVED
 from magy_server.core.values import Hash
@@ -23,7 +23,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews import hunks, streams
-from magy_server.reviews.file_review import FileReview, Side, Stored, made, side
+from magy_server.reviews.file_review import FileReview, Side, Stored, held_of, made, side
 from magy_server.reviews.hunks import Now
 from magy_server.reviews.restore_files import adrift, look
 from magy_server.reviews.streams import Standing
@@ -66,12 +66,19 @@ class ReviewStore:
 
     # --- looking --------------------------------------------------------------------------------
 
-    async def standing(self, path: str, proposed: bool) -> Standing:
-        return await streams.standing(self.world.store, streams.stream_of(path, proposed))
+    async def standing(self, stream: Stream) -> Standing:
+        info = await self.world.store.info(stream)
+        return Standing(stream) if info is None else streams.standing_of(info)
+
+    async def held(self, event: Reviewed) -> FileReview:
+        """The review as it was stored."""
+        hashes = [version.hash for version in (event.base, event.agent) if version.hash]
+        blobs = await self.world.store.blobs(hashes)
+        return await asyncio.to_thread(held_of, event, blobs, self.files.text)
 
     async def known(self, path: str, proposed: bool) -> Standing:
         """How a file that is, or was, under review stands. Raises NotFound."""
-        at = await self.standing(path, proposed)
+        at = await self.standing(streams.stream_of(path, proposed))
         if at.event is None:
             what = "proposed for" if proposed else "under review in"
             raise NotFound(f"Nothing is {what} {path}. `magy/review/list` names what is.")
@@ -81,7 +88,7 @@ class ReviewStore:
         """The review in the live file. What cannot be looked into (a directory, by now) is as it
         was seen last."""
         assert at.event is not None
-        stored = await self._stored(at)
+        stored = await self._stored(at, at.event)
         try:
             gone = at.event.agent.hash is None and not at.event.proposed
             held = (at.event.base.hash, at.event.removed) if gone else ()
@@ -93,11 +100,11 @@ class ReviewStore:
             return replace(shown, unreadable=f"{shown.held.name} was removed. {UNSAVED}")
         return await self.shown(at.seq, stored, at.event, found)
 
-    async def _stored(self, at: Standing) -> FileReview:
+    async def _stored(self, at: Standing, event: Reviewed) -> FileReview:
         """The last few are kept: a file is looked at whenever the person pauses."""
         kept = self._kept.pop(at.stream, None)
         if kept is None or kept[0] != at.seq:
-            kept = at.seq, await streams.held(self.world.store, at, self.files.text)
+            kept = at.seq, await self.held(event)
         self._kept[at.stream] = kept
         if len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
@@ -139,6 +146,25 @@ class ReviewStore:
             await self.world.store.append([batch])
         self.said([batch])
         return Standing(at.stream, at.seq + len(events), events[-1], pending)
+
+    async def together(
+        self,
+        work_out: Callable[[], Awaitable[Sequence[Batch]]],
+        append: Callable[[Sequence[Batch]], Awaitable[object]],
+    ) -> None:
+        """Appends something with the reviews that go along, which are worked out anew when somebody
+        has decided about one of the files meanwhile. Raises Conflict: something else moved on."""
+        before: Sequence[Batch] | None = None
+        while True:
+            reviews = await work_out()
+            try:
+                await append(reviews)
+                break
+            except Conflict:
+                if before is not None and same(before, reviews):
+                    raise
+                before = reviews
+        self.said(reviews)
 
     async def _living(self, notes: Mapping[str, Noted]) -> list[tuple[str, Session]]:
         """A session may have been deleted meanwhile."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Literal
@@ -27,7 +27,7 @@ from magy_server.engine.world import World
 from magy_server.reviews import changes, hunks, streams
 from magy_server.reviews.commits import Commits
 from magy_server.reviews.direct_edits import Applying
-from magy_server.reviews.file_review import held_of, stored
+from magy_server.reviews.file_review import stored
 from magy_server.reviews.hunks import Now
 from magy_server.reviews.notes import Pending, reminder
 from magy_server.reviews.resolver import Resolver
@@ -67,13 +67,12 @@ class Reviews:
         event: Restored,
         blobs: Mapping[Hash, bytes],
         turns: Sequence[FileChange],
-    ) -> list[Batch]:
-        """What to append together with a restore; made anew on Conflict. Then call `said`."""
-        return await changes.carried(self._store, root, session, event, blobs, turns)
-
-    def said(self, batches: Sequence[Batch]) -> None:
-        """These were appended: who watches is told."""
-        self._store.said(batches)
+        append: Callable[[Sequence[Batch]], Awaitable[object]],
+    ) -> None:
+        """Appends a restore: `append` gets the batches that go with it."""
+        await self._store.together(
+            lambda: changes.carried(self._store, root, session, event, blobs, turns), append
+        )
 
     async def proposal(self, path: str) -> Proposal | None:
         """Made for what the file is now; None: nothing is proposed."""
@@ -132,10 +131,7 @@ class Reviews:
         for entry in reversed(await self._store.world.store.read(stream)):
             event = entry.event
             if isinstance(event, Reviewed) and event.changed and event.changed.session == session:
-                blobs = await self._store.world.store.blobs(
-                    [v.hash for v in (event.base, event.agent) if v.hash]
-                )
-                return held_of(event, blobs, self._store.files.text).text.lines
+                return (await self._store.held(event)).text.lines
         return None
 
     # --- what there is --------------------------------------------------------------------------
@@ -158,8 +154,7 @@ class Reviews:
         now = await self._look(at)
         if now is None:
             raise NotFound(f"Nothing is under review in {path}.")
-        entries = await self._store.world.store.read(at.stream)
-        return await asyncio.to_thread(hunks.review_file, now, streams.journal(entries))
+        return await asyncio.to_thread(hunks.review_file, now)
 
     async def navigate(
         self, root: str, path: str, line: int, direction: Literal["next", "previous"]
@@ -240,12 +235,12 @@ class Reviews:
         if at.event is None:
             return None
         if await self._resolver.mend(at):
-            at = await streams.standing(self._store.world.store, at.stream)
+            at = await self._store.standing(at.stream)
         now = await self._store.now(at)
         ids = await self._commits.accepted(now)
         if ids:
             await self._resolver.committed(at.stream, ids)
-            now = await self._store.now(await streams.standing(self._store.world.store, at.stream))
+            now = await self._store.now(await self._store.standing(at.stream))
         held = now.held
         self._store.note(held.path, held.proposed, bool(now.hunks))
         # Another look may be writing this down, or a change waits for a person: git has them.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +12,8 @@ from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Store, StreamInfo
 from magy_server.core.reviews.review_events import Decision, Reviewed
 from magy_server.core.values import Hash
-from magy_server.reviews.file_review import Decode, FileReview, held_of
-from magy_server.reviews.views import Done
 
 APPLIED, PROPOSED = "review/", "proposal/"
-JOURNAL = 50
-"""Decisions shown of a file; older ones can still be taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +25,6 @@ class Standing:
     seq: int = 0
     event: Reviewed | None = None
     pending: bool = False
-    at: float = 0.0
 
 
 def stream_of(path: str, proposed: bool) -> Stream:
@@ -42,35 +36,28 @@ def _name(path: str) -> str:
     return quote(path, errors="surrogateescape").strip("/")
 
 
-async def standing(store: Store, stream: Stream) -> Standing:
-    info = await store.info(stream)
-    return Standing(stream) if info is None else standing_of(info)
-
-
 def standing_of(info: StreamInfo) -> Standing:
     event = Reviewed.model_validate(info.summary["reviewed"])
     pending = bool(info.summary.get("pending"))
-    return Standing(info.stream, info.head, event, pending, info.updated)
+    return Standing(info.stream, info.head, event, pending)
 
 
 async def standings(store: Store, kind: str, root: str) -> list[Standing]:
     """How all files below a root stand that ever were under review, the newest first."""
-    found: list[Standing] = []
     prefix = kind + (f"{name}/" if (name := _name(root)) else "")
+    return [standing_of(info) for info in await below(store, prefix)]
+
+
+async def below(store: Store, prefix: str) -> list[StreamInfo]:
+    """All streams whose names begin so, the newest first."""
+    found: list[StreamInfo] = []
     cursor: str | None = None
     while True:
         page = await store.streams(prefix, cursor=cursor, limit=200)
-        found += [standing_of(info) for info in page.items]
+        found += page.items
         cursor = page.cursor
         if cursor is None:
             return found
-
-
-async def held(store: Store, at: Standing, decode: Decode) -> FileReview:
-    assert at.event is not None
-    hashes = [v.hash for v in (at.event.base, at.event.agent) if v.hash]
-    blobs = await store.blobs(hashes)
-    return await asyncio.to_thread(held_of, at.event, blobs, decode)
 
 
 def batch(
@@ -111,27 +98,17 @@ def find(entries: Sequence[Entry], id: str) -> Decided | None:
     return Decided(before.decision, before, None)
 
 
-def journal(entries: Sequence[Entry]) -> tuple[Done, ...]:
-    """The decisions that were made, the newest last."""
-    made: list[tuple[Decision, float]] = []
-    for entry in entries:
-        event = entry.event
-        if isinstance(event, Reviewed) and event.decision and not event.decision.intent:
-            made.append((event.decision, entry.at))
+def decisions(entries: Sequence[Entry]) -> list[Decision]:
+    """Those that were made, the newest last."""
+    events = (entry.event for entry in entries)
+    found = (event.decision for event in events if isinstance(event, Reviewed))
+    return [decision for decision in found if decision and not decision.intent]
+
+
+def taken_back(entries: Sequence[Entry]) -> set[str]:
+    """The ids of the decisions that a later one has taken back, which is itself not."""
     back: set[str] = set()
-    for decision, _ in reversed(made):
+    for decision in reversed(decisions(entries)):
         if decision.undoes and decision.id not in back:
             back.add(decision.undoes)
-    return tuple(
-        Done(
-            id=decision.id,
-            verb=decision.verb,
-            hunks=decision.hunks,
-            reason=decision.reason,
-            by=decision.by,
-            at=at,
-            undoes=decision.undoes,
-            taken_back=decision.id in back,
-        )
-        for decision, at in made[-JOURNAL:]
-    )
+    return back

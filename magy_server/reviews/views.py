@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Literal
 
 from magy_server.core.reviews.review_events import Comment
-from magy_server.core.values import Hash, Origin
+from magy_server.core.values import Origin
 
 Status = Literal["created", "modified", "deleted", "renamed"]
 HunkKind = Literal[
@@ -51,61 +50,6 @@ class HunkInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A decision of the journal, newest last. `taken_back`: by a later one."""
-
-    id: str
-    verb: str
-    hunks: tuple[str, ...]
-    reason: str
-    by: str
-    at: float
-    """Seconds since the epoch, UTC."""
-    undoes: str = ""
-    taken_back: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewFile:
-    """The review of a file as it is now. `base` is what the person has accepted, `live` what the
-    file is (an open buffer's text), `proposed_text` what it is proposed to be (only with
-    `proposed`); raw texts, None: no file, or no text."""
-
-    root: str
-    path: str
-    status: Status
-    revision: str
-    """Changes whenever anything here does; the same in all processes."""
-    hunks: tuple[HunkInfo, ...] = ()
-    base: str | None = None
-    live: str | None = None
-    proposed_text: str | None = None
-    proposed: bool = False
-    version: int | None = None
-    """The version of the open document that has the lines; None: the file is closed."""
-    moved_from: str = ""
-    added: int = 0
-    removed: int = 0
-    base_hash: Hash | None = None
-    eol: str = "\n"
-    base_ends: bool = True
-    """Whether the last line of the base has a line end,..."""
-    live_ends: bool = True
-    """...and that of the live text."""
-    journal: tuple[Done, ...] = ()
-    sessions: tuple[str, ...] = ()
-    """Ids of the sessions whose hunks are pending."""
-
-    @property
-    def uri(self) -> str:
-        return PurePath(self.path).as_uri()
-
-    @property
-    def old_uri(self) -> str | None:
-        return PurePath(self.moved_from).as_uri() if self.moved_from else None
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """A file in the list of what is under review."""
 
@@ -113,17 +57,34 @@ class Summary:
     path: str
     status: Status
     revision: str
+    """Changes whenever anything of the review does; the same in all processes."""
     pending: int
-    conflicts: int
+    """Hunks."""
     added: int
     removed: int
     sessions: tuple[str, ...]
+    """Ids of the sessions whose hunks are pending."""
     proposed: bool = False
     moved_from: str = ""
 
-    @property
-    def uri(self) -> str:
-        return PurePath(self.path).as_uri()
+
+@dataclass(frozen=True, slots=True)
+class ReviewFile(Summary):
+    """The review of a file as it is now. `base` is what the person has accepted, `live` what the
+    file is (an open buffer's text), `proposed_text` what it is proposed to be (only with
+    `proposed`); raw texts, None: no file, or no text."""
+
+    hunks: tuple[HunkInfo, ...] = ()
+    base: str | None = None
+    live: str | None = None
+    proposed_text: str | None = None
+    version: int | None = None
+    """The version of the open document that has the lines; None: the file is closed."""
+    eol: str = "\n"
+    base_ends: bool = True
+    """Whether the last line of the base has a line end,..."""
+    live_ends: bool = True
+    """...and that of the live text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +131,3 @@ class Wish:
     key: str = ""
     revision: str = ""
     """What `which.lines` were seen in."""
-
-
-__all__ = [
-    "Done", "HunkInfo", "HunkKind", "HunkState", "Lines", "Outcome", "ReviewFile", "Status",
-    "Summary", "Verb", "Which", "Wish",
-]  # fmt: skip

@@ -51,7 +51,7 @@ def test_tokens_that_nobody_counted_are_unknown_and_not_none() -> None:
 
 
 def reviewed(*sessions: str, pending: int = 1, proposed: bool = False) -> Summary:
-    return Summary("/w", "/w/a", "modified", "1", pending, 0, 1, 1, sessions, proposed)
+    return Summary("/w", "/w/a", "modified", "1", pending, 1, 1, sessions, proposed)
 
 
 def test_what_waits_for_a_decision_is_said() -> None:

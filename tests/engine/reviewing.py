@@ -25,6 +25,7 @@ from magy_server.core.events import (
     Started,
     Text,
 )
+from magy_server.core.reviews.review_events import Decision
 from magy_server.core.specs import Agents
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
@@ -179,6 +180,11 @@ class Place:
         from magy_server.reviews.streams import stream_of
 
         return await self.world.store.read(stream_of(self.path(name), proposed))
+
+    async def decisions(self, name: str, proposed: bool = False) -> list[Decision]:
+        from magy_server.reviews.streams import decisions
+
+        return decisions(await self.journal(name, proposed))
 
 
 @asynccontextmanager

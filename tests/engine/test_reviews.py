@@ -20,6 +20,7 @@ from magy_server.core.steps import End
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Letter, Letters, Write
 from magy_server.engine.perform import Performer
+from magy_server.reviews.streams import taken_back
 from magy_server.reviews.views import Lines, Which, Wish
 from tests.engine.reviewing import Place, process
 from tests.engine.running import until
@@ -53,7 +54,7 @@ async def test_a_change_is_pending_until_it_is_accepted(place: Place) -> None:
     outcome = await place.decide("accept", "a.py", 0, by="ann")
     assert [state for _, state in outcome.results] == ["accepted"]
     assert await place.hunks("a.py") == [("seven\n", "SEVEN\n")]
-    assert [(d.verb, d.by) for d in outcome.file.journal] == [("accept", "ann")]
+    assert [(d.verb, d.by) for d in await place.decisions("a.py")] == [("accept", "ann")]
     assert place.text("a.py") == NEW
     assert await agent.told() == [
         "The user accepted 1 hunk of yours in a.py. Still pending there: 1 hunk of yours."
@@ -216,9 +217,9 @@ async def test_any_decision_can_be_taken_back_and_that_too(place: Place) -> None
     back = await place.reviews.undo(no.decision)
     assert await place.hunks("a.py") == [("two\n", "TWO\n"), ("seven\n", "SEVEN\n")]
     assert place.text("a.py") == "zero\n" + NEW
-    assert [(d.verb, d.taken_back) for d in back.file.journal] == [
-        ("accept", True), ("reject", True), ("undo", False), ("undo", False),
-    ]  # fmt: skip
+    made = [decision.verb for decision in await place.decisions("a.py")]
+    assert made == ["accept", "reject", "undo", "undo"]
+    assert taken_back(await place.journal("a.py")) == {yes.decision, no.decision}
     assert (await place.reviews.undo(no.decision)).message.endswith("already taken back.")
     await place.reviews.undo(back.decision)
     assert place.text("a.py") == "zero\n" + NEW.replace("SEVEN", "seven")
@@ -597,8 +598,7 @@ async def test_what_git_has_committed_is_accepted(place: Place) -> None:
         f"Committed to git, which counts as accepted: 1 hunk of yours in {name}."
         for name in ("a.py", "b.py")
     ]
-    file = await place.reviews.get(place.path("a.py"))
-    assert [(d.verb, d.by) for d in file.journal] == [("commit", "git")]
+    assert [(d.verb, d.by) for d in await place.decisions("a.py")] == [("commit", "git")]
 
 
 # --- proposals ------------------------------------------------------------------------------------
@@ -727,8 +727,7 @@ async def test_a_decision_between_a_change_and_its_entry_is_kept(
         assert agent.session.state.turn is not None
         assert agent.session.state.turn.calls[call].finished
         assert await two.hunks("a.py") == [("four\n", "FOUR\n"), ("seven\n", "SEVEN\n")]
-        file = await two.reviews.get(two.path("a.py"))
-        assert [done.verb for done in file.journal] == ["accept"]
+        assert [decision.verb for decision in await two.decisions("a.py")] == ["accept"]
         assert len(await agent.told()) == 1
 
 

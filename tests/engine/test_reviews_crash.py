@@ -67,8 +67,7 @@ async def test_killed_after_the_file_was_changed(tmp_path: Path, decision: str) 
         words = {"reject": "rejected", "amend": "with another text", "undo": "took back",
                  "propose": "accepted"}  # fmt: skip
         assert words[decision] in told[-1]
-        file = await place.reviews.get(place.path("a.py"), proposed)
-        assert file.journal[-1].id == "key"
+        assert (await place.decisions("a.py", proposed))[-1].id == "key"
         await again(place, decision)
         assert place.text("a.py") == AFTER[decision]
         assert len(await agent.told()) == count + 1
@@ -98,8 +97,7 @@ async def test_killed_before_the_file_was_changed(tmp_path: Path, decision: str)
         assert place.text("a.py") == (BASE if proposed else NEW)
         assert await place.hunks("a.py", proposed) == [FIRST, SECOND]
         assert await agent.told() == []
-        file = await place.reviews.get(place.path("a.py"), proposed)
-        assert file.journal == ()
+        assert await place.decisions("a.py", proposed) == []
         place.type("a.py", "typed\n" + place.text("a.py"))
         verb = "accept" if proposed else decision
         await place.decide(verb, "a.py", 0, proposed=proposed, text="zwei\n", key="key")

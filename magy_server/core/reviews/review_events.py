@@ -69,11 +69,8 @@ class Noted(Value):
     text: str
 
 
-class Restoring(Value):
-    """Inbox. A person goes back, as `Restored` of the same `id` will say. Committed before the
-    first file is touched: who finds it without its `Restored` makes the rest of `changes`."""
-
-    type: Literal["restoring"] = "restoring"
+class _GoingBack(Value):
+    type: str
     id: str
     turn: str
     files: bool
@@ -83,16 +80,16 @@ class Restoring(Value):
     undoes: str = ""
 
 
-class Restored(Value):
+class Restoring(_GoingBack):
+    """Inbox. A person goes back, as `Restored` of the same `id` will say. Committed before the
+    first file is touched: who finds it without its `Restored` makes the rest of `changes`."""
+
+    type: Literal["restoring"] = "restoring"
+
+
+class Restored(_GoingBack):
     """Inbox. A person went back to where turn `turn` began: `files` that this session changed since
     are as they were then (`changes`, except `conflicts`, which were left alone), the `conversation`
     forgets what came since. `undoes`: instead, the named restore is taken back."""
 
     type: Literal["restored"] = "restored"
-    id: str
-    turn: str
-    files: bool
-    conversation: bool
-    changes: tuple[FileChange, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    undoes: str = ""
