@@ -14,17 +14,15 @@ from functools import cache
 from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
-from magy_server.edits.model import Hunk, TextChange
+from magy_server.edits.model import Hunk
 from magy_server.edits.plan import plan
 from magy_server.edits.rebasing.diff import apply, changes, unified
-from magy_server.edits.rebasing.rebase import merge3, rebase, shift
+from magy_server.edits.rebasing.rebase import merge3, rebase
 
 LINES = 10_000
 HUNKS = 50
 MANY = 1000
 CONTEXT = 3
-KEYS = 100
-"""Keystrokes of one measure."""
 
 
 def exact(run: Run) -> Row:
@@ -93,21 +91,7 @@ def undone(run: Run) -> Row:
     return Row(f"undo of {HUNKS} hunks vs git merge-file", "seconds", ours, floor, 6)
 
 
-def keystroke(run: Run) -> Row:
-    """A character typed with fifty hunks pending: where they are now, and which it met."""
-    base = text()
-    wanted = plan(base, hunks(HUNKS)).changes
-    at = base.index("\n", len(base) // 2)
-    live, theirs = base[:at] + "x" + base[at:], apply(base, wanted)
-    ours, floor = in_turn(
-        run.choose(10, 30),
-        lambda: stopwatch(lambda: _type(base, wanted, at)) / KEYS,
-        lambda: _merge_file(run, base, live, theirs),
-    )
-    return Row(f"keystroke, {HUNKS} hunks vs git merge-file", "seconds", ours, floor, 0.05)
-
-
-ROWS = (exact, fuzzy, fifty, thousand, thousand_fuzzy, stale, rebased, undone, keystroke)
+ROWS = (exact, fuzzy, fifty, thousand, thousand_fuzzy, stale, rebased, undone)
 
 
 # --- the two sides ------------------------------------------------------------------------------
@@ -148,14 +132,6 @@ def _edited(live: str, wanted: Sequence[Hunk], seen: str | None = None) -> str:
     if resolved.failures:
         raise Failed(resolved.failures[0].message)
     return apply(live, resolved.changes)
-
-
-def _type(base: str, wanted: Sequence[TextChange], at: int) -> None:
-    """The same key again and again, so that the text need not be built each time."""
-    edit = TextChange(at, at, "x")
-    for _ in range(KEYS):
-        if None in shift(base, wanted, edit):
-            raise Failed("the keystroke was meant to be beside all hunks")
 
 
 def _diff(run: Run, before: str, after: str) -> float:

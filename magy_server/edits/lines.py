@@ -65,17 +65,6 @@ def lines_of(text: str, change: TextChange) -> tuple[int, int]:
     return low, line_after(text, end)
 
 
-def opened_line(text: str, change: TextChange) -> int | None:
-    """Where the line below begins, when `change` inserts lines at the end of one."""
-    at = change.start
-    if at != change.end or not change.text.startswith(("\n", "\r")):
-        return None
-    found = BREAK.match(text, at)
-    if (at < len(text) and not found) or at == line_start(text, at):
-        return None
-    return found.end() if found else at
-
-
 def line_start(text: str, offset: int) -> int:
     """Returns where the line of `offset` begins."""
     low = text.rfind("\n", 0, offset) + 1

@@ -88,10 +88,6 @@ class Review:
             for number, mark in enumerate(part.marks)
         )
 
-    @property
-    def amended(self) -> bool:
-        return any(part.amended for part in self.parts)
-
 
 def compare(base: Sequence[str], text: Sequence[str], marks: Iterable[Mark]) -> Review:
     """The review with this base. Marks that cannot be right for these texts are only taken as hints

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from magy_server.edits.formats import FORMATS, edit_of, write
+from magy_server.edits.formats import FORMATS
 from magy_server.edits.model import FileEdit
+
+from .writing import edit_of, write
 
 LINES = (
     "", " ", "a", "b", "  a", "\ta", "def greet():", "    return 'hello'", "-- a", "++ b", "- a",

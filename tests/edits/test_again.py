@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from magy_server.edits.formats import edit_of, parse, write
+from magy_server.edits.formats import parse
 from magy_server.edits.model import Failure, Hunk, Resolved
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
+
+from .writing import edit_of, write
 
 
 def made(raw: str, old: str, new: str, lines: bool = True, line: int | None = None) -> Resolved:

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from magy_server.edits.formats import detect, edit_of, parse, write
+from magy_server.edits.formats import detect, parse
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.resolve import resolve
 from magy_server.edits.text import plain
 
 from .samples import CHANGED, pairs
+from .writing import edit_of, write
 
 
 @pytest.mark.parametrize("format", CHANGED)

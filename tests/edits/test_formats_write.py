@@ -6,10 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from magy_server.edits.formats import FORMATS, edit_of, parse, write
+from magy_server.edits.formats import FORMATS, parse
 from magy_server.edits.model import FileEdit, Hunk
 
 from .samples import CHANGED, TEXT, pairs
+from .writing import edit_of, write
 
 Said = tuple[str, str, str, str | None, list[tuple[str, str]]]
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.edits.formats import FORMATS, Parser, edit_of, parse, write
+from magy_server.edits.formats import FORMATS, Parser, parse
 from magy_server.edits.model import EditError, FileEdit, Hunk
 
 from .samples import written
+from .writing import edit_of, write
 
 Outcome = list[FileEdit] | tuple[object, ...]
 

@@ -1,8 +1,7 @@
-"""Edits as models write them, in any of the usual formats, to `FileEdit`s; and back.
+"""Edits as models write them, in any of the usual formats, to `FileEdit`s.
 
     parse(format, text, path) -> [FileEdit]          Parser(format, path): the same while it streams
-    detect(text) -> format                           write(format, edits) -> text
-    edit_of(before, after, path) -> FileEdit
+    detect(text) -> format
 
 | format | |
 |---|---|
@@ -18,7 +17,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, get_args
 
 from magy_server.edits.formats.blocks import BlockReader
 from magy_server.edits.formats.detect import detect
@@ -27,13 +25,9 @@ from magy_server.edits.formats.stream import Reader
 from magy_server.edits.formats.unified import UnifiedReader
 from magy_server.edits.formats.v4a import V4AReader
 from magy_server.edits.formats.whole import NamedWholeReader, WholeReader
-from magy_server.edits.formats.write import edit_of, write
 from magy_server.edits.model import EditError, FileEdit
 
-__all__ = ["FORMATS", "Format", "Parser", "detect", "edit_of", "parse", "write"]
-
-Format = Literal["str_replace", "aider", "cline", "roo", "unified", "v4a", "whole"]
-FORMATS: tuple[str, ...] = get_args(Format)
+__all__ = ["FORMATS", "Parser", "detect", "parse"]
 
 _READERS: Mapping[str, Callable[[str], Reader]] = {
     "str_replace": StrReplaceReader,
@@ -44,6 +38,7 @@ _READERS: Mapping[str, Callable[[str], Reader]] = {
     "v4a": V4AReader,
     "whole": lambda path: NamedWholeReader(path) if path else WholeReader(),
 }
+FORMATS = tuple(_READERS)
 
 
 class Parser:

@@ -12,7 +12,6 @@ from magy_server.edits.model import EditError, Failure, FileEdit, Hunk
 from magy_server.edits.text import plain
 
 BOM = "\ufeff"
-NO_NEWLINE = "\\ No newline at end of file"
 SHOWN = 80
 """Characters of a faulty line that are shown."""
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`\s]*)[^`]*\Z")

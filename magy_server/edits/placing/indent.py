@@ -12,8 +12,6 @@ Pair = tuple[str, str]
 """The indentation of a line: as the model wrote it, and as it is in the file."""
 Rule = Callable[[str], str | None]
 WIDTHS = (4, 2, 8, 3, 1)
-SAMPLE = 2000
-"""Lines of a file from which its own unit is learned."""
 
 
 def unit_of(lines: Iterable[str]) -> str:

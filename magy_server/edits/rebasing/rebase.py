@@ -7,11 +7,11 @@ that neither side meant: a line end follows the live text unless it is what was 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from magy_server.edits.lines import Lines, lines_of, meet, opened_line
+from magy_server.edits.lines import Lines, meet
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import Block, apply, blocks, trim
 from magy_server.edits.rebasing.parts import Part, Span, parts_of, reaches, units
@@ -33,10 +33,9 @@ class Conflict:
 class Moved:
     """What became of one change. `changes` has offsets into the live text; it is empty when there
     is a conflict, when the live text has the change already (`same`), and when it is told with the
-    change before, of the same line. `touches`: a neighbouring line was changed, too."""
+    change before, of the same line."""
 
     changes: tuple[TextChange, ...] = ()
-    touches: bool = False
     same: bool = False
     conflict: Conflict | None = None
 
@@ -87,7 +86,7 @@ def rebase(base: str, live: str, changes: Sequence[TextChange]) -> Rebased:
         whole = _together(found)
         for number in unit.numbers:
             moved[number] = whole
-            whole = Moved((), whole.touches, whole.same, whole.conflict)
+            whole = replace(whole, changes=())
     return Rebased(tuple(moved))
 
 
@@ -105,42 +104,6 @@ def merge3(base: str, mine: str, theirs: str) -> Merged:
     )
     whole = Rebased(tuple(found))
     return Merged(apply(mine, whole.changes), whole.changes, whole.conflicts)
-
-
-def shift(
-    text: str, changes: Sequence[TextChange], edit: TextChange
-) -> tuple[TextChange | None, ...]:
-    """Pending `changes` of `text` as changes of what `edit` makes of it; None for one that the
-    edit meets, for which `rebase` tells more.
-
-    Looks at nothing but the lines around each, so that a keystroke costs the same in a long file.
-    """
-    low, high = _reach(text, edit)
-    delta = len(edit.text) - (edit.end - edit.start)
-    at_end = edit.end == len(text)
-    moved: list[TextChange | None] = []
-    for change in changes:
-        if change.end < low:
-            moved.append(change)
-            continue
-        later = TextChange(change.start + delta, change.end + delta, change.text)
-        if change.start > high:
-            moved.append(later)
-            continue
-        start, end = _reach(text, change)
-        gone = not edit.text or not change.text
-        if meet((start, end), (low, high), len(text), gone) or (at_end and start == len(text)):
-            moved.append(None)
-        else:
-            moved.append(change if end <= low else later)
-    return tuple(moved)
-
-
-def _reach(text: str, change: TextChange) -> tuple[int, int]:
-    """The offsets of the lines that `change` is about. A line that is opened below another (as
-    Enter does, at its end) leaves that one alone."""
-    below = opened_line(text, change)
-    return (below, below) if below is not None else lines_of(text, change)
 
 
 # --- both sides ---------------------------------------------------------------------------------
@@ -162,10 +125,8 @@ def _outcomes(base: Lines, live: Lines, parts: Sequence[Part]) -> list[Moved]:
         elif number in met:
             found.append(met[number])
         else:
-            near = theirs[bisect_left(ends, part.start) : after + 1]
-            touches = any(q >= part.start and p <= part.end for p, q, _, _ in near)
             changes = _emit(base, live, part, part.start + shift)
-            found.append(Moved(changes, touches, same=not changes))
+            found.append(Moved(changes, same=not changes))
     return found
 
 
@@ -173,11 +134,11 @@ def _ends(base: Lines, live: Lines, part: Part, here: Block | None, shift: int) 
     """A line end is put on the line that is now in the place (`here` the other side changed it);
     where there is none, it has gone with the line."""
     if here and here[1] - here[0] != here[3] - here[2]:
-        return Moved(touches=True)
+        return Moved()
     at = here[2] + part.start - here[0] if here else part.start + shift
     kept = replace(part, lines=live.lines[at : at + 1])
     changes = _emit(base, live, kept, at)
-    return Moved(changes, here is not None, same=not changes)
+    return Moved(changes, same=not changes)
 
 
 def _meetings(
@@ -265,12 +226,11 @@ def _verdict(base: Lines, live: Lines, parts: Sequence[Part], theirs: Sequence[B
 
 def _together(found: Sequence[Moved]) -> Moved:
     """What became of a change that has these parts."""
-    touches = any(moved.touches for moved in found)
     for moved in found:
         if moved.conflict:
-            return Moved((), touches, conflict=moved.conflict)
+            return Moved(conflict=moved.conflict)
     changes = tuple(change for moved in found for change in moved.changes)
-    return Moved(changes, touches, same=not changes)
+    return Moved(changes, same=not changes)
 
 
 # --- into the live text -------------------------------------------------------------------------

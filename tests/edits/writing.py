@@ -11,11 +11,12 @@ from magy_server.edits.formats.blocks import MARKER, Style
 from magy_server.edits.formats.diff_names import quoted
 from magy_server.edits.formats.heading_names import path_on
 from magy_server.edits.formats.sections import section
-from magy_server.edits.formats.stream import NO_NEWLINE, says_no_newline
+from magy_server.edits.formats.stream import says_no_newline
 from magy_server.edits.model import FileEdit, Hunk
 from magy_server.edits.rebasing.diff import Block, blocks
 from magy_server.edits.text import plain, split
 
+NO_NEWLINE = "\\ No newline at end of file"
 CONTEXT = 3
 """Lines around a change, at least."""
 _ESCAPE = re.compile(rf"\\*(?:{MARKER.pattern})\s*\Z")
