@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from magy_server.edits.finding.align import LINES, Aligned, alignments, similar_line, with_empty
 from magy_server.edits.finding.choose import anchor_lines
-from magy_server.edits.finding.normal_forms import indentation
+from magy_server.edits.finding.normal_forms import depth
 from magy_server.edits.finding.source import SITES, Source
 from magy_server.edits.placing.decorations import Wanted, cleaned, is_elision
 from magy_server.edits.placing.splice import Match
@@ -97,10 +97,10 @@ def _distinction(source: Source, first: int) -> str:
     lines = source.lines
     if not lines or first >= len(lines):
         return ""
-    depth = len(indentation(lines[first]).expandtabs(4))
+    level = depth(lines[first])
     above = [n for n in range(first - 1, max(-1, first - 300), -1) if lines[n].strip()]
     for n in above:
-        if len(indentation(lines[n]).expandtabs(4)) < depth and lines[n].strip()[0] not in ")]}":
+        if depth(lines[n]) < level and lines[n].strip()[0] not in ")]}":
             return f", in `{visible(lines[n].strip())}` (line {n + 1})"
     return f", after `{visible(lines[above[0]].strip())}`" if above else ", at the top"
 

@@ -77,8 +77,8 @@ def line_after(text: str, offset: int) -> int:
     return found.end() if found else len(text)
 
 
-def meet(one: tuple[int, int], other: tuple[int, int], size: int, gone: bool) -> bool:
-    """Whether changes of these ranges of lines (or offsets of lines) cannot both be made. `gone`:
+def meet(one: tuple[int, int], other: tuple[int, int], size: int = 0, gone: bool = False) -> bool:
+    """Whether changes of these ranges of lines cannot both be made. `gone`:
     one of them only deletes; an insertion at the edge of the text (of `size`) has then lost its
     only neighbour."""
     (a, b), (p, q) = one, other

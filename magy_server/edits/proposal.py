@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from magy_server.edits.lines import meet
 from magy_server.edits.rebasing.diff import Block, blocks
 from magy_server.edits.review import Part, Review, joined, put_back
 
@@ -32,7 +33,7 @@ def place(review: Review, live: Sequence[str]) -> tuple[Place, ...]:
     spots = _spots(review.parts)
     places: list[Place] = []
     for part, (a, b) in zip(review.parts, spots, strict=True):
-        met = [change for change in changes if _meet(change, a, b)]
+        met = [change for change in changes if meet(change[:2], (a, b))]
         start, end = reach(changes, a, b)
         start = max(start, places[-1].end) if places else start
         new = tuple(review.text[part.start : part.end])
@@ -45,8 +46,7 @@ def place(review: Review, live: Sequence[str]) -> tuple[Place, ...]:
 def proposed(live: Sequence[str], places: Sequence[Place]) -> Review:
     """The proposal made for this live text. Where there is a conflict it still has what the person
     had changed, so that it stays one."""
-    put = [Part(spot.start, spot.end, spot.new, ()) for spot in places]
-    text = put_back(live, put)
+    text = accepted(live, places)
     parts: list[Part] = []
     delta = 0
     for spot in places:
@@ -84,13 +84,6 @@ def _spots(parts: Sequence[Part]) -> list[tuple[int, int]]:
     return found
 
 
-def _meet(change: Block, a: int, b: int) -> bool:
-    start, end = change[:2]
-    if start == end and a == b:
-        return start == a
-    return max(start, a) < min(end, b) or a < start == end < b or start < a == b < end
-
-
 def _same(
     review: Review,
     live: Sequence[str],
@@ -102,8 +95,8 @@ def _same(
     it: a change of theirs may span several parts."""
     (low, high), grown = spot, True
     while grown:
-        near = [(a, b) for a, b, _, _ in changes if _meet((a, b, 0, 0), low, high)]
-        near += [(a, b) for a, b in spots if _meet((a, b, 0, 0), low, high)]
+        near = [(a, b) for a, b, _, _ in changes if meet((a, b), (low, high))]
+        near += [spot for spot in spots if meet(spot, (low, high))]
         whole = min([low, *(a for a, _ in near)]), max([high, *(b for _, b in near)])
         grown, (low, high) = whole != (low, high), whole
     sizes = [part.end - part.start for part in review.parts]

@@ -97,7 +97,7 @@ class _Call:
                 if left < 0:
                     found.append(Failure(n, "not_found", _too_many(n)))
                     continue
-                one = known[same] = find(self.source, hunk, n)
+                one = known[same] = find(self.source, hunk)
                 if isinstance(one, Found) and len(one.sites) > 1:
                     left -= len(one.sites) * (1 if one.tier == "exact" else LOOSE)
             one = known[same]
@@ -181,7 +181,7 @@ class _Call:
         if after is None:
             self._fail(n, "not_found", _too_deep(n))
             return True
-        found = find(after, self.hunks[n], n)
+        found = find(after, self.hunks[n])
         if isinstance(found, Failure) or _rank(found) >= min(rank, len(STRICT)):
             return False
         if len(found.sites) > 1:

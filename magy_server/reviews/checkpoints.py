@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Content, Restored, Restoring
+from magy_server.core.events import Restored, Restoring
 from magy_server.core.ports import Batch
 from magy_server.core.reviews.file_history import History, TurnBegun, Undone, history
 from magy_server.core.state.rewind import cannot_go_back
@@ -67,22 +67,14 @@ class Preview:
     """It would go back (as far as was asked); else `why` says why not."""
     why: str = ""
     text: str = ""
-    """The prompt of the turn that goes."""
+    """The prompt of the turn that goes, so that it can be edited and sent again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Restore:
-    """What a restore came to. `prompt`: what the person had said in the turn that is undone, with
-    its conversation, so that it can be edited and sent again; `text` is the words of it."""
+class Restore(Preview):
+    """What a restore came to."""
 
-    id: str
-    turn: str
-    undoes: str
-    turns: tuple[str, ...]
-    files: tuple[FileChanged, ...]
-    conversation: bool
-    prompt: tuple[Content, ...] = ()
-    text: str = ""
+    id: str = ""
 
 
 class Spawned(Protocol):
@@ -168,8 +160,7 @@ class Checkpoints:
         to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
         plan = await self._restorer(session).plan(to.runs, to.moves)
         changed = await asyncio.to_thread(self._planned, session, plan)
-        prompt = found.turns[to.turn].content if to.conversation and not to.redid else ()
-        text = said(prompt)
+        text = said(found.turns[to.turn].content) if to.conversation and not to.redid else ""
         return Preview(to.turn, undoes, to.turns, changed, to.conversation, to.why, text)
 
     def _planned(self, session: Session, plan: Plan) -> tuple[FileChanged, ...]:
@@ -341,7 +332,6 @@ class Checkpoints:
             for path in event.conflicts
         ]
         back = event.conversation and not done.redid
-        prompt = found.turns[event.turn].content if back else ()
         return Restore(
             id=event.id,
             turn=event.turn,
@@ -349,8 +339,7 @@ class Checkpoints:
             turns=found.turns_of(done.steps, done.talked),
             files=tuple(sorted([*changed, *left], key=lambda file: file.path)),
             conversation=event.conversation,
-            prompt=prompt,
-            text=said(prompt),
+            text=said(found.turns[event.turn].content) if back else "",
         )
 
     async def _history(self, session: Session) -> History:

@@ -17,15 +17,15 @@ from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
-from magy_server.reviews.file_review import FileReview, Side, reworded
+from magy_server.reviews.file_review import FileReview, Side, reworded, unchanged
 from magy_server.reviews.hunks import Now
 from magy_server.reviews.views import HunkInfo, HunkState, Which, Wish
 
 DONE: dict[str, HunkState] = {
     "accept": "accepted", "reject": "rejected", "amend": "amended", "comment": "commented",
 }  # fmt: skip
-
-
+WHOLE = {"binary", "link", "create", "remove"}
+"""Kinds of hunks after which a file is all of its other side."""
 RENAME = (
     "Magy cannot redo a rename that was rejected: ask the agent again, or rename the file in the "
     "editor."
@@ -124,7 +124,7 @@ def _check_own(now: Now, wish: Wish, chosen: Chosen) -> None:
     if wish.verb in ("reject", "amend") and now.unreadable:
         raise ToolError(now.unreadable)
     touched = now.live.version != now.event.agent
-    if wish.verb == "reject" and touched and chosen.kinds & {"binary", "link", "create"}:
+    if wish.verb == "reject" and touched and chosen.kinds & (WHOLE - {"remove"}):
         raise InvalidRequest(
             f"{now.held.name} was changed after the agent wrote it, and the later changes would "
             "be lost. Restore it yourself, or accept it as it is.",
@@ -142,7 +142,7 @@ def _accepted(held: FileReview, chosen: Chosen) -> FileReview:
         base = reworded(base, review.base, text)
     if "mode" in chosen.kinds:
         base = replace(base, version=_with_kind(base.version, text.version))
-    if chosen.kinds & {"binary", "link", "create", "remove"}:
+    if chosen.kinds & WHOLE:
         base = text
     moved = "" if "rename" in chosen.kinds else held.moved_from
     return _ended(replace(held, base=base, review=review, moved_from=moved))
@@ -168,9 +168,9 @@ def _rejected(held: FileReview, chosen: Chosen) -> FileReview:
         text = Side() if gone else reworded(_existing(text, base, new), new, like)
     if "mode" in chosen.kinds:
         text = replace(text, version=_with_kind(text.version, base.version))
-    if chosen.kinds & {"binary", "link", "create", "remove"}:
+    if chosen.kinds & WHOLE:
         text = base
-        review = Review(base.lines) if base.lines is not None else None
+        review = unchanged(base)
     return replace(held, base=base, text=text, review=review)
 
 
@@ -250,21 +250,15 @@ def _dropped(held: FileReview, chosen: Chosen) -> FileReview:
         text = Side() if gone else reworded(text, list(review.text), held.base)
     if "mode" in chosen.kinds:
         text = replace(text, version=_with_kind(text.version, held.base.version))
-    if chosen.kinds & {"binary", "link", "create", "remove"} or (
-        review is not None and not review.parts and not held.text.exists
-    ):
-        return replace(held, text=held.base, review=_plain(held.base))
+    if chosen.kinds & WHOLE or (review is not None and not review.parts and not held.text.exists):
+        return replace(held, text=held.base, review=unchanged(held.base))
     return replace(held, text=text, review=review)
-
-
-def _plain(one: Side) -> Review | None:
-    return Review(one.lines) if one.lines is not None else None
 
 
 def _applied(now: Now, chosen: Chosen) -> Side:
     """The live file with these hunks."""
     live, text, kinds = now.live, now.held.text, chosen.kinds
-    if kinds & {"binary", "link", "create", "remove"}:
+    if kinds & WHOLE:
         return text
     if not text.exists:
         return Side()  # all its lines are proposed to go, and the file with them

@@ -45,11 +45,6 @@ class Want:
     data: bytes = b""
     moved_from: str = ""
 
-    @property
-    def change(self) -> FileChange:
-        """As it is meant."""
-        return change_of(self.found, self.now, self.moved_from)
-
 
 @dataclass(frozen=True, slots=True)
 class Applied:
@@ -98,9 +93,8 @@ class Applying:
             head = await self._store.world.store.head(stream)
             if known := await self._known(stream, head, key):
                 return Applied(known, known=True)
-            started = Started(
-                call=key, evidence=Evidence(changes=tuple(want.change for want in wants))
-            )
+            meant = tuple(change_of(want.found, want.now, want.moved_from) for want in wants)
+            started = Started(call=key, evidence=Evidence(changes=meant))
             summary = {"root": root, "by": by, "pending": True}
             sides = [side for want in wants for side in (want.found, There(want.now, want.data))]
             begun = Batch(stream, head, [started], bytes_of(sides), summary)

@@ -93,8 +93,11 @@ def differs_whole(base: Side, text: Side, review: Review | None) -> bool:
 
 def begun(root: str, path: str, base: Side, proposed: bool = False) -> FileReview:
     """Nothing is under review yet."""
-    review = None if base.lines is None else Review(base.lines)
-    return FileReview(root, path, base, base, review, proposed=proposed)
+    return FileReview(root, path, base, base, unchanged(base), proposed=proposed)
+
+
+def unchanged(one: Side) -> Review | None:
+    return None if one.lines is None else Review(one.lines)
 
 
 def held_of(event: Reviewed, blobs: Mapping[Hash, bytes], decode: Decode) -> FileReview:

@@ -182,11 +182,7 @@ def status(held: FileReview) -> Status:
 def counts(found: Sequence[HunkInfo]) -> tuple[int, int]:
     """Lines added and removed."""
     own = [hunk for hunk in found if not hunk.whole]
-    return sum(_lines(hunk.new) for hunk in own), sum(_lines(hunk.old) for hunk in own)
-
-
-def _lines(text: str) -> int:
-    return len(split(text))
+    return sum(len(split(hunk.new)) for hunk in own), sum(len(split(hunk.old)) for hunk in own)
 
 
 def sessions(found: Sequence[HunkInfo]) -> tuple[str, ...]:

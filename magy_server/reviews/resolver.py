@@ -328,7 +328,8 @@ class Resolver:
         if decision.verb == "undo":
             mended = await self._undone_again(work, before)
         else:
-            mended = work if not _left(now, decision) else None
+            left = any(hunk.id in decision.hunks for hunk in now.hunks)
+            mended = None if left else work
         if mended is None:
             return False
         if decision.verb == "amend" and not before.proposed:
@@ -394,10 +395,6 @@ def _begun(at: Standing) -> bool:
 
 def _holding(found: Found, side: Side) -> Found:
     return replace(found, version=side.version, data=side.data, text=side.text)
-
-
-def _left(now: Now, decision: Decision) -> bool:
-    return any(hunk.id in decision.hunks for hunk in now.hunks)
 
 
 def _taken(now: Now, work: _Work) -> FileReview:

@@ -20,7 +20,6 @@ from magy_server.core.ports import Batch
 from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
-from magy_server.core.values import Origin
 from magy_server.engine.log import Letters, Write
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
@@ -81,7 +80,7 @@ class Reviews:
         except NotFound:
             return None
         now = await self._look(at)
-        if now is None or not now.hunks:
+        if not now.hunks:
             return None
         text = now.held.text
         data = self._store.made(text).data if text.exists else None
@@ -109,14 +108,12 @@ class Reviews:
         pending: list[Pending] = []
         for kind in (APPLIED, PROPOSED):
             for at in await self._pending(root, kind):
-                if any(origin.session == session for origin in _origins(at)):
+                if at.event and any(origin.session == session for origin in at.event.origins):
                     pending += await self._of_session(root, at, session)
         return pending
 
     async def _of_session(self, root: str, at: Standing, session: str) -> Sequence[Pending]:
         now = await self._look(at)
-        if now is None:
-            return []
         own = [h for h in now.hunks if any(o.session == session for o in h.origins)]
         if not own:
             return []
@@ -143,7 +140,7 @@ class Reviews:
         for kind in (APPLIED, PROPOSED):
             for at in await self._pending(root, kind):
                 now = await self._look(at)
-                if now is not None and now.hunks:
+                if now.hunks:
                     found.append(replace(hunks.summary(now), root=root))
         return sorted(found, key=lambda one: (one.path, one.proposed))
 
@@ -152,8 +149,6 @@ class Reviews:
         when it never was under review."""
         at = await self._store.known(path, proposed)
         now = await self._look(at)
-        if now is None:
-            raise NotFound(f"Nothing is under review in {path}.")
         return await asyncio.to_thread(hunks.review_file, now)
 
     async def navigate(
@@ -209,7 +204,7 @@ class Reviews:
             return
         now = await self._look(at)
         event = at.event
-        if now is None or event is None or now.seq != at.seq or now.unreadable:
+        if event is None or now.seq != at.seq or now.unreadable:
             return
         if lock.locked():  # what was seen may be an agent's, which is not in the journal yet
             return
@@ -230,10 +225,8 @@ class Reviews:
             at for at in await streams.standings(self._store.world.store, kind, root) if at.pending
         ]
 
-    async def _look(self, at: Standing) -> Now | None:
+    async def _look(self, at: Standing) -> Now:
         """The review as it is now, after what was interrupted, and what git has, are counted."""
-        if at.event is None:
-            return None
         if await self._resolver.mend(at):
             at = await self._store.standing(at.stream)
         now = await self._store.now(at)
@@ -245,7 +238,3 @@ class Reviews:
         self._store.note(held.path, held.proposed, bool(now.hunks))
         # Another look may be writing this down, or a change waits for a person: git has them.
         return replace(now, hunks=tuple(hunk for hunk in now.hunks if hunk.id not in ids))
-
-
-def _origins(at: Standing) -> Sequence[Origin]:
-    return at.event.origins if at.event else ()

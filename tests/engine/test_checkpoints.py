@@ -54,7 +54,7 @@ async def test_a_turn_is_undone_and_redone(here: Place) -> None:
     assert prompts == ["p1"] and await notes(agent) == []
     redone = await here.checkpoints.restore(agent.session, "r2", undoes="r1")
     assert here.files() == after and agent.session.state.conversation.items == said
-    assert redone.turns == ("p2",) and redone.prompt == ()
+    assert redone.turns == ("p2",) and redone.text == ""
     await here.checkpoints.restore(agent.session, "r3", undoes="r2")
     assert here.files() == {"a.py": "2\n"}
     await here.checkpoints.restore(agent.session, "r4", undoes="r3")

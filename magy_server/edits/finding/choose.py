@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from magy_server.edits.finding.normal_forms import fold, indentation, squeeze
+from magy_server.edits.finding.normal_forms import depth, fold, squeeze
 from magy_server.edits.finding.siblings import defined
 from magy_server.edits.finding.source import Source
 from magy_server.edits.model import Hunk, TextChange
@@ -55,13 +55,13 @@ def _elsewhere(source: Source, site: Site, head: int) -> bool:
     level."""
     if not defined(source.lines[head]):
         return False
-    level = _depth(source.lines[head])
+    level = depth(source.lines[head])
     within = source.lines[site.first : site.last]
-    least = min((_depth(line) for line in within if line.strip()), default=0)
+    least = min((depth(line) for line in within if line.strip()), default=0)
     for n in range(site.first - 1, head, -1):
         line = source.lines[n]
-        if line.strip() and _depth(line) < least:
-            least = _depth(line)
+        if line.strip() and depth(line) < least:
+            least = depth(line)
             if least <= level and defined(line):
                 return True
     return False
@@ -114,19 +114,15 @@ def _same_name(source: Source, anchor: str) -> list[int]:
 
 def block_end(source: Source, head: int) -> int:
     """Returns the line behind the block that line `head` begins, by indentation."""
-    depth = _depth(source.lines[head])
+    level = depth(source.lines[head])
     for n in range(head + 1, len(source.lines)):
         line = source.lines[n]
-        if line.strip() and _depth(line) <= depth:
+        if line.strip() and depth(line) <= level:
             closes = line.lstrip()[0] in ")]}" or line.strip() == "end"
             opens = line.rstrip().endswith(("{", ":", "("))
             if not (closes and opens) and not line.lstrip().startswith("{"):
                 return n + 1 if closes else n
     return len(source.lines)
-
-
-def _depth(line: str) -> int:
-    return len(indentation(line).expandtabs(4))
 
 
 def near_line(sites: Sequence[Site], line: int) -> list[Site]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from magy_server.edits.finding.align import beyond
-from magy_server.edits.finding.normal_forms import FORMS, indentation
+from magy_server.edits.finding.normal_forms import FORMS, depth
 from magy_server.edits.finding.source import SITES, Source
 from magy_server.edits.placing.decorations import Wanted, is_elision
 from magy_server.edits.placing.splice import Match
@@ -86,11 +86,11 @@ def _in_order(source: Source, parts: Sequence[Segment], form: str) -> list[list[
 def _block_end(source: Source, start: int, around: bool = False) -> int:
     """Behind the block that line `start` begins, or the one `around` it: up to a line that is
     indented less, or as little and is not what closes it. At most BLOCK lines."""
-    depth = len(indentation(source.lines[start]).expandtabs(4)) - around
+    level = depth(source.lines[start]) - around
     last = min(start + BLOCK, len(source.lines))
     for n in range(start + 1, last):
         line = source.lines[n]
-        if line.strip() and len(indentation(line).expandtabs(4)) <= depth:
+        if line.strip() and depth(line) <= level:
             return n + 1 if line.lstrip()[0] in ")]}" or line.strip() == "end" else n
     return last
 

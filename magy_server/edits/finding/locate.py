@@ -73,17 +73,7 @@ def in_form(source: Source, wanted: Wanted, form: str, tier: str = "") -> list[M
     lines = source.form(form)
     count = len(keys)
     name = tier or ("cleaned" if form == "exact" else form)
-    return [
-        Match(
-            name,
-            wanted.old,
-            wanted.new,
-            tuple(range(at, at + count)),
-            note=wanted.note,
-            line=wanted.line,
-        )
-        for at in lines.runs(keys)
-    ]
+    return [Match.of(name, wanted, range(at, at + count)) for at in lines.runs(keys)]
 
 
 def without_empty(source: Source, wanted: Wanted) -> list[Match]:
@@ -96,10 +86,7 @@ def without_empty(source: Source, wanted: Wanted) -> list[Match]:
     found = []
     for start in lines.runs(keys):
         at = {n: lines.numbers[start + k] for k, n in enumerate(numbers)}
-        placed = with_empty(source, wanted.old, at)
-        found.append(
-            Match("empty lines", wanted.old, wanted.new, placed, note=wanted.note, line=wanted.line)
-        )
+        found.append(Match.of("empty lines", wanted, with_empty(source, wanted.old, at)))
     return found
 
 
@@ -134,14 +121,11 @@ def resembling(source: Source, wanted: Wanted) -> list[Match]:
     if any(_around(one, touched) > around + 0.1 for one in found if one not in fit):
         return []
     return [
-        Match(
+        Match.of(
             "resembling",
-            wanted.old,
-            wanted.new,
+            wanted,
             with_empty(source, wanted.old, one.at),
-            weak=frozenset(one.at) - one.equal,
-            note=wanted.note,
-            line=wanted.line,
+            frozenset(one.at) - one.equal,
         )
         for one in fit
         if one is best or not _clearly(best, one)

@@ -64,6 +64,11 @@ def indentation(line: str) -> str:
     return found.group() if found else ""
 
 
+def depth(line: str) -> int:
+    """Returns how many columns a line is indented by."""
+    return len(indentation(line).expandtabs(4))
+
+
 _CLOSES = re.compile(r"(?:[\])}>;,*/`'\"]*|(?:end|fi|done|esac|od)[\])};,]*|</[\w.:-]*>)")
 
 

@@ -118,6 +118,4 @@ def _match(source: Source, wanted: Wanted, at: dict[int, int]) -> Match:
     weak = frozenset(
         n for n, line in at.items() if squeeze(wanted.old[n]) != squeeze(source.lines[line])
     )
-    return Match(
-        "resembling", wanted.old, wanted.new, placed, weak, note=wanted.note, line=wanted.line
-    )
+    return Match.of("resembling", wanted, placed, weak)

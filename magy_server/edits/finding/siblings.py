@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from magy_server.edits.finding.align import Aligned
-from magy_server.edits.finding.normal_forms import indentation
+from magy_server.edits.finding.normal_forms import depth
 from magy_server.edits.finding.source import Source
 from magy_server.edits.placing.within_line import slip
 from magy_server.edits.rebasing.diff import Block, blocks
@@ -47,13 +47,9 @@ def names_another(source: Source, old: Sequence[str], new: Sequence[str], one: A
 def _heads(old: Sequence[str], new: Sequence[str], n: int, block: Block) -> bool:
     """Line `n` begins the block that the change is in."""
     a, b, c, d = block
-    depth = _depth(old[n])
+    level = depth(old[n])
     inside = [line for line in (*old[n + 1 : b], *new[c:d]) if line.strip()]
-    return n < a and all(_depth(line) > depth for line in inside)
-
-
-def _depth(line: str) -> int:
-    return len(indentation(line).expandtabs(4))
+    return n < a and all(depth(line) > level for line in inside)
 
 
 def _instead(source: Source, one: Aligned, n: int) -> list[str]:

@@ -110,7 +110,9 @@ class V4AReader(LineReader):
             self._close()
         elif line.startswith("***"):
             self._marker(number, line)
-        elif self._file.op != "update" and _is_marker(line.strip()):
+        elif self._file.op != "update" and (
+            _HEADER.match(line.strip()) or _END.match(line.strip())
+        ):
             self._one(number, line.strip())
         elif self._file.op == "add":
             self._added(self._file, number, line)
@@ -192,7 +194,8 @@ class V4AReader(LineReader):
         if says_no_newline(line) and file.content:
             file.content[-1] = file.content[-1].removesuffix("\n")
             return
-        if line.startswith("+") is not file.marked or _unended(file.content):
+        over = file.content and not file.content[-1].endswith("\n")
+        if line.startswith("+") is not file.marked or over:
             raise self.refuse(
                 f"it is not clear whether it belongs to {file.path}. Begin every line of an added "
                 "file with `+`.", line=number, shown=line,
@@ -271,11 +274,3 @@ class V4AReader(LineReader):
             raise self.refuse(
                 f"no change of {file.path} follows. {WHOLE}", line=file.line,
             )  # fmt: skip
-
-
-def _is_marker(text: str) -> bool:
-    return any(marker.match(text) for marker in (_HEADER, _END))
-
-
-def _unended(content: list[str]) -> bool:
-    return bool(content) and not content[-1].endswith("\n")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from magy_server.edits.finding.normal_forms import indentation, squeeze
+from magy_server.edits.finding.normal_forms import depth, squeeze
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.model import TextChange
 from magy_server.edits.placing.splice import Match
@@ -126,7 +126,7 @@ Key = tuple[int, str]
 
 
 def _key(line: str) -> Key:
-    return len(indentation(line).expandtabs(4)), squeeze(line)
+    return depth(line), squeeze(line)
 
 
 def _says(key: Key) -> bool:

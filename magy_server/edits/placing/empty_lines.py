@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from magy_server.edits.finding.normal_forms import indentation
+from magy_server.edits.finding.normal_forms import depth, indentation
 
 _LEADS = re.compile(
     r"\s*(#(?!\s*(?:define|undef|include|import|end|else|elif))|//"
@@ -84,8 +84,7 @@ def _shares(
 
 def _belongs(before: str, content: Sequence[str], after: str) -> str:
     """Returns to which of its neighbours the content is nearer; "" when neither is plainly."""
-    above, first = indentation(before), indentation(content[0])
-    below, last = indentation(after), indentation(content[-1])
+    above, first, last, below = map(depth, (before, content[0], content[-1], after))
     if _CLOSES.match(content[0]):
         return "before"
     leads = _LEADS.match(content[-1]) and not _LEADS.match(before)
@@ -93,18 +92,13 @@ def _belongs(before: str, content: Sequence[str], after: str) -> str:
         return "before"
     if leads and len(content) == 1 and _REMARK.match(content[0]) and _CLOSES.match(before):
         return ""
-    if leads and len(last) == len(below):
+    if leads and len(indentation(content[-1])) == len(indentation(after)):
         return "after"
-    up, down = abs(_width(first) - _width(above)), abs(_width(last) - _width(below))
-    if _opens(before) and _width(first) > _width(above) and down:
+    if _opens(before) and first > above and last != below:
         return "before"
-    if not up and min(_width(first), _width(last)) > _width(below) and not _CLOSES.match(after):
+    if first == above and min(first, last) > below and not _CLOSES.match(after):
         return "before"  # the block ends below it; but no empty line stands before what closes it
     return ""
-
-
-def _width(indent: str) -> int:
-    return len(indent.expandtabs(4))
 
 
 def _opens(line: str) -> bool:

@@ -29,8 +29,6 @@ from magy_server.edits.text import plain
 
 ADDED = 10
 """Letters of new text that are there already for a hunk to count as applied."""
-
-
 ALIKE = 0.6
 """A short line less alike than this is not what another one became."""
 _WORD = re.compile(r"\w\w")
@@ -46,53 +44,50 @@ class Found:
     note: str = ""
 
 
-def find(source: Source, hunk: Hunk, n: int) -> Found | Failure:
-    """Returns where hunk number `n` can be."""
+def find(source: Source, hunk: Hunk) -> Found | Failure:
+    """Returns where a hunk can be. A failure is told as that of hunk 0."""
     wanted = as_lines(hunk)
     if plain(hunk.old) == plain(hunk.new):
         what = "old and new are the same" if hunk.old else "old and new are both empty"
-        return Failure(n, "no_change", f"Nothing to do: {what}. Say what should change.")
+        return Failure(0, "no_change", f"Nothing to do: {what}. Say what should change.")
     left_out = omission(wanted.old, wanted.new, source.lines if hunk.old else ())
     if left_out is not None:
-        return Failure(n, "placeholder", explain.placeholder(left_out))
+        return Failure(0, "placeholder", explain.placeholder(left_out))
     if not hunk.old:
-        return _insertion(source, hunk, n)
+        return _insertion(source, hunk)
     if (line := numbered_anew(wanted.old, wanted.new)) is not None:
-        return Failure(n, "parse", explain.numbered_anew(line))
+        return Failure(0, "parse", explain.numbered_anew(line))
     found = _exact(source, hunk)
     if hunk.every:
-        return _everywhere(source, hunk, found, wanted, n)
+        return _everywhere(source, hunk, found, wanted)
     if only_closers(wanted.old):
-        return _closers(source, hunk, wanted, found, n)
-    if found and not _lost_margin(source, hunk, wanted, found):
-        return _narrowed(source, hunk, Found("exact", found), wanted.line, n)
-    return _loosely(source, hunk, wanted, n)
+        return _closers(source, hunk, wanted, found)
+    lost = not hunk.lines and all(lost_margin(source.lines, one.first, wanted) for one in found)
+    if found and not lost:
+        return _narrowed(source, hunk, Found("exact", found), wanted.line)
+    return _loosely(source, hunk, wanted)
 
 
-def _closers(
-    source: Source, hunk: Hunk, wanted: Wanted, found: list[Site], n: int
-) -> Found | Failure:
+def _closers(source: Source, hunk: Hunk, wanted: Wanted, found: list[Site]) -> Found | Failure:
     """Where lines are that do nothing but close blocks. How far they are indented does not tell
     which ones are meant, as models often get that wrong. What is there as written has no fence
     around it: fences close blocks, too."""
     plain = wanted if found else cleaned(wanted, source.alike)
     alike = [Site(*match.span, match=match) for match in in_form(source, plain, "indentation")]
     if len(alike) <= 1 and found:
-        return _narrowed(source, hunk, Found("exact", found), wanted.line, n)
+        return _narrowed(source, hunk, Found("exact", found), wanted.line)
+    left = decided(source, alike, hunk, plain.line)
     if len(alike) > 1:
-        left = decided(source, alike, hunk, plain.line)
         spans = {(site.first, site.last) for site in left}
         if len(left) == 1 and (as_written := [s for s in found if (s.first, s.last) in spans]):
-            return _narrowed(source, hunk, Found("exact", as_written), plain.line, n)
-        return _narrowed(source, hunk, Found("indentation", alike), plain.line, n)
-    left = decided(source, alike, hunk, plain.line)
+            return _narrowed(source, hunk, Found("exact", as_written), plain.line)
+        return _narrowed(source, hunk, Found("indentation", alike), plain.line)
     if left and (hunk.anchors or hunk.at_end or plain.line == left[0].first + 1):
-        return _narrowed(source, hunk, Found("indentation", alike), plain.line, n)
-    text, lines = explain.not_found(source, wanted)
-    return Failure(n, "not_found", f"{text}\n{explain.SAYS_NOTHING}", tuple(lines))
+        return _narrowed(source, hunk, Found("indentation", alike), plain.line)
+    return _missing(source, wanted, f"\n{explain.SAYS_NOTHING}")
 
 
-def _loosely(source: Source, hunk: Hunk, wanted: Wanted, n: int) -> Found | Failure:
+def _loosely(source: Source, hunk: Hunk, wanted: Wanted) -> Found | Failure:
     """Returns where a hunk is that is not there as written."""
     matches = locate(source, wanted)
     at = _new_is_there(source, hunk, wanted)
@@ -101,49 +96,43 @@ def _loosely(source: Source, hunk: Hunk, wanted: Wanted, n: int) -> Found | Fail
         quoted = cleaned(wanted, source.alike)
         at = _new_is_nearly_there(source, quoted, to_the_letter=tier in LOOSE)
     if at is not None and tier in (*LOOSE, "resembling"):
-        return Failure(n, "already_applied", explain.applied(at), (at + 1,))
+        return Failure(0, "already_applied", explain.applied(at), (at + 1,))
     if not matches:
         if not hunk.lines and (spans := fragments(source, hunk)):
-            return _narrowed(source, hunk, Found("spacing", spans), hunk.line, n)
-        return _missing(source, wanted, n)
+            return _narrowed(source, hunk, Found("spacing", spans), hunk.line)
+        return _missing(source, wanted)
     sites = [Site(*match.span, match=match) for match in matches]
     best = matches[0]
     line = hunk.line or next((m.line for m in matches if m.line), None)
     if all(match.tier != "resembling" for match in matches):
-        return _narrowed(source, hunk, Found(best.tier, sites, best.note), line, n)
+        return _narrowed(source, hunk, Found(best.tier, sites, best.note), line)
     # what is meant may be in none of them: no number decides between siblings
-    found = _narrowed(source, hunk, Found(best.tier, sites, best.note), None, n)
+    found = _narrowed(source, hunk, Found(best.tier, sites, best.note), None)
     if isinstance(found, Found) and len(found.sites) > 1:
         sites = sorted(found.sites, key=lambda site: site.first)
         left = [site.match for site in sites if site.match is not None]
         text = explain.several_alike(source, left)
-        return Failure(n, "ambiguous", text, tuple(m.span[0] + 1 for m in left[:20]))
+        return Failure(0, "ambiguous", text, tuple(m.span[0] + 1 for m in left[:20]))
     return found
 
 
-def _narrowed(
-    source: Source, hunk: Hunk, found: Found, line: int | None, n: int
-) -> Found | Failure:
+def _narrowed(source: Source, hunk: Hunk, found: Found, line: int | None) -> Found | Failure:
     left = decided(source, found.sites, hunk, line)
     missing = bool(hunk.anchors) and not anchor_lines(source, hunk.anchors)
     if left and not (missing and len(left) > 1):
         if len(left) == 1 and line is not None and _made_at(source, hunk, line, left[0]):
-            return Failure(n, "already_applied", explain.applied(line - 1), (line,))
+            return Failure(0, "already_applied", explain.applied(line - 1), (line,))
         return Found(found.tier, left, found.note)
     spans = [(site.first, site.last) for site in found.sites]
     lines = tuple(first + 1 for first, _ in spans[:20])
     if not missing:
         text = explain.above_anchor(source, spans, hunk.anchors[-1])
-        return Failure(n, "not_found", text, lines)
+        return Failure(0, "not_found", text, lines)
     no_anchor = explain.no_anchor(source, hunk.anchors)
     if len(spans) > 1:
         text = f"{no_anchor}\n{explain.ambiguous(source, spans)}"
-        return Failure(n, "ambiguous", text, lines)
-    return Failure(n, "not_found", f"{no_anchor} {explain.without_anchor(spans[0])}", lines)
-
-
-def _lost_margin(source: Source, hunk: Hunk, wanted: Wanted, found: Sequence[Site]) -> bool:
-    return not hunk.lines and all(lost_margin(source.lines, one.first, wanted) for one in found)
+        return Failure(0, "ambiguous", text, lines)
+    return Failure(0, "not_found", f"{no_anchor} {explain.without_anchor(spans[0])}", lines)
 
 
 def _made_at(source: Source, hunk: Hunk, line: int, site: Site) -> bool:
@@ -208,36 +197,28 @@ def cut_word(text: str, old: str, span: tuple[int, int]) -> bool:
     return any(0 < at < len(text) and _WORD.fullmatch(text, at - 1, at + 1) for at in span)
 
 
-def _everywhere(
-    source: Source, hunk: Hunk, found: list[Site], wanted: Wanted, n: int
-) -> Found | Failure:
+def _everywhere(source: Source, hunk: Hunk, found: list[Site], wanted: Wanted) -> Found | Failure:
     if not found:
-        return _missing(source, wanted, n)
+        return _missing(source, wanted)
     old = plain(hunk.old)
     made: list[TextChange] = []
-    first = last = at = 0
+    at = 0
     for span in _spans(source, hunk, old):
         if span[0] >= at:
             made += _at_span(source, hunk, span)
             at = span[1]
-    first = found[0].first
     last = source.line_at(max(0, at - 1)) + 1
-    return Found("exact", [Site(first, last, done=tuple(made))])
+    return Found("exact", [Site(found[0].first, last, done=tuple(made))])
 
 
 def _spans(source: Source, hunk: Hunk, old: str) -> Iterator[tuple[int, int]]:
     """Returns all places, not overlapping: there is no limit, as nothing is compared."""
-    if not hunk.lines:
-        at = source.text.find(old)
-        while at >= 0:
-            yield at, at + len(old)
-            at = source.text.find(old, at + len(old))
-        return
-    closed = old if old.endswith("\n") else f"{old}\n"
-    at = source.closed.find(f"\n{closed}")
+    closed = old if old.endswith("\n") or not hunk.lines else f"{old}\n"
+    text, wanted = (source.closed, f"\n{closed}") if hunk.lines else (source.text, old)
+    at = text.find(wanted)
     while at >= 0:
         yield at, min(at + len(closed), len(source.text))
-        at = source.closed.find(f"\n{closed}", at + len(closed))
+        at = text.find(wanted, at + len(closed))
 
 
 def _at_span(source: Source, hunk: Hunk, span: tuple[int, int]) -> list[TextChange]:
@@ -264,7 +245,7 @@ def _ending(source: Source, old: str, new: str, end: int) -> str:
     return new if new.endswith("\n") else f"{new}\n"
 
 
-def _insertion(source: Source, hunk: Hunk, n: int) -> Found | Failure:
+def _insertion(source: Source, hunk: Hunk) -> Found | Failure:
     """`old` is empty: something else says where."""
     count = len(source.lines)
     said = hunk.line is not None or hunk.anchors or hunk.at_end
@@ -273,30 +254,30 @@ def _insertion(source: Source, hunk: Hunk, n: int) -> Found | Failure:
         return Found("exact", [Site(0, count, done=tuple(made))])
     if hunk.line is not None:
         if not 1 <= hunk.line <= count + 1:
-            return Failure(n, "not_found", explain.no_such_line(hunk.line, count))
+            return Failure(0, "not_found", explain.no_such_line(hunk.line, count))
         at = hunk.line - 1
     elif hunk.anchors and not hunk.at_end:
         heads = anchor_lines(source, hunk.anchors)
         if len(heads) != 1:
             text = explain.anchor(source, heads, hunk.anchors[-1])
             code: Code = "ambiguous" if heads else "not_found"
-            return Failure(n, code, text, tuple(head + 1 for head in heads[:20]))
+            return Failure(0, code, text, tuple(head + 1 for head in heads[:20]))
         at = heads[0] + 1
     elif hunk.at_end:
         at = count
     else:
-        return Failure(n, "parse", explain.nowhere())
-    return _inserted(source, hunk, at, n)
+        return Failure(0, "parse", explain.nowhere())
+    return _inserted(source, hunk, at)
 
 
-def _inserted(source: Source, hunk: Hunk, at: int, n: int) -> Found | Failure:
+def _inserted(source: Source, hunk: Hunk, at: int) -> Found | Failure:
     new = plain(hunk.new)
     text = new if new.endswith("\n") else f"{new}\n"
     lines = text[:-1].split("\n")
     for start in (at, at - len(lines)):
         there = source.lines[max(0, start) : start + len(lines)]
         if there == lines and _letters(new) >= ADDED:
-            return Failure(n, "already_applied", explain.applied(start), (start + 1,))
+            return Failure(0, "already_applied", explain.applied(start), (start + 1,))
     where = source.offset(at)
     if at == len(source.lines) and not source.ended:
         made = changes(source.raw, f"\n{text[:-1]}", where, where)
@@ -305,9 +286,9 @@ def _inserted(source: Source, hunk: Hunk, at: int, n: int) -> Found | Failure:
     return Found("exact", [Site(at, at, done=tuple(made))])
 
 
-def _missing(source: Source, wanted: Wanted, n: int) -> Failure:
+def _missing(source: Source, wanted: Wanted, hint: str = "") -> Failure:
     text, lines = explain.not_found(source, wanted)
-    return Failure(n, "not_found", text, tuple(lines))
+    return Failure(0, "not_found", text + hint, tuple(lines))
 
 
 def _new_is_there(source: Source, hunk: Hunk, wanted: Wanted) -> int | None:
@@ -466,8 +447,10 @@ def _note(source: Source, match: Match) -> str:
             at is None and bool(line.strip()) for at, line in zip(match.at, match.old, strict=True)
         )
         if differing:
-            lines = f"line {differing[0]}" if len(differing) == 1 else f"lines {_and(differing)}"
-            verb = "differs" if len(differing) == 1 else "differ"
+            *others, last = differing
+            lines, verb = f"line {last}", "differs"
+            if others:
+                lines, verb = f"lines {', '.join(others)} and {last}", "differ"
             told.append(f"{lines} around the change {verb} from old")
         if missing:
             told.append(
@@ -480,10 +463,6 @@ def _note(source: Source, match: Match) -> str:
         style = "tabs" if unit == "\t" else f"{len(unit)} spaces" if unit else "the file's"
         told.append(f"re-indented to the file ({style})")
     return "; ".join(filter(None, told))
-
-
-def _and(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 _PARTLY = "some of the lines that the edit adds are there already"

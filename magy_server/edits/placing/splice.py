@@ -7,13 +7,14 @@ changes is indented as the file has it, and changes only in the words the model 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from magy_server.edits.finding.normal_forms import indentation, only_closers, squeeze, weight
 from magy_server.edits.finding.source import Source
 from magy_server.edits.model import TextChange
 from magy_server.edits.placing import within_line
+from magy_server.edits.placing.decorations import Wanted
 from magy_server.edits.placing.empty_lines import reconciled
 from magy_server.edits.placing.indent import Indents, Pair, is_of_file
 from magy_server.edits.placing.typography import rewriting
@@ -40,6 +41,17 @@ class Match:
     note: str = ""
     line: int | None = None
     """The line, from 1, that the numbers in the text named."""
+
+    @classmethod
+    def of(
+        cls,
+        tier: str,
+        wanted: Wanted,
+        at: Iterable[int | None],
+        weak: frozenset[int] = frozenset(),
+    ) -> Match:
+        old, new, note, line = wanted.old, wanted.new, wanted.note, wanted.line
+        return cls(tier, old, new, tuple(at), weak, note=note, line=line)
 
     @property
     def known(self) -> list[int]:

@@ -15,21 +15,30 @@ SPLIT = 4_000_000
 """Line pairs from which on a stretch is first split at lines that both texts have once."""
 CELLS = 200_000_000
 """Line pairs compared at most (25 MB of bits); beyond, one block stands for the whole stretch."""
+CONTEXT = 3
+"""Unchanged lines around a change in a unified diff."""
 DIFF_LIMIT = 200_000
 """Characters of a unified diff; the rest is left out and counted."""
 
 
 def blocks(before: Sequence[str], after: Sequence[str]) -> list[Block]:
     """Returns the differing blocks, in order; the lines between them are equal."""
-    head = 0
-    shorter = min(len(before), len(after))
-    while head < shorter and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
+    head = _head(before, after)
+    tail = _tail(before, after, head)
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
     return [(a + head, b + head, c + head, d + head) for a, b, c, d in _joining(_inner(old, new))]
+
+
+def _head(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many items both begin with."""
+    shorter = min(len(one), len(other))
+    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
+
+
+def _tail(one: Sequence[str], other: Sequence[str], head: int) -> int:
+    """How many of the items behind the first `head` both end with."""
+    left = min(len(one), len(other)) - head
+    return next((n for n in range(left) if one[-1 - n] != other[-1 - n]), left)
 
 
 def _inner(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
@@ -157,15 +166,10 @@ def _joined(lines: Iterable[str]) -> str:
 def trim(raw: str, change: TextChange) -> TextChange:
     """Leaves out equal characters at both ends, without splitting a `\\r\\n`."""
     old, new = raw[change.start : change.end], change.text
-    shorter = min(len(old), len(new))
-    head = 0
-    while head < shorter and old[head] == new[head]:
-        head += 1
+    head = _head(old, new)
     if head and old[head - 1] == "\r" and "\n" in (old[head : head + 1], new[head : head + 1]):
         head -= 1
-    tail = 0
-    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    tail = _tail(old, new, head)
     if tail and old[-tail] == "\n" and "\r" in (old[-tail - 1 : -tail], new[-tail - 1 : -tail]):
         tail -= 1
     return TextChange(change.start + head, change.end - tail, new[head : len(new) - tail])
@@ -207,10 +211,10 @@ def unified(before: str | None, after: str | None, name: str, limit: int = DIFF_
     return "".join(out) if len(out) > 2 else ""
 
 
-def _groups(found: Sequence[Block], context: int = 3) -> Iterator[list[Block]]:
+def _groups(found: Sequence[Block]) -> Iterator[list[Block]]:
     group: list[Block] = []
     for block in found:
-        if group and block[0] - group[-1][1] > 2 * context:
+        if group and block[0] - group[-1][1] > 2 * CONTEXT:
             yield group
             group = []
         group.append(block)
@@ -218,12 +222,10 @@ def _groups(found: Sequence[Block], context: int = 3) -> Iterator[list[Block]]:
         yield group
 
 
-def _hunk(
-    old: Sequence[str], new: Sequence[str], group: Sequence[Block], context: int = 3
-) -> Iterator[str]:
+def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[Block]) -> Iterator[str]:
     first, last = group[0], group[-1]
-    lead = min(context, first[0])
-    trail = min(context, len(old) - last[1])
+    lead = min(CONTEXT, first[0])
+    trail = min(CONTEXT, len(old) - last[1])
     a, b = first[0] - lead, last[1] + trail
     c, d = first[2] - lead, last[3] + trail
     yield f"@@ -{_range(a, b)} +{_range(c, d)} @@\n"

@@ -41,10 +41,7 @@ class _Window:
     def speaks(self, start: int, size: int) -> bool:
         """Returns whether the lines from `start` have something of what was written, or lines in
         them that were not together before."""
-        low = len(self.before)
-        high = low + len(self.written)
-        end = start + size
-        return start < high and low < end if self.written else start < low < end
+        return _touches(start, start + size, len(self.before), len(self.written))
 
 
 class Earlier:
@@ -97,7 +94,8 @@ class Earlier:
             return self._has_pieces("".join(keys))
         if not whole:
             keys = keys[1:-1]
-        found = dict.fromkeys(n for needle in _needles(keys) for n in self._near.get(needle, ()))
+        needles = [f"{a}\n{b}" for a, b in pairwise(keys)] or keys
+        found = dict.fromkeys(n for needle in needles for n in self._near.get(needle, ()))
         return (len(keys) <= 2 and bool(found)) or any(
             self._is_at(self._windows[n], keys) for n in found
         )
@@ -121,10 +119,8 @@ class Earlier:
                 return False
             n = bisect_right(self._starts, at) - 1
             window, start = self._windows[n], at - self._starts[n]
-            low = sum(map(len, window.before))
-            high = low + sum(map(len, window.written))
-            end = start + len(wanted)
-            if (start < high and low < end) if window.written else start < low < end:
+            low, size = (sum(map(len, keys)) for keys in (window.before, window.written))
+            if _touches(start, start + len(wanted), low, size):
                 return True
             at = self._text.find(wanted, at + 1)
         return True
@@ -202,13 +198,14 @@ class Earlier:
         return "".join(parts)
 
 
+def _touches(start: int, end: int, low: int, size: int) -> bool:
+    """Whether [start, end) has something of the `size` items from `low` on; of none, both sides."""
+    return start < low + size and low < end if size else start < low < end
+
+
 def _order(owned: Owned) -> tuple[int, int]:
     return owned[0].start, owned[0].end
 
 
 def _keys(text: str) -> list[str]:
     return [key for key in map(squeeze, text.split("\n")) if key]
-
-
-def _needles(keys: Sequence[str]) -> list[str]:
-    return [f"{a}\n{b}" for a, b in pairwise(keys)] or list(keys)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 
+from magy_server.edits.lines import line_start
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.text import BREAK
@@ -19,8 +20,7 @@ def whole_lines(raw: str, change: TextChange, within: Range) -> Range:
     start, end = change.start, change.end
     if start == end and _between_lines(raw, change):
         return start, end
-    first = raw.rfind("\n", 0, start) + 1
-    first = max(first, raw.rfind("\r", first, start) + 1)
+    first = line_start(raw, start)
     stop = BREAK.search(raw, end)
     last = stop.start() if stop else len(raw)
     if end > start and raw[end - 1] in "\r\n":

@@ -3,8 +3,9 @@ conflict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, takewhile
 
 from magy_server.edits.lines import Lines, lines_of
 from magy_server.edits.model import TextChange
@@ -104,30 +105,15 @@ def reaches(found: Sequence[Block], before: Sequence[str], after: Sequence[str])
     for number, block in enumerate(found):
         floor = found[number - 1][1] if number else 0
         limit = found[number + 1][0] if number + 1 < len(found) else len(before)
-        new = after[block[2] : block[3]]
-        down, up = _down(block, before, new, limit), _up(block, before, new, floor)
-        spans.append((block[0] - up, block[1] + down))
+        start, end, c, d = block
+        moving = after[c:d] if start == end else before[start:end] if c == d else ()
+        down = _repeated((before[n] for n in range(end, limit)), moving)
+        up = _repeated((before[n] for n in range(start - 1, floor - 1, -1)), moving[::-1])
+        spans.append((start - up, end + down))
     return spans
 
 
-def _down(block: Block, before: Sequence[str], new: Sequence[str], limit: int) -> int:
-    """So many lines down, and not beyond `limit`, is the same change."""
-    start, end = block[:2]
-    moving = new if start == end else before[start:end] if not new else ()
-    steps = 0
-    while moving and end + steps < limit and before[end + steps] == moving[steps % len(moving)]:
-        steps += 1
-    return steps
-
-
-def _up(block: Block, before: Sequence[str], new: Sequence[str], floor: int) -> int:
-    start, end = block[:2]
-    moving = new if start == end else before[start:end] if not new else ()
-    steps = 0
-    while (
-        moving
-        and start - steps > floor
-        and (before[start - steps - 1] == moving[-1 - steps % len(moving)])
-    ):
-        steps += 1
-    return steps
+def _repeated(lines: Iterable[str], moving: Sequence[str]) -> int:
+    """How many of the lines say again what moves: so many further, it is the same change."""
+    pairs = zip(lines, cycle(moving), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

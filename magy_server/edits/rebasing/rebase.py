@@ -98,7 +98,7 @@ def merge3(base: str, mine: str, theirs: str) -> Merged:
     old = Lines(base)
     parts = parts_of(old, 0, old.count, Lines(theirs))
     found = (
-        [Moved((change,)) for change in _straight(old, parts)]
+        [Moved(_emit(old, old, part, part.start)) for part in parts]
         if base == mine
         else _outcomes(old, Lines(mine), parts)
     )
@@ -197,9 +197,7 @@ def _meet(
     gone = not part.lines or not said
     if meet(part.span, (first, last), base.count, gone):
         return True
-    return gone and (
-        meet(reach, (first, last), base.count, False) or meet(part.span, span, base.count, False)
-    )
+    return gone and (meet(reach, (first, last)) or meet(part.span, span))
 
 
 def _verdict(base: Lines, live: Lines, parts: Sequence[Part], theirs: Sequence[Block]) -> Moved:
@@ -264,7 +262,3 @@ def _end(base: Lines, live: Lines, part: Part, nth: int, at: int) -> str:
         return live.ends[at + nth] if wanted == paired else wanted
     turned = base.usual and live.usual and base.usual not in live.kinds
     return live.usual if turned and wanted == base.usual else wanted
-
-
-def _straight(base: Lines, parts: Sequence[Part]) -> list[TextChange]:
-    return [change for part in parts for change in _emit(base, base, part, part.start)]
