@@ -96,10 +96,6 @@ class EditError(Exception):
         self.failures = tuple(failures)
         super().__init__("\n".join(failure.message for failure in self.failures))
 
-    @property
-    def code(self) -> Code:
-        return self.failures[0].code
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:

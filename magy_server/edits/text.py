@@ -36,10 +36,6 @@ class Plain:
         """The raw offset of a plain offset; never between the two halves of a `\\r\\n`."""
         return offset + bisect_left(self._pairs, offset)
 
-    def line(self, offset: int) -> int:
-        """The line number, from 1, of a plain offset."""
-        return self.text.count("\n", 0, offset) + 1
-
 
 def split(raw: str) -> list[str]:
     """Lines with their ends. Unlike str.splitlines, only at `\\r\\n`, `\\r` and `\\n`."""

@@ -240,8 +240,8 @@ class Checkpoints:
                 await session.refresh()
                 return
             await asyncio.sleep(PAUSE)
-        name = session.id
-        raise InvalidRequest(f"Session {name!r} is at work; cancel its turn first.", reason="busy")
+        text = f"Session {session.id!r} is at work; cancel its turn first."
+        raise InvalidRequest(text, reason="busy")
 
     async def _restore(
         self, session: Session, found: History, id: str, to: Aim, *, files: bool
@@ -291,8 +291,7 @@ class Checkpoints:
         on."""
         past = session.state.history.past(begun.turn)
         if past and begun.conversation and not begun.undoes:
-            id = session.id
-            await self._children.stop_below(id, all=False, since=past.seq)
+            await self._children.stop_below(session.id, all=False, since=past.seq)
 
     async def _written(
         self,

@@ -14,8 +14,6 @@ from magy_server.reviews.hunks import Now
 from magy_server.reviews.review_store import ReviewStore
 from magy_server.reviews.views import HunkInfo
 
-Test = Callable[[HunkInfo], bool]
-
 
 class Commits:
     """Looks once for each commit and what is pending of a review: a program that writes the file
@@ -80,7 +78,7 @@ def _whole(hunk: HunkInfo, there: Side, live: Side) -> bool:
             return there.version == live.version and there.exists
 
 
-def _lines(there: Side, live: Side) -> Test:
+def _lines(there: Side, live: Side) -> Callable[[HunkInfo], bool]:
     """Whether the committed text has the lines of a hunk, or lacks those that were removed."""
     if not (there.exists and live.exists) or there.lines is None or live.lines is None:
         same = there.exists is live.exists and there.data == live.data

@@ -10,14 +10,14 @@ from itertools import pairwise
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.reviews.review_events import Comment
-from magy_server.core.values import Origin, Version
+from magy_server.core.values import Origin
 from magy_server.edits.hunks import accept, cut, reject
 from magy_server.edits.proposal import accepted, within
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
-from magy_server.reviews.file_review import FileReview, Side, reworded, unchanged
+from magy_server.reviews.file_review import FileReview, Side, of_kind, reworded, unchanged
 from magy_server.reviews.hunks import Now
 from magy_server.reviews.views import HunkInfo, HunkState, Which, Wish
 
@@ -141,7 +141,7 @@ def _accepted(held: FileReview, chosen: Chosen) -> FileReview:
         review = accept(chosen.review, chosen.parts)
         base = reworded(base, review.base, text)
     if "mode" in chosen.kinds:
-        base = replace(base, version=_with_kind(base.version, text.version))
+        base = of_kind(base, text)
     if chosen.kinds & WHOLE:
         base = text
     moved = "" if "rename" in chosen.kinds else held.moved_from
@@ -167,7 +167,7 @@ def _rejected(held: FileReview, chosen: Chosen) -> FileReview:
         like = text if text.exists else base
         text = Side() if gone else reworded(_existing(text, base, new), new, like)
     if "mode" in chosen.kinds:
-        text = replace(text, version=_with_kind(text.version, base.version))
+        text = of_kind(text, base)
     if chosen.kinds & WHOLE:
         text = base
         review = unchanged(base)
@@ -179,10 +179,6 @@ def _existing(text: Side, base: Side, new: Sequence[str]) -> Side:
     if text.exists or not new:
         return text
     return Side(base.version.model_copy(update={"hash": "?"}), base.data, ())
-
-
-def _with_kind(version: Version, other: Version) -> Version:
-    return Version(hash=version.hash, kind=other.kind)
 
 
 def _amended(held: FileReview, chosen: Chosen, text: str) -> FileReview:
@@ -206,13 +202,10 @@ def _fitting(text: str, lines: Sequence[str], end: int) -> tuple[str, ...]:
     """As whole lines with the line ends of the file."""
     whole = "".join(lines)
     usual = usual_end(whole) or "\n"
-    if text and not text.endswith(("\n", "\r")) and (end < len(lines) or _ends(lines)):
+    ended = end < len(lines) or not lines or lines[-1].endswith(("\n", "\r"))
+    if text and ended and not text.endswith(("\n", "\r")):
         text += "\n"
     return tuple(split(plain(text).replace("\n", usual)))
-
-
-def _ends(lines: Sequence[str]) -> bool:
-    return not lines or lines[-1].endswith(("\n", "\r"))
 
 
 # --- what is proposed -----------------------------------------------------------------------------
@@ -249,7 +242,7 @@ def _dropped(held: FileReview, chosen: Chosen) -> FileReview:
         gone = not review.text and not held.base.exists
         text = Side() if gone else reworded(text, list(review.text), held.base)
     if "mode" in chosen.kinds:
-        text = replace(text, version=_with_kind(text.version, held.base.version))
+        text = of_kind(text, held.base)
     if chosen.kinds & WHOLE or (review is not None and not review.parts and not held.text.exists):
         return replace(held, text=held.base, review=unchanged(held.base))
     return replace(held, text=text, review=review)
@@ -274,7 +267,7 @@ def _applied(now: Now, chosen: Chosen) -> Side:
         lines = accepted(lines, list(dict.fromkeys(spots)))
     file = reworded(_existing(live, text, lines), lines, text)
     if "mode" in kinds or not live.exists:
-        file = replace(file, version=_with_kind(file.version, text.version))
+        file = of_kind(file, text)
     return file
 
 
@@ -325,7 +318,7 @@ def _back(now: Side, after: Side, before: Side) -> Side | None:
         return found
     if now.version.kind != after.version.kind:
         return None
-    return replace(found, version=_with_kind(found.version, before.version))
+    return of_kind(found, before)
 
 
 def _review_back(

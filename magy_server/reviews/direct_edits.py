@@ -60,14 +60,19 @@ class Applied:
 
 @dataclass(slots=True)
 class _Made:
-    changes: list[FileChange] = field(default_factory=list)
-    blobs: dict[Hash, bytes] = field(default_factory=dict)
+    """What was done, and stays."""
+
+    done: list[tuple[Want, Put]] = field(default_factory=list)
     path: str = ""
     problem: MagyError | None = None
 
-    def add(self, want: Want, put: Put) -> None:
-        self.changes.append(change_of(put.was, put.now.version, want.moved_from))
-        self.blobs |= bytes_of((put.was, put.now))
+    @property
+    def changes(self) -> tuple[FileChange, ...]:
+        return tuple(change_of(put.was, put.now.version, one.moved_from) for one, put in self.done)
+
+    @property
+    def blobs(self) -> dict[Hash, bytes]:
+        return bytes_of(side for _, put in self.done for side in (put.was, put.now))
 
 
 class Applying:
@@ -130,24 +135,21 @@ class Applying:
 
     async def _carry_out(self, root: str, wants: Sequence[Want], label: str) -> _Made:
         """When something goes wrong, what was done is brought back."""
-        done: list[tuple[Want, Put]] = []
         made = _Made()
         order = turns({want.found.path: want.now.hash is None for want in wants})
         for want in sorted(wants, key=lambda want: order[want.found.path]):
             try:
                 files = self._store.files
                 put = await put_or_found(files, root, want.found, want.now, want.data, label)
-                done.append((want, put))
+                made.done.append((want, put))
             except (ToolError, EditorError) as error:
                 made.path, made.problem = want.found.path, error
-                done = [
+                made.done = [
                     (want, put)
-                    for want, put in reversed(done)
+                    for want, put in reversed(made.done)
                     if not await self._brought_back(root, put, label)
                 ]
                 break
-        for want, put in done:
-            made.add(want, put)
         return made
 
     async def _brought_back(self, root: str, put: Put, label: str) -> bool:
@@ -229,8 +231,7 @@ def _ended(
         changes = _settled(made.changes)
         return Finished(call=key, status="failed", for_model=text, changes=changes), made.blobs
     hash = hashlib.sha256(output).hexdigest()
-    changes = tuple(made.changes)
-    done = Finished(call=key, status="completed", for_model="", output=hash, changes=changes)
+    done = Finished(call=key, status="completed", for_model="", output=hash, changes=made.changes)
     return done, {**made.blobs, hash: output}
 
 

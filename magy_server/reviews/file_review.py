@@ -161,7 +161,7 @@ def _based(held: FileReview, review: Review, now: Side) -> Side:
     or written into a file that only an agent had made."""
     base = reworded(held.base, review.base, now)
     if base.exists and now.exists and held.base.version.kind == held.text.version.kind:
-        return replace(base, version=Version(hash=base.version.hash, kind=now.version.kind))
+        return of_kind(base, now)
     return base
 
 
@@ -178,6 +178,10 @@ def reworded(base: Side, now: Sequence[str], like: Side) -> Side:
     kind = base.version.kind if base.exists else like.version.kind
     mode = (base if base.exists else like).version.mode
     return Side(Version(hash=UNKNOWN, kind=kind, mode=mode), base.data or like.data, now)
+
+
+def of_kind(one: Side, like: Side) -> Side:
+    return replace(one, version=Version(hash=one.version.hash, kind=like.version.kind))
 
 
 def made(one: Side, encode: Encode) -> Side:
@@ -214,16 +218,10 @@ def placed(held: FileReview, live: Side) -> Placed:
     assert held.review is not None and live.lines is not None
     places = place(held.review, live.lines)
     review = proposed(live.lines, places)
-    text = reworded(replace(held.text, version=_kinded(held, live)), list(review.text), live)
+    like = live if held.text.version.kind == held.base.version.kind else held.text
+    text = reworded(of_kind(held.text, like), list(review.text), live)
     base = reworded(live, review.base, live)
     return Placed(replace(held, base=base, text=text, review=review), places)
-
-
-def _kinded(held: FileReview, live: Side) -> Version:
-    same = held.text.version.kind == held.base.version.kind
-    return Version(
-        hash=held.text.version.hash, kind=live.version.kind if same else held.text.version.kind
-    )
 
 
 # --- storing --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ still pending, and the person decides again. To decide the same again does no ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
@@ -226,37 +226,36 @@ class Resolver:
         now, held = work.now, work.made.held
         if now.held.proposed:
             held = placed(held, now.live).held
-        intent = self._intent(now.held, work)
-        outcome = stored(held, self._store.files.encode, decision=work.decision)
-        after = await self._store.shown(work.at.seq + 2, held, outcome.event, now.found)
-        notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
-        at = await self._store.append(work.at, [intent, outcome], after.held.pending, notes)
-        return await self._outcome(work, after, at)
+        return await self._written(work, [self._intent(now.held, work)], held, now.found)
 
     async def _finish(self, work: _Work, found: Found) -> Outcome:
         """The file is as decided, or as the editor then made it."""
-        first, encode = work, self._store.files.encode
+        first = work
         for _ in range(ATTEMPTS):
             live = self._store.side(found)
             held = work.made.held
             held = placed(held, live).held if held.proposed else typed(held, live)
-            outcome = stored(held, encode, decision=work.decision)
             there = await self._store.files.look(held.root, held.path)
-            after = await self._store.shown(work.at.seq + 1, held, outcome.event, there)
-            notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
             try:
-                at = await self._store.append(
-                    work.at, [*work.again, outcome], after.held.pending, notes
-                )
+                return await self._written(work, work.again, held, there)
             except Conflict:
                 if known := await self._known(work.at.stream, work.decision.id):
                     return replace(known, known=False, results=work.made.results)
                 work, found = await self._moved_on(first)
-                continue
-            return await self._outcome(work, after, at)
         raise Conflict(
             f"{work.now.held.name}: too many decisions about it arrived at once; try again."
         )
+
+    async def _written(
+        self, work: _Work, intent: Sequence[Stored], held: FileReview, found: Found
+    ) -> Outcome:
+        """Raises Conflict: others wrote into the journal."""
+        outcome = stored(held, self._store.files.encode, decision=work.decision)
+        seq = work.at.seq + len(intent) + 1
+        after = await self._store.shown(seq, held, outcome.event, found)
+        notes = noted(held, work.decision, work.hunks, after.hunks, work.cut, work.taken)
+        await self._store.append(work.at, [*intent, outcome], after.held.pending, notes)
+        return await self._outcome(work, after)
 
     async def _moved_on(self, work: _Work) -> tuple[_Work, Found]:
         """Somebody else wrote into the journal after the file was put: from there the file shows
@@ -363,16 +362,15 @@ class Resolver:
 
     # --- answers --------------------------------------------------------------------------------
 
-    async def _outcome(self, work: _Work, after: Now, at: Standing) -> Outcome:
+    async def _outcome(self, work: _Work, after: Now) -> Outcome:
         message = ""
         if any(state == "conflict" for _, state in work.made.results):
             message = "Hunks were left out whose lines the user changed after they were proposed."
-        file = await _file(replace(after, seq=at.seq))
         results = work.made.results
         if not results:
             results = tuple((hunk.id, "pending") for hunk in after.hunks
                             if hunk.id in work.decision.hunks)  # fmt: skip
-        return Outcome(file, work.decision.id, results, message)
+        return Outcome(await _file(after), work.decision.id, results, message)
 
 
 async def _file(now: Now) -> ReviewFile:

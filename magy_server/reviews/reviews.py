@@ -106,10 +106,9 @@ class Reviews:
 
     async def _all_of_session(self, root: str, session: str) -> Sequence[Pending]:
         pending: list[Pending] = []
-        for kind in (APPLIED, PROPOSED):
-            for at in await self._pending(root, kind):
-                if at.event and any(origin.session == session for origin in at.event.origins):
-                    pending += await self._of_session(root, at, session)
+        for at in await self._pending(root):
+            if at.event and any(origin.session == session for origin in at.event.origins):
+                pending += await self._of_session(root, at, session)
         return pending
 
     async def _of_session(self, root: str, at: Standing, session: str) -> Sequence[Pending]:
@@ -137,11 +136,10 @@ class Reviews:
         """The files below `root` with something pending, by path; what is applied before what is
         proposed."""
         found: list[Summary] = []
-        for kind in (APPLIED, PROPOSED):
-            for at in await self._pending(root, kind):
-                now = await self._look(at)
-                if now.hunks:
-                    found.append(replace(hunks.summary(now), root=root))
+        for at in await self._pending(root):
+            now = await self._look(at)
+            if now.hunks:
+                found.append(replace(hunks.summary(now), root=root))
         return sorted(found, key=lambda one: (one.path, one.proposed))
 
     async def get(self, path: str, proposed: bool = False) -> ReviewFile:
@@ -192,7 +190,7 @@ class Reviews:
         """Keeps what the person changed in files under review (all of them, or `paths`): what
         differs after a restart is theirs, too. Errors are only logged."""
         try:
-            for at in await self._pending(root, APPLIED):
+            for at in await self._pending(root, [APPLIED]):
                 if at.event and (not paths or at.event.path in paths):
                     await self._settle(at)
         except MagyError as error:
@@ -219,11 +217,13 @@ class Reviews:
 
     # --- looking --------------------------------------------------------------------------------
 
-    async def _pending(self, root: str, kind: str) -> Sequence[Standing]:
+    async def _pending(
+        self, root: str, kinds: Sequence[str] = (APPLIED, PROPOSED)
+    ) -> Sequence[Standing]:
         await self.applying.mend(root)
-        return [
-            at for at in await streams.standings(self._store.world.store, kind, root) if at.pending
-        ]
+        store = self._store.world.store
+        found = [at for kind in kinds for at in await streams.standings(store, kind, root)]
+        return [at for at in found if at.pending]
 
     async def _look(self, at: Standing) -> Now:
         """The review as it is now, after what was interrupted, and what git has, are counted."""

@@ -141,8 +141,7 @@ def note(now: State, event: Restored, found: History, root: str) -> Noted | None
         )
     if not sentences:
         return None
-    session = now.id
-    return Noted(id=f"{event.id}/{session}", text=" ".join(sentences))
+    return Noted(id=f"{event.id}/{now.id}", text=" ".join(sentences))
 
 
 def _named(paths: Sequence[str], root: str) -> str:

@@ -108,4 +108,4 @@ def test_the_format_is_found_out(text: str, format: str) -> None:
 def test_no_format(text: str) -> None:
     with pytest.raises(EditError, match="not an edit in a known format") as caught:
         detect(text)
-    assert caught.value.code == "parse"
+    assert caught.value.failures[0].code == "parse"

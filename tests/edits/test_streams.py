@@ -48,7 +48,9 @@ def streamed(format: str, chunks: Iterable[str], path: str) -> Outcome:
     try:
         now = parser.finish()
     except EditError as error:
-        assert error.code == "parse" and all(failure.lines for failure in error.failures)
+        assert error.failures[0].code == "parse" and all(
+            failure.lines for failure in error.failures
+        )
         return error.failures
     assert goes_on(known, now)
     return now

@@ -18,9 +18,11 @@ LINES = 500
 """How often its longest word may be in the text."""
 SHOWN = 20
 """Places beyond which it does not matter how many there are."""
-_SINGLE = "['\u2018\u2019\u201a\u201b\u2032\u00b4]"
-_DOUBLE = '["\u201c\u201d\u201e\u201f\u2033]'
-_DASH = "[-\u2010\u2011\u2012\u2013\u2014\u2212]"
+_SIGNS = {
+    "'": "['\u2018\u2019\u201a\u201b\u2032\u00b4]",
+    '"': '["\u201c\u201d\u201e\u201f\u2033]',
+    "-": "[-\u2010\u2011\u2012\u2013\u2014\u2212]",
+}
 _TOKEN = re.compile(r"\w+|\s+|.")
 
 
@@ -55,12 +57,8 @@ def _pattern(old: str) -> str:
         if parts:
             both_words = parts[-1][-1:].isalnum() and token[0].isalnum()
             parts.append(r"[^\S\n]+" if both_words and before else r"[^\S\n]*")
-        parts.append(_sign(token))
+        parts.append(_SIGNS.get(token, re.escape(token)))
         before = ""
     edge = r"\b" if re.match(r"\w", old[0]) else ""
     end = r"\b" if re.match(r"\w", old[-1]) else ""
     return f"{edge}{''.join(parts)}{end}"
-
-
-def _sign(token: str) -> str:
-    return {"'": _SINGLE, '"': _DOUBLE, "-": _DASH}.get(token, re.escape(token))

@@ -137,10 +137,6 @@ class Source:
         """Where line `line` begins in `raw`; the number of lines: where the text ends."""
         return self.view.to_raw(self.starts[line])
 
-    def line_at(self, offset: int) -> int:
-        """The line that holds plain offset `offset`."""
-        return max(0, bisect_right(self.starts, offset) - 1)
-
     def row(self, offset: int) -> int:
         """How many lines end before plain offset `offset`. For a few offsets, they are counted:
         that is quicker than cutting the text into lines."""

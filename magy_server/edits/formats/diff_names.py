@@ -58,12 +58,9 @@ def quoted(name: str) -> str:
     """`name` for a header; in quotes when it would else be misread."""
     if not _ODD.search(name) and not _DATED.search(name):
         return name
-    marks = {code: f"\\{letter}" for letter, code in _ESCAPES.items()} | {34: '\\"', 92: "\\\\"}
-    return '"' + "".join(marks.get(ord(char), _octal(char)) for char in name) + '"'
-
-
-def _octal(char: str) -> str:
-    return f"\\{ord(char):03o}" if ord(char) < 32 or ord(char) == 127 else char
+    marks = {code: f"\\{code:03o}" for code in (*range(32), 127)} | {34: '\\"', 92: "\\\\"}
+    marks |= {code: f"\\{letter}" for letter, code in _ESCAPES.items()}
+    return f'"{name.translate(marks)}"'
 
 
 def diff_names(line: str) -> tuple[str, str] | None:

@@ -325,11 +325,8 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _only(found: Mapping[str, Any], *names: str) -> None:
     if others := found.keys() - {*names, "command"}:
-        raise Unfit(f"{', '.join(sorted(others))} cannot stand beside {_list(found, names)}.")
-
-
-def _list(found: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    return ", ".join(name for name in names if name in found and name != "path") or "the rest"
+        beside = ", ".join(name for name in names if name in found and name != "path")
+        raise Unfit(f"{', '.join(sorted(others))} cannot stand beside {beside or 'the rest'}.")
 
 
 def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> str:

@@ -140,12 +140,8 @@ class UnifiedReader(LineReader):
             if line.startswith("--- ") and len(self._waiting) < 3 and not last:
                 return
             self._waiting.popleft()
-            self._one(number, line)
-
-    def _one(self, number: int, line: str) -> None:
-        if self._body and self._inside(number, line):
-            return
-        self._between(number, line)
+            if not (self._body and self._inside(number, line)):
+                self._between(number, line)
 
     # --- in a hunk --------------------------------------------------------------------------------
 

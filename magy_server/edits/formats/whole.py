@@ -55,10 +55,8 @@ class NamedWholeReader(LineReader):
 
     def end(self) -> None:
         lines = unwrapped(self._lines, self.path)
-        content = "".join(line + "\n" for line in self._lines if lines is None)
-        if lines is not None:
-            content = "".join(line + "\n" for line in lines)
-        elif self._unended:
+        content = "".join(line + "\n" for line in (self._lines if lines is None else lines))
+        if lines is None and self._unended:
             content = content.removesuffix("\n")
         self.found.add(FileEdit(self.path, "write", content=content))
 

@@ -4,6 +4,7 @@ chosen."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -207,7 +208,7 @@ def _everywhere(source: Source, hunk: Hunk, found: list[Site], wanted: Wanted) -
         if span[0] >= at:
             made += _at_span(source, hunk, span)
             at = span[1]
-    last = source.line_at(max(0, at - 1)) + 1
+    last = bisect_right(source.starts, max(0, at - 1))
     return Found("exact", [Site(found[0].first, last, done=tuple(made))])
 
 
