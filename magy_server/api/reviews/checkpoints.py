@@ -12,7 +12,7 @@ from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.wire_values import stamp
 from magy_server.engine.session import Session
-from magy_server.reviews.checkpoints import Checkpoint, Preview, Restore
+from magy_server.reviews.checkpoints import Checkpoint, Preview
 
 
 class CheckpointVerbs:
@@ -52,7 +52,7 @@ def _meant(params: wire.CheckpointParams) -> dict[str, Any]:
     return {**of, "files": params.files, "conversation": params.conversation}
 
 
-def _gone_back(found: Preview | Restore) -> dict[str, Any]:
+def _gone_back(found: Preview) -> dict[str, Any]:
     files = [wire.RestoredFile(uri=uri_of(one.path), **asdict(one)) for one in found.files]
     return {
         "turn_id": found.turn,

@@ -68,8 +68,7 @@ def _origin(origin: Origin) -> wire.HunkOrigin:
     )
 
 
-def entry(summary: Summary | ReviewFile, uri: UriOf = uri_of) -> wire.ReviewEntry:
-    hunks = summary.pending if isinstance(summary, Summary) else len(summary.hunks)
+def entry(summary: Summary, uri: UriOf = uri_of) -> wire.ReviewEntry:
     return wire.ReviewEntry(
         uri=uri(summary.path),
         path=summary.path,
@@ -77,7 +76,7 @@ def entry(summary: Summary | ReviewFile, uri: UriOf = uri_of) -> wire.ReviewEntr
         status=summary.status,
         mode=_mode(summary.proposed),
         revision=summary.revision,
-        pending=hunks,
+        pending=summary.pending,
         added=summary.added,
         removed=summary.removed,
         sessions=[session for session in summary.sessions if session],
