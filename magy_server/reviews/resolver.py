@@ -19,6 +19,7 @@ from magy_server.core.errors import (
     Conflict,
     EditorError,
     EditRefused,
+    InvalidRequest,
     NotFound,
     ToolError,
 )
@@ -36,6 +37,8 @@ from magy_server.reviews.review_store import ReviewStore, acquired
 from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
 from magy_server.reviews.views import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
 
+Same = Callable[[Decision], bool]
+"""Whether a decision that has the key of a request is the one that is asked for."""
 ATTEMPTS = 20
 """How often a decision is worked out again because file or log moved on meanwhile."""
 
@@ -63,11 +66,15 @@ class Resolver:
     async def resolve(self, path: str, wish: Wish, proposed: bool) -> Outcome:
         stream = (await self._store.known(path, proposed)).stream
         wish = replace(wish, key=wish.key or uuid4().hex)
-        return await self._once(stream, wish.key, lambda: self._resolve(stream, wish))
+        return await self._once(
+            stream, wish.key, lambda had: _wished(had, wish), lambda: self._resolve(stream, wish)
+        )
 
     async def undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
         key = key or uuid4().hex
-        return await self._once(stream, key, lambda: self._undo(stream, id, by, key))
+        return await self._once(
+            stream, key, lambda had: had.undoes == id, lambda: self._undo(stream, id, by, key)
+        )
 
     async def find(self, id: str, path: str) -> Stream:
         """The stream of a decision. Raises NotFound."""
@@ -82,7 +89,7 @@ class Resolver:
                 if streams.find(await store.read(info.stream), id):
                     return info.stream
         raise NotFound(
-            f"There is no decision {id!r}. `magy/review/resolve` answers with the id of each."
+            f"There is no decision {id!r}. Its id came with the answer to the request that decided."
         )
 
     async def mend(self, at: Standing) -> bool:
@@ -118,25 +125,34 @@ class Resolver:
     # --- what is asked for ----------------------------------------------------------------------
 
     async def _once(
-        self, stream: Stream, key: str, work: Callable[[], Awaitable[Outcome]]
+        self, stream: Stream, key: str, same: Same, work: Callable[[], Awaitable[Outcome]]
     ) -> Outcome:
-        """What came of the request `key`, if it came before; else of the `work`."""
+        """What came of the request `key`, if it came before; else of the `work`. Raises
+        InvalidRequest if another decision has this key."""
         async with self._store.lock(stream):
             await self._mend(stream)
-            if known := await self._known(stream, key):
+            if known := await self._known(stream, key, same):
                 return known
             for attempt in range(1, ATTEMPTS + 1):
                 try:
                     return await work()
                 except (Conflict, EditRefused) as error:
+                    if isinstance(error, EditRefused) and error.final:
+                        raise
                     last = error
                     await asyncio.sleep(0.01 * attempt)
             raise last
 
-    async def _known(self, stream: Stream, key: str) -> Outcome | None:
+    async def _known(self, stream: Stream, key: str, same: Same) -> Outcome | None:
         found = streams.find(await self._store.world.store.read(stream), key)
         if found is None or found.after is None:
             return None
+        if not same(found.decision):
+            raise InvalidRequest(
+                f"{key!r} is the key of another decision about this file. You can repeat a "
+                "decision without harm; another one needs its own key.",
+                reason="key_used",
+            )
         now = await self._store.now(await self._store.standing(stream))
         state = _STATES.get(found.decision.verb, "pending")
         results = tuple((id, state) for id in found.decision.hunks)
@@ -239,7 +255,7 @@ class Resolver:
             try:
                 return await self._written(work, work.again, held, there)
             except Conflict:
-                if known := await self._known(work.at.stream, work.decision.id):
+                if known := await self._known(work.at.stream, work.decision.id, lambda _: True):
                     return replace(known, known=False, results=work.made.results)
                 work, found = await self._moved_on(first)
         raise Conflict(
@@ -375,6 +391,13 @@ class Resolver:
 
 async def _file(now: Now) -> ReviewFile:
     return await asyncio.to_thread(review_file, now)
+
+
+def _wished(had: Decision, wish: Wish) -> bool:
+    """Whether that was this wish. Which hunks lines and `all` meant then, nobody knows any more."""
+    if (had.verb, had.reason, had.text) != (wish.verb, wish.reason, wish.text):
+        return False
+    return not wish.which.ids or set(wish.which.ids) >= set(had.hunks)
 
 
 def _check(now: Now, revision: str) -> None:

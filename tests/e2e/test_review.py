@@ -151,6 +151,32 @@ async def test_decisions_may_be_sent_again_and_taken_back(
         assert ids(await get(one, path)) == both[:1]
 
 
+async def test_another_decision_under_a_used_key_is_refused(
+    root: Path, state: Path, path: Path
+) -> None:
+    async with person(root, state, TWO) as one:
+        one.editor.open(path)
+        await worked(one)
+        first, second = ids(await get(one, path))
+        await decide(one, path, "accept", "k1", hunkIds=[first])
+        said = {"uri": path.as_uri(), "hunkId": first, "text": "Why?", "requestKey": "k1"}
+        for other in (
+            decide(one, path, "accept", "k1", hunkIds=[second]),
+            decide(one, path, "accept", "k1", hunkIds=[first], reason="Good."),
+            decide(one, path, "reject", "k1", hunkIds=[first]),
+            review(one, "comment", **said),
+            review(one, "undo", decisionId="k1", requestKey="k1"),
+        ):
+            with pytest.raises(RpcError) as used:
+                await other
+            assert (used.value.code, used.value.reason) == (-32602, "key_used")
+        assert ids(await get(one, path)) == [second]
+        back = {"decisionId": "k1", "requestKey": "k2"}
+        for _ in range(2):
+            assert (await review(one, "undo", **back))["decisionId"] == "k2"
+        assert ids(await get(one, path)) == [first, second]
+
+
 async def test_part_of_a_hunk(root: Path, state: Path, path: Path) -> None:
     """Lines are of the text that was seen: with another revision, the request is stale."""
     script = edits(("line 3\nline 4\nline 5\n", "3!\n4!\n5!\n")) + "---\ntext: Done.\n"

@@ -7,7 +7,8 @@ message as it is. Decide by the reason, and by the code where there is none; nev
 ```
 
 An error is about the request alone: what fails in a turn (the provider is down, a file cannot be
-written) ends a call or the turn, and updates report that.
+written) ends a call or the turn, and updates report that. Nor is it an error that there was nothing
+to do: look at `applied`, `failures`, `cancelled`, `deleted`, `accepted` and the `state` of hunks.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ CODES: Mapping[int, str] = {
 
 REASONS: Mapping[str, str] = {
     "invalid_request": "The parameters are wrong.",
-    "key_used": "An id or key that names another session, message or child was used again. Choose "
-    "a new one.",
+    "key_used": "An id or key that names another session, message, child or decision was used "
+    "again. Choose a new one.",
     "not_found": "There is no such session, question, agent, model or waiting prompt.",
     "closed": "The child accepts nothing more; or the document is no longer open.",
     "queue_full": "So many prompts and messages wait there already that no more are accepted.",
@@ -64,8 +65,8 @@ REASONS: Mapping[str, str] = {
     "editor": "The editor could not do what it was asked.",
     "timeout": "The editor did not answer in time.",
     "disconnected": "The editor went away.",
-    "malformed": "The editor's answer has the wrong shape.",
-    "not_offered": "The editor did not announce that it can answer this.",
+    "malformed": "The editor's answer has the wrong shape. Only a call of the agent's fails so.",
+    "not_offered": "The editor did not announce that it can answer this. Likewise.",
     "tool": "A file or program could not be used.",
     "store": "The log could not be read or written.",
     "store_corrupt": "The database, or one entry of it, cannot be read.",

@@ -14,7 +14,9 @@ other.
 
 1. It compares `version` with its own. If the person has typed since, so that they differ, it
    answers `{"applied": false, "failureReason": "..."}` and changes nothing. Magy works the edit out
-   anew on the new text and asks again.
+   anew on the new text and asks again. It refuses as well when another program has written the file
+   since the client read or saved it, and for any reason of its own: with the same version as
+   before, the agent is told of the refusal (a request of the client's fails with `edit_refused`).
 2. Otherwise it applies all of the edit, as one step of undo, and sends `textDocument/didChange`
    with the next version.
 3. It answers `{"applied": true}`. The answer and `didChange` may come in either order.

@@ -213,7 +213,10 @@ class HunkState(Wire):
 class ReviewOutcome(Wire):
     decision_id: str | None = Field(default=None, description="For undo; null: nothing was decided")
     results: list[HunkState]
-    applied: bool = Field(description="The text was changed")
+    applied: bool = Field(
+        description="It was carried out in the text: a reject, an amendment or an undo; of what is "
+        "proposed, an accept or an amendment"
+    )
     message: str = Field(
         default="", description="A message for a person, if something was not done"
     )

@@ -5,7 +5,8 @@ sends the next request: requests that name a session wait until it is made.
 
 **Repeating is harmless.** A request that changes something has an id or a `requestKey` that the
 client chose. Sent again with the same content, it changes nothing; after a lost connection a client
-repeats what was not answered. Other content under a used id is refused (`key_used`).
+repeats what was not answered. Other content under a used id or key is refused (`key_used`); only
+of edits, rewrites and restores the first request counts, and is answered once more.
 
 ### Attaching
 
