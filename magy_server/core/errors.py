@@ -136,6 +136,11 @@ class EditorError(MagyError):
 class EditRefused(EditorError):
     reason = "edit_refused"
 
+    @property
+    def final(self) -> bool:
+        """The editor does not want this edit of the text that it has: it is not asked again."""
+        return self.reason == EditRefused.reason
+
 
 class EditUnverified(EditorError):
     reason = "edit_unverified"

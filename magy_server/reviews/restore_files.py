@@ -151,7 +151,9 @@ class Restorer:
             try:
                 done.changes.append(await self._once(change, contents, label, done.blobs))
             except EditRefused as error:
-                done.failures[change.path] = error.message  # somebody was faster: look again
+                done.failures[change.path] = error.message
+                if error.final:
+                    return False  # else somebody was faster: look again
             except (EditorError, ToolError) as error:
                 done.failures[change.path] = error.message
                 return False

@@ -177,6 +177,32 @@ async def test_another_decision_under_a_used_key_is_refused(
         assert ids(await get(one, path)) == [first, second]
 
 
+async def test_an_editor_that_says_no_is_asked_once(root: Path, state: Path, path: Path) -> None:
+    """It may have asked the person."""
+    async with person(root, state, TWO) as one:
+        one.editor.open(path)
+        await worked(one)
+        after = one.editor.text(path)
+        asked: list[Any] = []
+
+        def no(params: Any) -> Any:
+            asked.append(params)
+            return {"applied": False, "failureReason": "The person said no."}
+
+        one.client.handlers["workspace/applyEdit"] = no
+        with pytest.raises(RpcError) as refused:
+            await decide(one, path, "reject", "k1", all=True)
+        assert (refused.value.code, refused.value.reason) == (-32803, "edit_refused")
+        edits = [{"path": path.name, "old_text": "line 1\n", "new_text": "1\n"}]
+        about = {"edits": edits, "cwd": str(root), "requestKey": "k2"}
+        done = await one.client.request("magy/edit/apply", about)
+        assert "The person said no." in done["failures"][0]["message"]
+        about = {"sessionId": SESSION, "requestKey": "k3"}
+        back = await one.client.request("magy/checkpoint/restore", about)
+        assert "The person said no." in back["files"][0]["conflict"]
+        assert len(asked) == 3 and one.editor.text(path) == after
+
+
 async def test_part_of_a_hunk(root: Path, state: Path, path: Path) -> None:
     """Lines are of the text that was seen: with another revision, the request is stale."""
     script = edits(("line 3\nline 4\nline 5\n", "3!\n4!\n5!\n")) + "---\ntext: Done.\n"

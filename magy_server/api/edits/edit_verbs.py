@@ -67,8 +67,8 @@ class EditVerbs:
                 return await self._again(done.finished)
             if done.problem is None:
                 return result
-            moved_on = isinstance(done.problem, EditRefused) and not done.finished.changes
-            if not moved_on or attempt == ATTEMPTS:
+            moved_on = isinstance(done.problem, EditRefused) and not done.problem.final
+            if not moved_on or done.finished.changes or attempt == ATTEMPTS:
                 break
         return _stopped(shown, drafts, done)
 

@@ -274,5 +274,6 @@ def _refusal(place: Place, expected: Version, found: Version) -> EditRefused:
         what = "was created"
     return EditRefused(
         f"{place.name} {what} by someone else in the meantime; nothing was written. Look at its "
-        "present text, and decide again."
+        "present text, and decide again.",
+        reason="stale",
     )
