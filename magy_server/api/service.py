@@ -184,6 +184,8 @@ class Service:
         if not await held.take(user):  # before it is let go of: nobody else goes on with it
             raise _busy(session_id, here=held.holds(user))
         try:
+            if held.restores(stream):  # else who watches it would hear nothing any more
+                raise _busy(session_id, here=True)
             # Meanwhile nothing of it is in memory here nor comes there. Other processes are told,
             # and find out when they look.
             async with self.loaded.forgotten(stream):

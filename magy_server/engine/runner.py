@@ -57,6 +57,8 @@ class Runner:
         self._closing = False
         self._stuck: set[str] = set()
         """Sessions whose log could not be written: they wait for somebody to ask again."""
+        self._peers: frozenset[str] = frozenset()
+        """The other processes that lived at the last look."""
         self._blocked: WeakKeyDictionary[Session, tuple[str, int]] = WeakKeyDictionary()
         """Prompts that wait for a tree which another process has, and how often they were seen
         to."""
@@ -254,9 +256,13 @@ class Runner:
             await self._let_go()
 
     async def _catch_up(self) -> None:
-        """Sessions that rest, unseen, are not looked at: there may be thousands."""
-        if self._world.peers() and await self._world.store.changed():
+        """Sessions that rest, unseen, are not looked at: there may be thousands. A process that is
+        gone may have written last and told nobody, so who lives now does not count."""
+        if await self._world.store.changed():
             self._sessions.changed()
+        before, self._peers = self._peers, frozenset(self._world.peers())
+        if before - self._peers:
+            await self._sessions.go_on()
         for kept in self._sessions.at_work(self._sessions.trees.held()):
             session = kept.session
             if self._sessions.missed(session.stream):

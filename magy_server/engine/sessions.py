@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -210,11 +210,26 @@ class LoadedSessions:
         self.wake(session)
 
     async def resume_tree(self, stream: Stream) -> None:
-        now = self.clock.now()
-        root = id_of(root_of(stream))
-        for info in await trees.whole(self.store, root):
-            wanted = info.stream.startswith(f"{stream}/") or now - info.updated < FRESH
-            if wanted and _left_open(info) and info.stream != stream:
+        def needed(info: StreamInfo) -> bool:
+            below = info.stream.startswith(f"{stream}/")
+            return info.stream != stream and (below or self._fresh(info))
+
+        await self._resume(root_of(stream), needed)
+
+    async def go_on(self) -> None:
+        """A process has died, or left: it may have run a tree of which only what rests is folded
+        here. Goes on with what it left open there a short while ago."""
+        for root in tuple(self._by_root):
+            if self.tree(root):
+                await self._resume(root, self._fresh)
+
+    def _fresh(self, info: StreamInfo) -> bool:
+        return self.clock.now() - info.updated < FRESH
+
+    async def _resume(self, root: Stream, wanted: Callable[[StreamInfo], bool]) -> None:
+        """Those sessions of a tree that were left open."""
+        for info in await trees.whole(self.store, id_of(root)):
+            if _left_open(info) and wanted(info):
                 try:
                     await self.resume(info.stream)
                 except StoreError as error:  # that one is damaged; the others go on

@@ -24,6 +24,14 @@ def root_of(stream: Stream) -> Stream:
     return stream_of(tree.root(id_of(stream)))
 
 
+def restorer(stream: Stream) -> Stream:
+    """Who takes a tree, besides the session itself, while that session goes back."""
+    return Stream(f"{stream}{_RESTORER}")
+
+
+_RESTORER = "/:restoring"  # no child has such a name
+
+
 def is_child(stream: Stream) -> bool:
     return tree.parent(id_of(stream)) is not None
 
@@ -78,6 +86,12 @@ class Trees:
     def holds(self, stream: Stream) -> bool:
         """Whether the tree of this session is run here."""
         return root_of(stream) in self._held
+
+    def restores(self, stream: Stream) -> bool:
+        """Whether this session, or one below it, goes back here."""
+        taken = self._held.get(root_of(stream))
+        users = taken.users if taken else ()
+        return any(user.startswith(f"{stream}/") and user.endswith(_RESTORER) for user in users)
 
     def held(self) -> Collection[Stream]:
         """The roots of all that are run here."""

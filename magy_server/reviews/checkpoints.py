@@ -17,6 +17,7 @@ from magy_server.core.ports import Batch
 from magy_server.core.reviews.file_history import History, TurnBegun, Undone, history
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
+from magy_server.engine import trees
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
@@ -223,11 +224,14 @@ class Checkpoints:
         """The lease, for this session: no turn of it begins meanwhile, in no process. Raises
         InvalidRequest."""
         await self._take(session)
+        tree, user = self._sessions.trees, trees.restorer(session.stream)
         try:
+            await tree.take(user)
             _check_rests(session.state)
             yield
         finally:
-            await self._sessions.trees.give_back(session.stream)
+            await tree.give_back(user)
+            await tree.give_back(session.stream)
             self._world.results.forget()
             self._sessions.wake(session)
 

@@ -68,7 +68,9 @@ class ReviewStore:
 
     async def standing(self, stream: Stream) -> Standing:
         info = await self.world.store.info(stream)
-        return Standing(stream) if info is None else streams.standing_of(info)
+        if info is None:
+            return Standing(stream)
+        return await streams.standing_of(self.world.store, info)
 
     async def held(self, event: Reviewed) -> FileReview:
         """The review as it was stored."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from magy_server.core.agents.tree import Stream
+from magy_server.core.errors import StoreError
 from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Store, StreamInfo
 from magy_server.core.reviews.review_events import Decision, Reviewed
 from magy_server.core.values import Hash
 
+LOG = logging.getLogger(__name__)
 APPLIED, PROPOSED = "review/", "proposal/"
 
 
@@ -36,16 +41,29 @@ def _name(path: str) -> str:
     return quote(path, errors="surrogateescape").strip("/")
 
 
-def standing_of(info: StreamInfo) -> Standing:
-    event = Reviewed.model_validate(info.summary["reviewed"])
+async def standing_of(store: Store, info: StreamInfo) -> Standing:
+    """Where its summary cannot be read, the newest entry says how it stands, or why nobody can
+    know. Raises StoreError."""
     pending = bool(info.summary.get("pending"))
+    try:
+        event = Reviewed.model_validate(info.summary.get("reviewed"))
+    except ValidationError:
+        (entry,) = await store.read(info.stream, after=info.head - 1, limit=1)
+        event, pending = cast(Reviewed, entry.event), True
     return Standing(info.stream, info.head, event, pending)
 
 
 async def standings(store: Store, kind: str, root: str) -> list[Standing]:
-    """How all files below a root stand that ever were under review, the newest first."""
+    """How all files below a root stand that ever were under review, the newest first. One that
+    cannot be read is left out: the others are as they were."""
+    found: list[Standing] = []
     prefix = kind + (f"{name}/" if (name := _name(root)) else "")
-    return [standing_of(info) for info in await below(store, prefix)]
+    for info in await below(store, prefix):
+        try:
+            found.append(await standing_of(store, info))
+        except StoreError as error:
+            LOG.warning("%s", error)
+    return found
 
 
 async def below(store: Store, prefix: str) -> list[StreamInfo]:

@@ -219,13 +219,17 @@ class Finder:
 
 
 async def _version(path: str) -> str | None:
+    """None also of a file that this machine cannot run."""
     said: list[bytes] = []
 
     def take(data: bytes) -> bool:
         said.append(data)
         return True  # a program that says more than a line is another one
 
-    await ask([path, "--version"], take)
+    try:
+        await ask([path, "--version"], take)
+    except OSError:
+        return None
     return ripgrep_program.version(b"".join(said).decode("utf-8", "replace"))
 
 
