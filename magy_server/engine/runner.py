@@ -258,10 +258,10 @@ class Runner:
     async def _catch_up(self) -> None:
         """Sessions that rest, unseen, are not looked at: there may be thousands. A process that is
         gone may have written last and told nobody, so who lives now does not count."""
-        if await self._world.store.changed():
+        if changed := await self._world.store.changed():
             self._sessions.changed()
         before, self._peers = self._peers, frozenset(self._world.peers())
-        if before - self._peers:
+        if before - self._peers or (changed and not self._peers):
             await self._sessions.go_on()
         for kept in self._sessions.at_work(self._sessions.trees.held()):
             session = kept.session

@@ -32,8 +32,8 @@ process at a time runs its turn, with the editor of the client that prompted.
 - Takeover happens by itself. When the client goes away, its process ends and leaves its turns open.
   A process that starts continues the sessions of its workspace folders that were left open in the
   last hour. A new prompt to a session continues the turn that was left open there, and joins it.
-  Another process that has worked with the session, and not only watched it, takes over within
-  seconds when the one that ran it dies.
+  Another process that has worked with the session, or with another of its tree, and not only
+  watched it, takes over within seconds when the one that ran it dies.
 
 A turn that continues says so with a `notice` titled `Resumed`. Before that, Magy ends the programs
 that the dead process left running. A call that had begun is done again only if that is safe;
