@@ -75,12 +75,13 @@ async def test_killed_after_the_file_was_changed(tmp_path: Path, decision: str) 
 
 async def again(place: Place, decision: str) -> None:
     """The client asks once more, as it got no answer."""
-    path = place.path("a.py")
+    path, proposed = place.path("a.py"), decision == "propose"
     if decision == "undo":
         outcome = await place.reviews.undo("before", path, key="key")
     else:
-        wish = Wish("reject", Which(ids=("000000000000",)), key="key")
-        outcome = await place.reviews.resolve(path, wish, decision == "propose")
+        had = (await place.decisions("a.py", proposed))[-1]
+        wish = Wish(had.verb, Which(ids=had.hunks), "why", "zwei\n", key="key")
+        outcome = await place.reviews.resolve(path, wish, proposed)
     assert outcome.known
 
 
