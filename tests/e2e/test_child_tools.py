@@ -21,7 +21,7 @@ from tests.patience import PATIENCE
 from .harness import Person, RpcError, person
 from .test_providers import KEY, SETTINGS, WIRES, Wire
 
-HOLD = 'call: bash {"command": "touch begun && sleep 600", "timeout": 600}\n'
+HOLD = 'call: bash {"command": "echo begun >> begun; sleep 600", "timeout": 600}\n'
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -111,7 +111,8 @@ async def test_a_list_changes_nothing_and_a_close_ends_what_runs(root: Path, sta
     async with person(root, state, told) as one:
         await bypass(one)
         await one.turn("delegate")
-        await until((root / "begun").exists)
+        begun = root / "begun"
+        await until(lambda: begun.exists() and begun.read_text().count("begun") == 2)
         before = [(c["sessionId"], c["updatedAt"]) for c in await children(one)]
         await one.turn("list", "p2")
         assert [(c["sessionId"], c["updatedAt"]) for c in await children(one)] == before

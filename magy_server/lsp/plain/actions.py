@@ -54,6 +54,15 @@ class Known:
             self._spawn(self.learn(root))
         return self._found.get(root, {})
 
+    async def first(self, root: str | None) -> None:
+        """Looks where nobody has looked yet, or waits for who does: the first answer has all."""
+        if root not in self._looked:
+            self._looked[root] = asyncio.get_running_loop().time()
+            await self.learn(root)
+        elif root not in self._found:
+            async with self._looking:
+                return
+
     async def learn(self, root: str | None) -> None:
         async with self._looking:  # so that what is found later is never older
             try:
@@ -110,14 +119,16 @@ class CodeActions:
         self._tags = tags
         self._bare = bare
 
-    def offered(self, asked: Asked) -> list[Json]:
+    async def offered(self, asked: Asked) -> list[Json]:
         """The answer to `textDocument/codeAction`."""
+        root = self._root_of(asked.uri)
+        await self._known.first(root)
         uri, range, only = asked.uri, asked.range, asked.only
         diagnostics = _diagnostics(asked.context)
         by_itself = asked.context.get("triggerKind") == AUTOMATIC
         found: list[Json] = []
         symbol = self._symbol(uri, range)
-        for spec in self._known.of(self._root_of(uri)).values():  # those that come with Magy first
+        for spec in self._known.of(root).values():  # those that come with Magy first
             if len(found) == OFFERED:
                 break
             if not lenses.asked_for(spec.kind, only) or not _due(

@@ -57,7 +57,7 @@ class Plain:
         )  # fmt: skip
         self._commands = PlainCommands(server, magy, self._asking, known, pointing, answers)
         for root in (*at.roots, None):
-            at.spawn(known.learn(root))
+            at.spawn(known.first(root))
         at.spawn(self._transcripts.tidy())
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Plain:
 
     async def _code_action(self, params: dict[str, Any]) -> Any:
         about = asked(params)
-        return [*await self._review.code_action(about), *self._actions.offered(about)]
+        return [*await self._review.code_action(about), *await self._actions.offered(about)]
 
     async def _resolve(self, params: dict[str, Any]) -> Any:
         return self._actions.resolve(params)
