@@ -46,7 +46,8 @@ async def test_a_command_sees_neither_environment_nor_memory_of_the_server(
 ) -> None:
     """What stands below /proc of any other process of the user is open to it."""
     line = (
-        "sleep 60 & cat /proc/$!/environ | tr '\\0' '\\n' | grep ^HOME; kill $!;"
+        "sleep 60 & for i in 1 2 3 4; do grep -aq HOME= /proc/$!/environ && break; sleep 1; done;"
+        "cat /proc/$!/environ | tr '\\0' '\\n' | grep ^HOME; kill $!;"
         "for f in environ mem maps auxv fd/0 io syscall; do"
         "  head -c 1 /proc/$PPID/$f >/dev/null 2>&1 && echo open: $f; done;"
         "ls /proc/$PPID/fd /proc/$PPID/map_files; cat /proc/$PPID/task/*/environ;"
