@@ -205,7 +205,8 @@ async def test_what_the_undone_turns_had_others_do_is_stopped(tmp_path: Path) ->
         await one.until("s", lambda s: second in s.reports)
         state = await one.state("s")
         assert state.turn is None and [past.turn for past in state.history.pasts] == ["p1", "p2"]
-        assert state.reports[second].mail.report.status == "cancelled"  # type: ignore[union-attr]
+        report = state.reports[second].mail.report
+        assert report and report.status == "cancelled"
         assert not [e for id in (first, mine) for e in await one.events(id)
                     if isinstance(e, CancelAsked)]  # fmt: skip
         await undone(one, "p1", "r2")

@@ -15,7 +15,7 @@ from magy_server.reviews import streams
 from magy_server.reviews.streams import APPLIED, Standing, stream_of
 from magy_server.store.sqlite import SqliteStore
 
-OWN, OTHER = "/work/own.py", "/work/other.py"
+OWN, OTHER = "/project/own.py", "/project/other.py"
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     """Two files are under review."""
     store = await SqliteStore.open(tmp_path)
     for path in (OWN, OTHER):
-        event = Reviewed(root="/work", path=path, base=Version(), agent=Version())
+        event = Reviewed(root="/project", path=path, base=Version(), agent=Version())
         await store.append([streams.batch(Standing(stream_of(path, False)), [event], {}, True)])
     yield store
     await store.close()
@@ -55,7 +55,7 @@ async def test_a_summary_that_cannot_be_read_is_made_good_by_the_log(store: Sqli
 async def test_one_that_cannot_be_read_is_left_out_and_says_why(store: SqliteStore) -> None:
     newer(store.path, "streams", "summary", "$.reviewed.later")
     newer(store.path, "entries", "body", "$.later")
-    found = await streams.standings(store, APPLIED, "/work")
+    found = await streams.standings(store, APPLIED, "/project")
     assert [at.event.path for at in found if at.event] == [OWN]
     with pytest.raises(StoreNewer, match="newer Magy"):
         await standing(store)
