@@ -188,13 +188,16 @@ async def test_a_cap_on_cost_says_where_it_cannot_hold(tmp_path: Path) -> None:
 
     async with home(tmp_path, SCRIPT, settings=capped(run_cost=0.000001)) as here:
         session = await here.new()
-        notice = session.streaming.notice
+        sizes: list[int] = [0]
 
-        def hear(text: str) -> None:
-            heard.append(text)
-            notice(text)
+        def look() -> None:
+            """Notices add up, until the turn is over."""
+            notice = session.streaming.partials.get(("notice", "notice"))
+            if notice and notice.size > sizes[-1]:
+                heard.append(notice.since(sizes[-1]))
+            sizes.append(notice.size if notice else 0)
 
-        session.streaming.notice = hear  # type: ignore[method-assign]
+        session.watch(look)
         await here.prompt("s", "start")
         await here.rested("s")
         await here.prompt("s", "work", "p2")
