@@ -256,45 +256,14 @@ error object; else the error is shown.  The server must be ready."
   (let ((connection (magy-project-connection project))
         (fail (lambda (why)
                 (magy--failed method (list :code -32603 :message why) failure))))
-    (cond ((magy--running-p connection)
-           (magy--request connection method params success failure))
+    (cond ((and (magy--running-p connection)
+                (magy--request connection method params success failure)))
           ((magy-live-p project)        ; somebody has stopped the process
            (magy--hangs connection method)
            (push (cons (lambda () (magy-request project method params success failure)) fail)
                  (magy-connection-unasked connection))
            (magy-await project))
           (t (run-with-timer 0 nil fail "the server does not run")))))
-
-(defun magy--failed (method problem failure)
-  "Call FAILURE with PROBLEM, the answer to METHOD; show it if there is none."
-  (magy--called method
-                (lambda ()
-                  (if failure
-                      (funcall failure problem)
-                    (magy--message-at 'error "Magy: %s" (plist-get problem :message))))))
-
-(defun magy--request (connection method params success failure)
-  "Ask METHOD with PARAMS over CONNECTION.
-SUCCESS and FAILURE are as in `magy-request'."
-  (let ((asked (magy--watch connection method)))
-    (jsonrpc-async-request
-     connection method params
-     ;; No time-out: whoever waits can go on, and a dead server fails them all.
-     :timeout nil
-     :success-fn (lambda (result)
-                   (magy--answered connection asked)
-                   (magy--called method (lambda () (funcall success result))))
-     :error-fn (lambda (problem)
-                 (magy--answered connection asked)
-                 (magy--failed method problem failure)))))
-
-;;;; Dispatch
-
-(defun magy--called (what function)
-  "Call FUNCTION because of WHAT, which arrived from a server.
-The process filter binds `inhibit-read-only', which is not for buffers."
-  (let ((inhibit-read-only nil))
-    (magy--guarded what (funcall function))))
 
 (defun magy-notify (project method params)
   "Tell PROJECT's server METHOD with PARAMS; return non-nil if that was sent.
@@ -315,6 +284,8 @@ died is dealt with when its end is noticed."
       (push (lambda () (magy-notify project method params))
             (magy-connection-unsaid (magy-project-connection project)))
       (magy-await project))))
+
+;;;; Dispatch
 
 (cl-defgeneric magy-handle-notification (_project _method _params)
   "Handle the notification METHOD with PARAMS from PROJECT's server."

@@ -197,5 +197,47 @@ To write much to one that does not would make Emacs wait."
     (pcase-dolist (`(,_ . ,fail) unasked)
       (funcall fail "the server has ended"))))
 
+;;;; Requests that are watched
+
+(defun magy--called (what function)
+  "Call FUNCTION because of WHAT, which arrived from a server.
+The process filter binds `inhibit-read-only', which is not for buffers."
+  (let ((inhibit-read-only nil))
+    (magy--guarded what (funcall function))))
+
+(defun magy--failed (method problem failure)
+  "Call FAILURE with PROBLEM, the answer to METHOD; show it if there is none."
+  (magy--called method
+                (lambda ()
+                  (if failure
+                      (funcall failure problem)
+                    (magy--message-at 'error "Magy: %s" (plist-get problem :message))))))
+
+(defun magy--request (connection method params success failure)
+  "Ask METHOD with PARAMS over CONNECTION; return nil if nothing was sent.
+That is so if the process was stopped or has ended, which Emacs may see
+no sooner than when it writes.  SUCCESS and FAILURE are as in
+`magy-request'."
+  (let ((asked (magy--watch connection method)))
+    (condition-case err
+        (progn
+          (jsonrpc-async-request
+           connection method params
+           ;; No time-out: whoever waits can go on, and a dead server fails them all.
+           :timeout nil
+           :success-fn (lambda (result)
+                         (magy--answered connection asked)
+                         (magy--called method (lambda () (funcall success result))))
+           :error-fn (lambda (problem)
+                       (magy--answered connection asked)
+                       (magy--failed method problem failure)))
+          t)
+      (error
+       (setf (magy-connection-asked connection)
+             (delq asked (magy-connection-asked connection)))
+       (when (magy--running-p connection)
+         (signal (car err) (cdr err)))
+       nil))))
+
 (provide 'magy-watch)
 ;;; magy-watch.el ends here

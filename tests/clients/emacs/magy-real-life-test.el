@@ -45,6 +45,39 @@ text: Two. All done.
                                                      (magy-transcript-buffer
                                                       (magy-test-project))))))))))
 
+(defun magy-test-signal-at-prompt (signal states)
+  "Send SIGNAL to the server when the next prompt is about to be written.
+Wait until the system has its process in one of STATES: Emacs, which
+has checked that it runs, sees otherwise no sooner than when it writes."
+  (let ((process (jsonrpc--process (magy-project-connection (magy-test-project)))))
+    (advice-add 'jsonrpc-async-request :before
+                (lambda (_connection method &rest _)
+                  (when (eq 'magy/session/prompt method)
+                    (advice-remove 'jsonrpc-async-request 'magy-test-signal)
+                    (signal-process process signal)
+                    (with-timeout (10 (ert-fail "the process did not take the signal"))
+                      (while (not (member (alist-get 'state (process-attributes
+                                                             (process-id process)))
+                                          states))))))
+                '((name . magy-test-signal)))))
+
+(ert-deftest magy-real-server-stopped-or-killed-while-it-is-asked ()
+  (dolist (how '((STOP "T") (KILL "Z" nil)))
+    (magy-test-real "prompt: first
+text: One. All done.
+prompt: second
+text: Two. All done.
+"
+      (magy-prompt "first")
+      (magy-test-settle)
+      (magy-test-signal-at-prompt (car how) (cdr how))
+      (let ((magy-patience 0.5))
+        (magy-prompt "second")
+        (unless (eq 'KILL (car how))
+          (magy-test-until (magy-hung-p (magy-test-project))))
+        (magy-restart (magy-test-project))
+        (magy-test-see "Two. All done")))))
+
 (ert-deftest magy-real-bypass-answers-what-would-be-asked ()
   :tags '(E036 E062)
   (magy-test-real "prompt: clean up
