@@ -20,8 +20,9 @@ from typing import Any
 
 from bench.measure import TOP, Failed, Row, Run, in_turn
 from bench.peer import environment
-from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
+from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import Batch
+from magy_server.core.values import Text
 
 CLIENT = TOP / "clients" / "emacs"
 DRIVER = TOP / "bench" / "emacs.el"

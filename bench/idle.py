@@ -21,9 +21,10 @@ import orjson
 
 from bench.measure import resident
 from magy_server.bus.local import LocalBus
-from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
+from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import Batch
 from magy_server.core.specs import Agents
+from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.sessions import LoadedSessions

@@ -87,7 +87,7 @@ class Entered:
 
 async def _turn(home: Path, prompt: str) -> Entered:
     from magy_server.app import compose
-    from magy_server.core.events import Text
+    from magy_server.core.values import Text
 
     entered, root = Entered(), str(home / "project")
     async with compose([root], {}) as (service, _):

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
-from magy_server.core.events import Action, Evidence, Facts, Hash
 from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.core.tool import Tool
+from magy_server.core.values import Action, Evidence, Facts, Hash
 from magy_server.tools.search import ripgrep_program
 from magy_server.tools.search.search_tools import search_tools
 

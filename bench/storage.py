@@ -13,8 +13,9 @@ from typing import Any
 
 from bench.measure import Row, Run, in_turn, stopwatch
 from bench.peer import MAGY, Peer
-from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
+from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import Batch
+from magy_server.core.values import Text
 from magy_server.store.sqlite import SqliteStore
 
 WRITERS = 64

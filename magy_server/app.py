@@ -23,11 +23,11 @@ from magy_server.config.settings import AuditSettings, MirrorSettings
 from magy_server.config.settings import Settings as Tree
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Content, Hash, Limits, Text
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
+from magy_server.core.values import Content, Hash, Limits, Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener

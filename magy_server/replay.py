@@ -17,8 +17,9 @@ from magy_server.config import layers
 from magy_server.core import prompt
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import MagyError, NotFound
-from magy_server.core.events import Briefed, Compacted, Event, Finished, Hash, Image, Prompted
+from magy_server.core.events import Briefed, Compacted, Event, Finished, Prompted
 from magy_server.core.state.state import State
+from magy_server.core.values import Hash, Image
 from magy_server.store.sqlite import SqliteStore
 
 

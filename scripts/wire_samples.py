@@ -12,35 +12,35 @@ from typing import Any
 
 from magy_server.api.sessions.pages import page, stamped
 from magy_server.core import updates
-from magy_server.core.agents.mail import DataPayload, Report, TextPayload
+from magy_server.core.agents.mail import Closed, DataPayload, Mailed, Report, TextPayload
 from magy_server.core.events import (
     Admitted,
     Answered,
     Asked,
     Briefed,
-    Call,
-    Closed,
     CompactAsked,
     Compacted,
     Configured,
-    Decision,
     Ended,
     Entry,
     Event,
-    Facts,
-    FileChange,
     Finished,
-    Grant,
     Judged,
-    Mailed,
     Opened,
     Planned,
     Prompted,
     Replied,
     Requeued,
-    Resource,
-    Restored,
     Started,
+)
+from magy_server.core.reviews.review_events import Restored
+from magy_server.core.values import (
+    Call,
+    Decision,
+    Facts,
+    FileChange,
+    Grant,
+    Resource,
     Task,
     Text,
     Thinking,

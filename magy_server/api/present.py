@@ -11,8 +11,8 @@ from magy_server.api.wire import shapes
 from magy_server.core import updates
 from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content, Embedded, Hash, Link, Text
 from magy_server.core.ports import StreamInfo
+from magy_server.core.values import Content, Embedded, Hash, Link, Text
 from magy_server.core.wire_values import stamp
 from magy_server.tools.files.pictures import picture
 

@@ -17,10 +17,7 @@ from magy_server.core.events import (
     Answered,
     CompactAsked,
     Configured,
-    Content,
     Event,
-    Grant,
-    Hash,
     Opened,
     Prompted,
     Requeued,
@@ -29,6 +26,7 @@ from magy_server.core.events import (
 from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.prompting.compaction import possible
 from magy_server.core.state.state import State
+from magy_server.core.values import Content, Grant, Hash
 from magy_server.engine import trees
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write

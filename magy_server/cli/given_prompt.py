@@ -6,7 +6,7 @@ import os
 import sys
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content, Embedded, Text
+from magy_server.core.values import Content, Embedded, Text
 
 MOST_INPUT = 1_000_000
 """Bytes of standard input that are attached to a prompt: more fills any model's window."""

@@ -10,43 +10,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.events import (
     Admitted,
     Answered,
     Asked,
     Briefed,
-    Call,
     CancelAsked,
-    Closed,
     CompactAsked,
     Compacted,
     Configured,
     Consulted,
-    Content,
     Ended,
     Entry,
     Event,
     Exited,
-    Facts,
-    FileChange,
     Finished,
-    Hash,
-    Image,
     Judged,
-    Mailed,
-    Noted,
     Opened,
     Planned,
     Prompted,
     Replied,
     Requeued,
-    Restored,
     Resumed,
     Started,
-    Text,
-    Thinking,
 )
+from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.text.sanitizing import LINE, shortened, visible
+from magy_server.core.values import Call, Content, Facts, FileChange, Hash, Image, Text, Thinking
 from magy_server.core.wire_values import STOP, report, stamp, usage
 
 Update = dict[str, Any]

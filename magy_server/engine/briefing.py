@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Briefed, Content, Hash, Section
+from magy_server.core.events import Briefed
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import ModelFacts
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.tool import Tool
+from magy_server.core.values import Content, Hash, Section
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, Settings, World, put
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from magy_server.core.errors import MagyError, ToolError
-from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash
+from magy_server.core.events import Finished
 from magy_server.core.ports import Files
 from magy_server.core.state.turn import CallState
 from magy_server.core.tool import Result, Tool, ToolContext
-from magy_server.core.values import Version
+from magy_server.core.values import Call, Evidence, FileChange, Hash, Version
 from magy_server.engine.context import RunContext
 from magy_server.engine.results import Results
 from magy_server.engine.world import put

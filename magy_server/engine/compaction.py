@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from magy_server.core.errors import MagyError, OverBudget, ProviderError, ProviderFault, StoreError
-from magy_server.core.events import Call, Compacted, Ended, Event, Replied, Stop, Text
+from magy_server.core.events import Compacted, Ended, Event, Replied, Stop
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.compaction import cut, digest, replacement
 from magy_server.core.prompting.framing import framed
@@ -14,6 +14,7 @@ from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.spending import NO_USAGE
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
+from magy_server.core.values import Call, Text
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write

@@ -7,23 +7,12 @@ from collections.abc import Collection, Hashable, Mapping
 from contextlib import AsyncExitStack, suppress
 
 from magy_server.core.errors import NotFound
-from magy_server.core.events import (
-    Action,
-    Embedded,
-    Event,
-    Evidence,
-    Exited,
-    Facts,
-    Finished,
-    Hash,
-    Judged,
-    Prompted,
-    Started,
-)
+from magy_server.core.events import Event, Exited, Finished, Judged, Prompted, Started
 from magy_server.core.ports import Editor, Files
 from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import Proposal, Selection, Team
+from magy_server.core.values import Action, Embedded, Evidence, Facts, Hash
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.rules import Law

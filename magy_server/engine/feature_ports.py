@@ -14,8 +14,9 @@ from typing import Protocol
 from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Noted, Replied
+from magy_server.core.events import Replied
 from magy_server.core.ports import ModelFacts, ModelRequest
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal, Team
 from magy_server.engine.session import Session

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Asked, Call, Decision, Event, Facts, Finished, Judged
+from magy_server.core.events import Asked, Event, Finished, Judged
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Gathered, Tool, previewed
+from magy_server.core.values import Call, Decision, Facts
 from magy_server.engine.context import LookContext
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write

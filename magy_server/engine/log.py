@@ -14,11 +14,12 @@ from typing import Protocol
 
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict, NotFound
-from magy_server.core.events import Entry, Event, Hash
+from magy_server.core.events import Entry, Event
 from magy_server.core.ports import Batch, Lease, Store
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
+from magy_server.core.values import Hash
 
 RECENT = 512
 """Entries kept in memory for watchers; older ones are read from the store."""

@@ -8,23 +8,14 @@ from dataclasses import replace
 from os.path import relpath
 
 from magy_server.core.errors import ProposedElsewhere, ToolError
-from magy_server.core.events import (
-    Admitted,
-    Call,
-    CancelAsked,
-    Ended,
-    Event,
-    Evidence,
-    Finished,
-    Noted,
-    Replied,
-    Text,
-)
+from magy_server.core.events import Admitted, CancelAsked, Ended, Event, Finished, Replied
 from magy_server.core.prompting.compaction import due
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
+from magy_server.core.values import Call, Evidence, Text
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
 from magy_server.engine.compaction import compacted, given_up

@@ -12,10 +12,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Call, Event, Facts, Hash, Judged
+from magy_server.core.events import Event, Judged
 from magy_server.core.ports import Delta
 from magy_server.core.text.surrogates import loads
 from magy_server.core.tool import Tool
+from magy_server.core.values import Call, Facts, Hash
 from magy_server.engine.calls import Outcome, supervised
 from magy_server.engine.context import RunContext
 from magy_server.engine.feature_ports import Features

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from magy_server.core.events import Call
 from magy_server.core.tool import Result, Tool, ToolContext
+from magy_server.core.values import Call
 
 MOST = 128
 LARGEST = 256 * 1024

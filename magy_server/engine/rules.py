@@ -13,11 +13,11 @@ from functools import lru_cache
 
 from magy_server.core import permit
 from magy_server.core.errors import NotFound
-from magy_server.core.events import Action, Decision, Effect, Facts, Grant, Limits, Resource
 from magy_server.core.permit import Ruleset
 from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
+from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Limits, Resource
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 

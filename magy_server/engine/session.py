@@ -12,9 +12,10 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from magy_server.core.agents.mail import Mailed
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Entry, Mailed
+from magy_server.core.events import Entry
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State

@@ -14,8 +14,9 @@ from weakref import WeakValueDictionary
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import Stream, id_of, stream_of
-from magy_server.core.events import Briefed, Entry, Exited, Judged, Noted, Planned, Started
+from magy_server.core.events import Briefed, Entry, Exited, Judged, Planned, Started
 from magy_server.core.ports import Bus, Lease, Store, StreamInfo
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
 
 

@@ -14,7 +14,7 @@ from magy_server.core.actions import ActionSpec
 from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict, ToolError
-from magy_server.core.events import Content, Event, Grant, Granted, Hash, Limits, Trusted, Withdrawn
+from magy_server.core.events import Event, Granted, Trusted, Withdrawn
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import (
     NO_EDITOR,
@@ -33,7 +33,7 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Version
+from magy_server.core.values import Content, Grant, Hash, Limits, Version
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 

@@ -15,23 +15,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.mail import SignalPayload, TextPayload
+from magy_server.core.agents.mail import Closed, Mailed, SignalPayload, TextPayload
 from magy_server.core.agents.tree import id_of
 from magy_server.core.events import (
     Answered,
     Asked,
-    Closed,
     Entry,
     Exited,
     Finished,
     Granted,
     Judged,
-    Mailed,
     Opened,
-    Restored,
     Started,
     Withdrawn,
 )
+from magy_server.core.reviews.review_events import Restored
 from magy_server.core.state.state import State
 
 LOG = logging.getLogger(__name__)

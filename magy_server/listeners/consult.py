@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Consulted, Ended, Entry, Hash, Replied, Text
+from magy_server.core.events import Consulted, Ended, Entry, Replied
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
+from magy_server.core.values import Hash, Text
 from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write
 from magy_server.engine.model import ask

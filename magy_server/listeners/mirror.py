@@ -27,10 +27,11 @@ from urllib.parse import quote
 from magy_server.core import codec
 from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Entry, Hash
+from magy_server.core.events import Entry
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
 from magy_server.core.text.log_lines import header, line
+from magy_server.core.values import Hash
 from magy_server.engine.trees import DELETED
 
 LOG = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
-from magy_server.core.events import Call, Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
+from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.llm import pictures, wire
 from magy_server.llm.wire import Stop, StreamError, own_id
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from magy_server.core.events import Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, ModelRequest, Reading
+from magy_server.core.values import Part, Text, Thinking, Usage
 from magy_server.llm import wire
 from magy_server.llm.text_calls import arguments_in
 from magy_server.llm.thoughts import Thoughts

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from magy_server.core.events import Call, Text, Thinking
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
+from magy_server.core.values import Call, Text, Thinking
 from magy_server.llm import pictures, wire
 from magy_server.llm.chat_answer import EXTRA, THINKING
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons

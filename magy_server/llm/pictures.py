@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from magy_server.core.events import Text
 from magy_server.core.ports import Message, Picture, ToolOutput
+from magy_server.core.values import Text
 from magy_server.llm.faults import words
 
 UNSEEN = "(a picture; this model cannot see pictures)"

@@ -8,9 +8,10 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Part, Replied, Thinking
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest, Provider, Reading
 from magy_server.core.text.secrets import Secrets, Sieve
+from magy_server.core.values import Part, Thinking
 
 _Place = tuple[str, int]
 

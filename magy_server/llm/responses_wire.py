@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from magy_server.core.events import Call, Part, Text, Thinking, Usage
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
+from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.llm import pictures, wire
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
 from magy_server.llm.wire import Stop, StreamError, count

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from magy_server.core.errors import InvalidConfig, ProviderFault
-from magy_server.core.events import Text
 from magy_server.core.ports import Message, ToolOutput
+from magy_server.core.values import Text
 
 Stop = Literal["end_turn", "max_tokens", "refusal", "stray_call"]
 

@@ -11,8 +11,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from pathlib import Path
 
 from magy_server.core.errors import InvalidConfig, ProviderError
-from magy_server.core.events import Call, Part, Replied, Text, Thinking, Usage
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
+from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.llm.faults import RETRYABLE
 from magy_server.llm.script import Fail, Pause, Reply, Say, Script, Use, last_output, parse
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import orjson
 
-from magy_server.core.events import Call, Part, Replied, Text, Usage
+from magy_server.core.events import Replied
 from magy_server.core.ports import (
     Delta,
     Message,
@@ -26,6 +26,7 @@ from magy_server.core.ports import (
     ToolSchema,
 )
 from magy_server.core.text.surrogates import all_whole
+from magy_server.core.values import Call, Part, Text, Usage
 from magy_server.llm.text_calls import Holding, Made, Tools, arguments_in, calls_in, stray
 
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stray_call"]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 
 from magy_server.core.errors import ProposedElsewhere, ToolError
-from magy_server.core.events import Entry, FileChange, Finished, Hash, Restored
+from magy_server.core.events import Entry, Finished
 from magy_server.core.ports import Batch, Found
-from magy_server.core.reviews.review_events import Reviewed
+from magy_server.core.reviews.review_events import Restored, Reviewed
 from magy_server.core.state.state import State
-from magy_server.core.values import Kind, Origin, Version
+from magy_server.core.values import FileChange, Hash, Kind, Origin, Version
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.rebase import merge3, rebase
 from magy_server.edits.text import split

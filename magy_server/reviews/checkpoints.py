@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Restored, Restoring
 from magy_server.core.ports import Batch
 from magy_server.core.reviews.file_history import History, TurnBegun, Undone, history
+from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
 from magy_server.engine import trees

@@ -16,12 +16,12 @@ from os.path import relpath
 
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError, ToolError
-from magy_server.core.events import Call, Evidence, FileChange, Finished, Hash, Opened, Started
+from magy_server.core.events import Finished, Opened, Started
 from magy_server.core.ports import Batch, Found, Lease, Put
 from magy_server.core.reviews.undo_merge import There
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
-from magy_server.core.values import Version
+from magy_server.core.values import Call, Evidence, FileChange, Hash, Version
 from magy_server.engine.calls import happened
 from magy_server.reviews import changes as review_changes
 from magy_server.reviews.restore_files import bytes_of, change_of, put_or_found, turns

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from magy_server.core.events import FileChange
 from magy_server.core.reviews.undo_merge import Contents, There, net, version
+from magy_server.core.values import FileChange
 from magy_server.edits.rebasing.diff import counts, unified
 
 Action = Literal["create", "change", "remove", "nothing"]

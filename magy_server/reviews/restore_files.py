@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
-from magy_server.core.events import FileChange, Hash
 from magy_server.core.ports import Files, Found, Put, Store
 from magy_server.core.reviews.undo_merge import Contents, Run, Taken, There, paths, take_back
-from magy_server.core.values import NO_FILE, Version
+from magy_server.core.values import NO_FILE, FileChange, Hash, Version
 
 ATTEMPTS = 20
 """How often a file is looked at again because somebody changed it at this very moment."""

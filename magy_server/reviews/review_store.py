@@ -12,10 +12,9 @@ from weakref import WeakValueDictionary
 
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import Conflict, NotFound, ToolError
-from magy_server.core.events import Noted
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Batch, Files, Found, same
-from magy_server.core.reviews.review_events import Reviewed
+from magy_server.core.reviews.review_events import Noted, Reviewed
 from magy_server.core.reviews.undo_merge import UNSAVED
 from magy_server.core.values import Hash
 from magy_server.engine.log import Write

@@ -15,11 +15,11 @@ from typing import Literal
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
-from magy_server.core.events import FileChange, Hash, Noted, Restored
 from magy_server.core.ports import Batch
-from magy_server.core.reviews.review_events import Reviewed
+from magy_server.core.reviews.review_events import Noted, Restored, Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
+from magy_server.core.values import FileChange, Hash
 from magy_server.engine.log import Letters, Write
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World

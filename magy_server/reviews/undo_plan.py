@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Content, Noted, Prompted, Restored
+from magy_server.core.events import Prompted
 from magy_server.core.prompting.sizes import words
 from magy_server.core.reviews.file_history import History
+from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.reviews.undo_merge import Run
 from magy_server.core.state.rewind import cannot_go_back, cannot_return, restore
 from magy_server.core.state.state import State
+from magy_server.core.values import Content
 
 NAMED = 20
 """Paths that the model is told; of more, how many."""

@@ -16,8 +16,10 @@ import orjson
 from magy_server.core.agents.tree import Stream
 from magy_server.core.codec import blobs, encode, opens_turn
 from magy_server.core.errors import Conflict, InvalidRequest
-from magy_server.core.events import Entry, Event, Hash, Opened, Reviewed
+from magy_server.core.events import Entry, Event, Opened
 from magy_server.core.ports import Batch, Lease, StreamInfo
+from magy_server.core.reviews.review_events import Reviewed
+from magy_server.core.values import Hash
 
 
 class Line(NamedTuple):

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
-from magy_server.core.events import Entry, Hash
+from magy_server.core.events import Entry
 from magy_server.core.ports import Page, StreamInfo
+from magy_server.core.values import Hash
 from magy_server.store.append_rules import Draft, Placement, Position, Standing, place
 from magy_server.store.decoding import check_gaps, entry_of
 from magy_server.store.schema import writing

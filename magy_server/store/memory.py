@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import NotFound, StoreUnavailable
-from magy_server.core.events import Entry, Hash
+from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
+from magy_server.core.values import Hash
 from magy_server.store.append_rules import Line, Position, Standing, draft, lost, place, position
 from magy_server.store.decoding import entry_of
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import StoreError, StoreUnavailable
-from magy_server.core.events import Entry, Hash
+from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
+from magy_server.core.values import Hash
 from magy_server.store import locks, log
 from magy_server.store.append_rules import Draft, draft, lost, position
 from magy_server.store.database import Database, create_directory, create_file, unavailable

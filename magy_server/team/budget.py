@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound, OverBudget
-from magy_server.core.events import Compacted, Consulted, Ended, Entry, Limits, Replied, Usage
+from magy_server.core.events import Compacted, Consulted, Ended, Entry, Replied
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.state import State
+from magy_server.core.values import Limits, Usage
 from magy_server.engine import trees
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions

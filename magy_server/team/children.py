@@ -16,13 +16,14 @@ from typing import Literal
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo, Sibling, Spawn, refusal
-from magy_server.core.agents.mail import Status
+from magy_server.core.agents.mail import Closed, Status
 from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
-from magy_server.core.events import CancelAsked, Closed, Event, Hash
+from magy_server.core.events import CancelAsked, Event
 from magy_server.core.ports import Batch, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.summary import Row, children, row, task_id
+from magy_server.core.values import Hash
 from magy_server.engine import trees
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session

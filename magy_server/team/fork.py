@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import (
-    CallId,
-    Closed,
     Compacted,
     Configured,
     Consulted,
@@ -18,14 +17,11 @@ from magy_server.core.events import (
     Event,
     Finished,
     Granted,
-    Hash,
-    Mailed,
     Opened,
     Planned,
     Prompted,
     Replied,
     Requeued,
-    Usage,
     Withdrawn,
 )
 from magy_server.core.ports import Batch
@@ -34,6 +30,7 @@ from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
 from magy_server.core.summary import summarise
+from magy_server.core.values import CallId, Hash, Usage
 from magy_server.engine.calls import closed
 from magy_server.engine.log import ahead
 from magy_server.engine.world import put

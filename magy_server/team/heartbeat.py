@@ -8,10 +8,9 @@ from contextlib import suppress
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import status
-from magy_server.core.agents.mail import SignalPayload, key_of, keys, ulid
+from magy_server.core.agents.mail import Mailed, SignalPayload, key_of, keys, ulid
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import NotFound
-from magy_server.core.events import Mailed
 from magy_server.core.state.state import State
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session

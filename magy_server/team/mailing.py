@@ -16,6 +16,7 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, MAX_QUEUE, Waited
 from magy_server.core.agents.mail import (
     DataPayload,
+    Mailed,
     Payload,
     SignalPayload,
     TextPayload,
@@ -24,20 +25,12 @@ from magy_server.core.agents.mail import (
 )
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
-from magy_server.core.events import (
-    CancelAsked,
-    Content,
-    Event,
-    Hash,
-    Mailed,
-    Prompted,
-    Requeued,
-    Text,
-)
+from magy_server.core.events import CancelAsked, Event, Prompted, Requeued
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener
 from magy_server.core.tool import Delivery
+from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.log import Decide, Write, ahead
 from magy_server.engine.session import Session

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from magy_server.core.agents.mail import Mailed
 from magy_server.core.agents.reports import result
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
-from magy_server.core.events import Ended, Entry, Mailed
+from magy_server.core.events import Ended, Entry
 from magy_server.core.ports import Batch
 from magy_server.core.state.state import State
 from magy_server.engine.log import Letter, Letters, Write, ahead

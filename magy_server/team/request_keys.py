@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.core.agents.mail import Payload, known, ulid
+from magy_server.core.agents.mail import Mailed, Payload, known, ulid
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content, Event, Image, Mailed, Prompted, Text
+from magy_server.core.events import Event, Prompted
 from magy_server.core.ports import Store
 from magy_server.core.state.state import State
+from magy_server.core.values import Content, Image, Text
 
 Said = Payload | Sequence[Content]
 """As it was sent: without what the prompt mentions, which may read otherwise by now."""

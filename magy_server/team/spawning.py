@@ -12,12 +12,13 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, ProviderError
-from magy_server.core.events import Configured, Content, Event, Hash, Limits, Opened, Prompted, Text
+from magy_server.core.events import Configured, Event, Opened, Prompted
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import shortened, visible
+from magy_server.core.values import Content, Hash, Limits, Text
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put

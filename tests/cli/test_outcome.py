@@ -11,9 +11,10 @@ from magy_server.cli.screen import child_lines
 from magy_server.cli.screen.text import UNICODE, cost_of, plain
 from magy_server.cli.turn import outcome
 from magy_server.core.agents.child import ChildInfo
-from magy_server.core.events import Ended, Entry, FileChange, Finished, Replied, Stop, Text, Usage
+from magy_server.core.events import Ended, Entry, Finished, Replied, Stop
 from magy_server.core.state.spending import Spent
 from magy_server.core.text.markdown import STOPS
+from magy_server.core.values import FileChange, Text, Usage
 from magy_server.reviews.views import Summary
 
 

@@ -13,24 +13,17 @@ from magy_server.cli.screen.updates_view import View
 from magy_server.core.events import (
     Answered,
     Asked,
-    Call,
-    Decision,
-    Embedded,
     Ended,
     Entry,
-    Facts,
     Finished,
-    Grant,
     Judged,
-    Noted,
     Planned,
     Prompted,
     Replied,
-    Task,
-    Text,
-    Thinking,
 )
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.updates import notice, tool_call, updates
+from magy_server.core.values import Call, Decision, Embedded, Facts, Grant, Task, Text, Thinking
 
 PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n def greet():\n-    return 1\n+    return 2\n"
 WIDTH = 60

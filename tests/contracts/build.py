@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from magy_server.core.events import Finished, Opened, Prompted, Text
+from magy_server.core.events import Finished, Opened, Prompted
+from magy_server.core.values import Text
 
 
 def opened(root: str | None = "/proj") -> Opened:

@@ -7,26 +7,28 @@ from typing import Any
 from magy_server.core.events import (
     Admitted,
     Briefed,
-    Call,
-    Decision,
     Entry,
     Event,
-    Facts,
     Finished,
     Judged,
-    Limits,
     Opened,
-    Part,
     Prompted,
     Replied,
-    Resource,
-    Section,
     Started,
-    Text,
-    Usage,
 )
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
+from magy_server.core.values import (
+    Call,
+    Decision,
+    Facts,
+    Limits,
+    Part,
+    Resource,
+    Section,
+    Text,
+    Usage,
+)
 
 STREAM = "session/s"
 READERS = ("read_file",)

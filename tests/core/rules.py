@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 
-from magy_server.core.events import Effect, Facts, Resource
 from magy_server.core.shell.programs import text_at
 from magy_server.core.shell.simple_commands import parse
+from magy_server.core.values import Effect, Facts, Resource
 
 ROOT = "/proj"
 EFFECTS: dict[str, Effect] = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Decision, Facts, Resource
 from magy_server.core.permit import Rule, Ruleset, decide, withholds
 from magy_server.core.specs import AgentSpec, parse_agent, parse_rules
+from magy_server.core.values import Decision, Facts, Resource
 
 from .rules import EFFECTS, facts, file
 

@@ -9,24 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.core import prompt
-from magy_server.core.events import (
-    Call,
-    CompactAsked,
-    Compacted,
-    Ended,
-    FileChange,
-    Finished,
-    Planned,
-    Replied,
-    Task,
-    Text,
-    Thinking,
-    Usage,
-)
+from magy_server.core.events import CompactAsked, Compacted, Ended, Finished, Planned, Replied
 from magy_server.core.ports import ToolOutput
 from magy_server.core.prompting import compaction as compact
 from magy_server.core.state.state import State
 from magy_server.core.steps import CallModel, Compact, Rest, next_step
+from magy_server.core.values import Call, FileChange, Task, Text, Thinking, Usage
 from tests.core.build import Log, briefed, call, finished, judged
 
 TEXTS: Mapping[str, str] = {"h1": "You are the agent.", "h2": "You are renewed.", "sum": "SUMMARY"}

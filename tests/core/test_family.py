@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import CLAMPS, Sibling, SpawnLimits, clamped, refusal, status
-from magy_server.core.events import (
-    Admitted,
-    Asked,
-    CancelAsked,
-    Closed,
-    Ended,
-    Requeued,
-    Text,
-)
+from magy_server.core.agents.mail import Closed
+from magy_server.core.events import Admitted, Asked, CancelAsked, Ended, Requeued
+from magy_server.core.values import Text
 
 from .build import Log, call, judged, prompted
 

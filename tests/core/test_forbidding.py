@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Facts, Grant, Resource
 from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.shell.deny_patterns import is_about
+from magy_server.core.values import Facts, Grant, Resource
 
 from .rules import command
 

@@ -7,24 +7,14 @@ import re
 import pytest
 
 from magy_server.core import prompt
-from magy_server.core.agents.mail import TextPayload
-from magy_server.core.events import (
-    Admitted,
-    Compacted,
-    Embedded,
-    Ended,
-    Image,
-    Link,
-    Mailed,
-    Noted,
-    Prompted,
-    Section,
-    Text,
-)
+from magy_server.core.agents.mail import Mailed, TextPayload
+from magy_server.core.events import Admitted, Compacted, Ended, Prompted
 from magy_server.core.ports import ToolOutput
 from magy_server.core.prompting import framing
 from magy_server.core.prompting.compaction import replacement
 from magy_server.core.prompting.transcript import transcript
+from magy_server.core.reviews.review_events import Noted
+from magy_server.core.values import Embedded, Image, Link, Section, Text
 
 from .build import Log, briefed, call, finished, judged
 

@@ -9,20 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.events import (
-    Asked,
-    Configured,
-    Decision,
-    Entry,
-    Event,
-    Facts,
-    Grant,
-    Judged,
-    Opened,
-)
+from magy_server.core.events import Asked, Configured, Entry, Event, Judged, Opened
 from magy_server.core.text.markdown import Markdown
 from magy_server.core.text.sanitizing import INVISIBLE, shortened, visible
 from magy_server.core.updates import updates
+from magy_server.core.values import Decision, Facts, Grant
 
 CUT = re.compile(r"\A(.*) … \(\+([\d,]+) characters(?:, ([\d,]+) lines)?\) … (.*)\Z", re.DOTALL)
 

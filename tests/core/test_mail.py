@@ -7,22 +7,19 @@ from typing import Any
 import pytest
 
 from magy_server.core import prompt
-from magy_server.core.agents.mail import DataPayload, Report, SignalPayload, TextPayload, ulid
-from magy_server.core.events import (
-    Admitted,
-    CancelAsked,
+from magy_server.core.agents.mail import (
     Closed,
-    Ended,
-    Grant,
-    Granted,
-    Limits,
+    DataPayload,
     Mailed,
-    Requeued,
-    Text,
-    Usage,
+    Report,
+    SignalPayload,
+    TextPayload,
+    ulid,
 )
+from magy_server.core.events import Admitted, CancelAsked, Ended, Granted, Requeued
 from magy_server.core.state.spending import Spent
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step
+from magy_server.core.values import Grant, Limits, Text, Usage
 
 from .build import Log, call, finished, judged, prompted
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Action, Decision, Facts, Grant, Resource
 from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.permit import Rule, Ruleset, decide, proposals, withholds
 from magy_server.core.specs import parse_agent
+from magy_server.core.values import Action, Decision, Facts, Grant, Resource
 
 from .rules import EFFECTS, ROOT, facts, file
 

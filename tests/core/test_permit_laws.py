@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.events import Action, Decision, Facts, Grant
 from magy_server.core.permit import Rule, Ruleset, decide, proposals, strictest, withholds
+from magy_server.core.values import Action, Decision, Facts, Grant
 
 from .rules import EFFECTS, command, facts
 

@@ -5,20 +5,10 @@ from __future__ import annotations
 import json
 
 from magy_server.core import prompt
-from magy_server.core.events import (
-    Admitted,
-    Call,
-    Embedded,
-    Ended,
-    Entry,
-    Link,
-    Prompted,
-    Section,
-    Text,
-    Thinking,
-)
+from magy_server.core.events import Admitted, Ended, Entry, Prompted
 from magy_server.core.ports import ModelRequest, ToolOutput
 from magy_server.core.state.state import State
+from magy_server.core.values import Call, Embedded, Link, Section, Text, Thinking
 
 from .build import STREAM, Log, briefed, call, finished, judged, prompted
 

@@ -9,27 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.agents.mail import TextPayload, known, ulid
+from magy_server.core.agents.mail import Mailed, TextPayload, known, ulid
 from magy_server.core.agents.reports import MOST, result
-from magy_server.core.events import (
-    Admitted,
-    Ended,
-    Entry,
-    Event,
-    Limits,
-    Mailed,
-    Opened,
-    Prompted,
-    Replied,
-    Stop,
-    Text,
-    Usage,
-)
+from magy_server.core.events import Admitted, Ended, Entry, Event, Opened, Prompted, Replied, Stop
 from magy_server.core.ports import Message, ModelRequest, ToolOutput, ToolSchema
 from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step
+from magy_server.core.values import Limits, Text, Usage
 
 from .build import Log, call, finished, judged
 

@@ -8,34 +8,27 @@ from typing import Any
 import pytest
 
 from magy_server.core import prompt
-from magy_server.core.agents.mail import Report, TextPayload
+from magy_server.core.agents.mail import Mailed, Report, TextPayload
 from magy_server.core.codec import blobs, decode, encode
 from magy_server.core.events import (
     Admitted,
     Briefed,
     Compacted,
     Ended,
-    FileChange,
     Finished,
-    Mailed,
-    Noted,
     Planned,
     Prompted,
     Requeued,
-    Restored,
-    Restoring,
-    Section,
-    Seen,
-    Task,
-    Text,
 )
 from magy_server.core.prompting import compaction as compact
 from magy_server.core.reviews.file_history import history
+from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.state import rewind
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step
 from magy_server.core.updates import updates
+from magy_server.core.values import FileChange, Section, Seen, Task, Text
 
 from .build import STREAM, Log, briefed, call, finished, prompted
 

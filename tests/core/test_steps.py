@@ -13,17 +13,11 @@ from magy_server.core.events import (
     Asked,
     CancelAsked,
     Ended,
-    Evidence,
     Finished,
-    Limits,
-    Part,
     Planned,
     Requeued,
     Resumed,
-    Section,
     Started,
-    Task,
-    Text,
 )
 from magy_server.core.prompting.repeats import repeats
 from magy_server.core.state.fold import fold
@@ -40,6 +34,7 @@ from magy_server.core.steps import (
     Wait,
     next_step,
 )
+from magy_server.core.values import Evidence, Limits, Part, Section, Task, Text
 
 from .build import Log, briefed, call, finished, judged, prompted, started
 

@@ -11,7 +11,7 @@ import pytest
 
 from magy_server.app import compose
 from magy_server.core.agents.tree import stream_of
-from magy_server.core.events import Text
+from magy_server.core.values import Text
 from tests.doors import socket_door
 from tests.patience import PATIENCE
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied, Text
+from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import Batch
+from magy_server.core.values import Text
 from magy_server.store.sqlite import SqliteStore
 
 from .harness import RpcError, person

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.events import FileChange, Finished
+from magy_server.core.events import Finished
+from magy_server.core.values import FileChange
 from magy_server.store.sqlite import SqliteStore
 from tests.guard import SESSION
 

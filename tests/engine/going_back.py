@@ -15,22 +15,17 @@ from magy_server.bus.local import LocalBus
 from magy_server.core.events import (
     Admitted,
     Briefed,
-    Call,
     Ended,
     Event,
-    Evidence,
-    FileChange,
     Finished,
     Opened,
     Prompted,
     Replied,
-    Seen,
     Started,
-    Text,
 )
 from magy_server.core.ports import NO_EDITOR, Files, Store
 from magy_server.core.specs import Agents
-from magy_server.core.values import Kind
+from magy_server.core.values import Call, Evidence, FileChange, Kind, Seen, Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner

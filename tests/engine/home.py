@@ -16,19 +16,11 @@ import pytest
 from magy_server.api.service import Service
 from magy_server.app import compose
 from magy_server.core.agents import tree
-from magy_server.core.agents.mail import TextPayload
-from magy_server.core.events import (
-    Admitted,
-    Event,
-    Finished,
-    Limits,
-    Mailed,
-    Opened,
-    Prompted,
-    Text,
-)
+from magy_server.core.agents.mail import Mailed, TextPayload
+from magy_server.core.events import Admitted, Event, Finished, Opened, Prompted
 from magy_server.core.prompt import build, needed
 from magy_server.core.state.state import State
+from magy_server.core.values import Limits, Text
 from magy_server.engine.log import Write
 from magy_server.engine.session import Listener, Session
 from magy_server.engine.world import World

@@ -12,21 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from magy_server.bus.local import LocalBus
-from magy_server.core.events import (
-    Admitted,
-    Call,
-    Entry,
-    FileChange,
-    Finished,
-    Noted,
-    Opened,
-    Prompted,
-    Replied,
-    Started,
-    Text,
-)
-from magy_server.core.reviews.review_events import Decision
+from magy_server.core.events import Admitted, Entry, Finished, Opened, Prompted, Replied, Started
+from magy_server.core.reviews.review_events import Decision, Noted
 from magy_server.core.specs import Agents
+from magy_server.core.values import Call, FileChange, Text
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions

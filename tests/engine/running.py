@@ -13,13 +13,14 @@ from typing import Annotated, Any
 
 from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
-from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied, Text
+from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.ports import Batch, Bus, ModelFacts, Provider, Store
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
+from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.agents.child import Spawn
-from magy_server.core.events import Finished, Text
+from magy_server.core.events import Finished
+from magy_server.core.values import Text
 
 from .home import Home, home
 

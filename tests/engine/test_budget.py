@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import StoreError
-from magy_server.core.events import Ended, Entry, Limits, Replied
+from magy_server.core.events import Ended, Entry, Replied
 from magy_server.core.ports import Batch, Lease
+from magy_server.core.values import Limits
 from magy_server.engine.session import Session
 
 from .home import Home, home

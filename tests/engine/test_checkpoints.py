@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import EditUnverified, InvalidRequest, NotFound
-from magy_server.core.events import FileChange, Noted, Prompted, Restoring
+from magy_server.core.events import Prompted
 from magy_server.core.ports import NO_EDITOR, Found, Put
-from magy_server.core.values import Version
+from magy_server.core.reviews.review_events import Noted, Restoring
+from magy_server.core.values import FileChange, Version
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes

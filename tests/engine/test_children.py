@@ -12,18 +12,11 @@ from typing import Any
 import pytest
 
 from magy_server.core.agents.child import ChildInfo, Spawn, SpawnLimits
+from magy_server.core.agents.mail import Closed
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.core.events import (
-    CancelAsked,
-    Closed,
-    Granted,
-    Limits,
-    Opened,
-    Prompted,
-    Replied,
-    Text,
-)
+from magy_server.core.events import CancelAsked, Granted, Opened, Prompted, Replied
+from magy_server.core.values import Limits, Text
 from magy_server.team.children import Children
 
 from .home import Home, home, mailed

@@ -13,7 +13,7 @@ import pytest
 
 from magy_server.core.agents.child import Spawn
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Text
+from magy_server.core.values import Text
 from magy_server.engine import runner
 from magy_server.team.children import Children
 from tests.engine.running import deafen, until

@@ -12,7 +12,7 @@ from magy_server.api.service import Service
 from magy_server.app import compose
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Text
+from magy_server.core.values import Text
 
 SCRIPT = """\
 prompt: change it

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Action, Facts, Grant, Opened, Resource
+from magy_server.core.events import Opened
 from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
-from magy_server.core.values import Effect
+from magy_server.core.values import Action, Effect, Facts, Grant, Resource
 from magy_server.engine.rules import Law, levels
 from magy_server.engine.world import put
 

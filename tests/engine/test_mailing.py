@@ -14,10 +14,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.agents.mail import DataPayload, SignalPayload, TextPayload
+from magy_server.core.agents.mail import DataPayload, Mailed, SignalPayload, TextPayload
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Ended, Finished, Mailed, Prompted, Replied, Text
+from magy_server.core.events import Ended, Finished, Prompted, Replied
 from magy_server.core.prompting.transcript import transcript
+from magy_server.core.values import Text
 from magy_server.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
 

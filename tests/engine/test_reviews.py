@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import InvalidRequest, NotFound, ToolError
-from magy_server.core.events import Evidence, Finished, Noted, Started
-from magy_server.core.reviews.review_events import Reviewed
+from magy_server.core.events import Finished, Started
+from magy_server.core.reviews.review_events import Noted, Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.steps import End
+from magy_server.core.values import Evidence
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Letter, Letters, Write
 from magy_server.engine.perform import Performer
@@ -330,7 +331,7 @@ async def test_executable_bits_and_links(place: Place) -> None:
 
 
 async def test_a_moved_file_keeps_its_review_and_goes_back(place: Place) -> None:
-    from magy_server.core.events import FileChange
+    from magy_server.core.values import FileChange
     from tests.engine.reviewing import digest
 
     agent = await place.agent()

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.events import Ended, Event, Noted, Prompted, Replied
+from magy_server.core.events import Ended, Event, Prompted, Replied
+from magy_server.core.reviews.review_events import Noted
 from magy_server.store.sqlite import SqliteStore
 from tests.e2e.harness import SESSION, Person, person
 from tests.patience import PATIENCE

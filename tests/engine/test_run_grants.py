@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from magy_server.core.agents.child import Spawn
-from magy_server.core.events import Judged, Opened, Prompted, Text
+from magy_server.core.events import Judged, Opened, Prompted
+from magy_server.core.values import Text
 from magy_server.engine.log import Write
 
 from .home import Home, home

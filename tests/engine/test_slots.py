@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from magy_server.core.agents.child import SpawnLimits, status
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Replied, Text
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest
 from magy_server.core.steps import Rest, next_step
+from magy_server.core.values import Text
 from magy_server.engine.session import Session
 from magy_server.team.slots import PER_PROVIDER, REQUESTS, LimitedSlots, Permits
 from tests.engine.running import Place, place, quiet, until

@@ -12,8 +12,9 @@ import pytest
 from magy_server.api.service import Service
 from magy_server.app import compose
 from magy_server.core.agents.tree import stream_of
-from magy_server.core.events import Configured, Resumed, Text
+from magy_server.core.events import Configured, Resumed
 from magy_server.core.ports import Batch
+from magy_server.core.values import Text
 from magy_server.engine import trees
 from magy_server.store.sqlite import SqliteStore
 

@@ -7,15 +7,10 @@ import json
 from pathlib import Path
 
 from magy_server.core.agents.child import Spawn
-from magy_server.core.agents.mail import TextPayload
-from magy_server.core.events import (
-    CancelAsked,
-    Finished,
-    Mailed,
-    Requeued,
-    Restoring,
-    Text,
-)
+from magy_server.core.agents.mail import Mailed, TextPayload
+from magy_server.core.events import CancelAsked, Finished, Requeued
+from magy_server.core.reviews.review_events import Restoring
+from magy_server.core.values import Text
 from magy_server.engine.log import Write
 from magy_server.reviews.checkpoints import Restore
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from magy_server.core.events import Entry, Event, Opened, Prompted, Requeued, Text
+from magy_server.core.events import Entry, Event, Opened, Prompted, Requeued
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.summary import title
+from magy_server.core.values import Text
 
 
 def called(*events: Event) -> str:

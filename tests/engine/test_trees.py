@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.agents.mail import TextPayload
+from magy_server.core.agents.mail import Mailed, TextPayload
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Admitted, Ended, Mailed, Resumed
+from magy_server.core.events import Admitted, Ended, Resumed
 from magy_server.core.ports import Lease
 from magy_server.engine import runner
 from magy_server.engine.log import Write

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Call, Replied, Text
+from magy_server.core.events import Replied
 from magy_server.core.ports import (
     Delta,
     Message,
@@ -20,6 +20,7 @@ from magy_server.core.ports import (
     ToolOutput,
     ToolSchema,
 )
+from magy_server.core.values import Call, Text
 
 READ_FILE = ToolSchema("read_file", "Read a text file.", {"type": "object", "properties": {}})
 

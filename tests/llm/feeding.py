@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from magy_server.core.events import Call, Replied, Text, Thinking
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta
+from magy_server.core.values import Call, Text, Thinking
 from magy_server.llm.wire import Answer
 
 

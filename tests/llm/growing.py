@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from magy_server.core.events import Call, Thinking
 from magy_server.core.ports import Message, Picture
+from magy_server.core.values import Call, Thinking
 
 from .conversations import assistant, calling, output, user
 

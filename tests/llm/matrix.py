@@ -31,8 +31,9 @@ import pytest
 from magy_server.api.service import Service
 from magy_server.app import Configured, compose
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Ended, Replied, Text
+from magy_server.core.events import Ended, Replied
 from magy_server.core.ports import Delta, ModelFacts, ModelRequest, Provider
+from magy_server.core.values import Text
 from magy_server.engine.model import LONGEST_WAIT
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider

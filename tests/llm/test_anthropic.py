@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Call, Replied, Text, Thinking, Usage
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta
+from magy_server.core.values import Call, Text, Thinking, Usage
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.anthropic_wire import body
 from tests.loopback import (

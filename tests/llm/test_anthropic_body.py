@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Call, Thinking
 from magy_server.core.ports import Message, Picture
+from magy_server.core.values import Call, Thinking
 from magy_server.llm.anthropic_wire import body
 from tests.loopback.anthropic_checks import problems
 from tests.tools.pictures import png

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.events import Call, Replied
+from magy_server.core.events import Replied
+from magy_server.core.values import Call
 from magy_server.llm.anthropic import AnthropicProvider
 from tests.loopback import (
     AnthropicServer,

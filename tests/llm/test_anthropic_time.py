@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.events import Replied, Text
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta
+from magy_server.core.values import Text
 from magy_server.llm.anthropic import AnthropicProvider
 from tests.loopback import (
     AnthropicServer,

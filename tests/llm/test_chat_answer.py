@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Call, Replied, Text, Thinking, Usage
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ToolSchema
+from magy_server.core.values import Call, Text, Thinking, Usage
 from magy_server.llm.chat_answer import Answer
 from magy_server.llm.wire import StreamError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Call, Text, Thinking
+from magy_server.core.values import Call, Text, Thinking
 from magy_server.llm.anthropic import AnthropicProvider
 from tests.loopback import AnthropicServer, anthropic_answers, text
 

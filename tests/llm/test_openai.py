@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.events import Call, Replied, Text, Thinking, Usage
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest, Picture, Provider
+from magy_server.core.values import Call, Text, Thinking, Usage
 from magy_server.llm import chat_wire, responses_wire
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider

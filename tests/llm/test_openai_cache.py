@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.events import Call, Text
 from magy_server.core.ports import Message, Picture, Provider
+from magy_server.core.values import Call, Text
 from magy_server.llm.openai import ChatProvider, ResponsesProvider
 from tests.loopback import (
     ChatServer,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Call, Replied, Text, Thinking, Usage
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta
+from magy_server.core.values import Call, Text, Thinking, Usage
 from magy_server.llm.responses_wire import Answer
 from magy_server.llm.wire import StreamError
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from magy_server.core.events import Call, Thinking
 from magy_server.core.ports import Message
+from magy_server.core.values import Call, Thinking
 from magy_server.llm.openai_quirks import Quirks
 from magy_server.llm.responses_wire import body as make_body
 from tests.loopback.openai_checks import Memory, response_problems

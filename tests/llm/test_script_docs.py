@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import InvalidConfig
-from magy_server.core.events import Call, Text, Thinking
 from magy_server.core.ports import Message
+from magy_server.core.values import Call, Text, Thinking
 from magy_server.llm.script import parse
 from magy_server.llm.scripted import ScriptedProvider
 

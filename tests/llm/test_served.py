@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.events import Text
 from magy_server.core.ports import ModelFacts, Reading
+from magy_server.core.values import Text
 from magy_server.engine.model import said
 from magy_server.llm.openai import ChatProvider
 from tests.loopback import ChatServer, Part, hang, pause, ping, raw, text

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.events import Call, Replied, Text
+from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ToolSchema
+from magy_server.core.values import Call, Text
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider
 from magy_server.llm.sdk import SdkProvider

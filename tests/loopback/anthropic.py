@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from magy_server.core.errors import ProviderFault
-from magy_server.core.events import Text
 from magy_server.core.ports import Message, ToolOutput
+from magy_server.core.values import Text
 
 from .anthropic_checks import problems
 from .http import Request

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from magy_server.core.events import Text
 from magy_server.core.ports import Message, ToolOutput
+from magy_server.core.values import Text
 
 from .http import Request
 from .openai_checks import chat_problems, error_body, listed

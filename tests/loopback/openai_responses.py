@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from magy_server.core.errors import ProviderFault
-from magy_server.core.events import Text
 from magy_server.core.ports import Message, ToolOutput
+from magy_server.core.values import Text
 
 from .http import Request
 from .openai_checks import Memory, error_body, listed, response_problems

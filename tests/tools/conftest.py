@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import EditRefused, EditUnverified, NotFound, ToolError
-from magy_server.core.events import Evidence, Facts
 from magy_server.core.knowledge import Question
 from magy_server.core.ports import NO_EDITOR, Buffer, Editor, Seen
 from magy_server.core.tool import Proposal, Result, Tool
+from magy_server.core.values import Evidence, Facts
 from magy_server.edits.model import TextChange
 from tests.guard import SESSION
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Action, Facts
 from magy_server.core.tool import Result, Tool
+from magy_server.core.values import Action, Facts
 from magy_server.tools.git.look_tools import git_tools
 from magy_server.tools.shell.processes import Processes
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Action
 from magy_server.core.tool import Result, Tool
+from magy_server.core.values import Action
 from magy_server.tools.search.search_tools import search_tools
 
 from .conftest import Context, Workspace

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.events import Decision, Facts
 from magy_server.core.permit import Rule, Ruleset, decide
+from magy_server.core.values import Decision, Facts
 from magy_server.tools.shell import facts as shell_facts
 from tests.core.test_builtin_agents import BUILD_ALLOWS, BUILT_IN, COMMON
 

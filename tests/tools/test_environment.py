@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from magy_server.core.events import Evidence
+from magy_server.core.values import Evidence
 from magy_server.tools.git.program import Git
 from magy_server.tools.shell.environment import environment
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.events import Facts, Grant
 from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.shell.git_arguments import split
+from magy_server.core.values import Facts, Grant
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
 

@@ -12,9 +12,9 @@ import pytest
 from magy_server.config.agents import built_in_agents, common_rules
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Decision, Evidence, Facts
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.tool import Result, Tool
+from magy_server.core.values import Decision, Evidence, Facts
 
 from .conftest import Context, FakeEditor, Workspace
 from .repositories import Person, git, in_repository

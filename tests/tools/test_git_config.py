@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from magy_server.config.agents import built_in_agents, common_rules
-from magy_server.core.events import Facts, Grant
 from magy_server.core.permit import decide, proposals
+from magy_server.core.values import Facts, Grant
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
 

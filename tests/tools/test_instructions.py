@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.core.events import Briefed, Opened, Section
+from magy_server.core.events import Briefed, Opened
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.state import State
+from magy_server.core.values import Section
 from magy_server.tools.prompts.instructions import (
     LISTED,
     MOST,

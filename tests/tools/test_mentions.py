@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from magy_server.config.resources import resource
-from magy_server.core.events import Content, Embedded, Image, Link, Text
 from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.values import Content, Embedded, Image, Link, Text
 from magy_server.tools.prompts.mentions import LINES, MOST, PICTURES, expand, read_skills
 
 from .conftest import FakeEditor, Workspace

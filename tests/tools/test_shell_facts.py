@@ -7,7 +7,7 @@ import pytest
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts, Resource
+from magy_server.core.values import Facts, Resource
 from magy_server.tools.kit import make_tools
 from magy_server.tools.shell import expansion as expanding
 from magy_server.tools.shell import facts as shell_facts

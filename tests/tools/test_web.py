@@ -16,8 +16,8 @@ import pytest
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Facts
 from magy_server.core.tool import Result, Tool
+from magy_server.core.values import Facts
 from magy_server.tools.web import decoding as reading
 from magy_server.tools.web import fetching as http
 from magy_server.tools.web import readable

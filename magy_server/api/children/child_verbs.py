@@ -16,7 +16,7 @@ from magy_server.core.agents.child import CLAMPS, Spawn, SpawnLimits
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content, Hash, Limits
+from magy_server.core.values import Content, Hash, Limits
 
 T = TypeVar("T")
 

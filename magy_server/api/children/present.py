@@ -11,9 +11,9 @@ from magy_server.api.wire import sessions as wire
 from magy_server.core import wire_values
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, Result, Waited
-from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.sanitizing import LINE, shortened
+from magy_server.core.values import Hash
 from magy_server.core.wire_values import cost, stamp
 from magy_server.engine import trees
 from magy_server.team.supervision import Health

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from magy_server.api.connected import Connected
 from magy_server.api.places import canonical, innermost
 from magy_server.core import permit
-from magy_server.core.events import Facts, Resource
 from magy_server.core.text.sanitizing import printable
+from magy_server.core.values import Facts, Resource
 from magy_server.tools.editor.uris import named
 from magy_server.tools.files.paths import below, resource
 

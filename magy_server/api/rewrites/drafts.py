@@ -15,18 +15,8 @@ from magy_server.api.positions import Positions
 from magy_server.api.rewrites.start import MESSAGE, TOOL
 from magy_server.api.wire.rewriting import RewriteDraft
 from magy_server.core.errors import MagyError
-from magy_server.core.events import (
-    Call,
-    Embedded,
-    Ended,
-    Event,
-    Finished,
-    Prompted,
-    Replied,
-    Requeued,
-    Selected,
-    Text,
-)
+from magy_server.core.events import Ended, Event, Finished, Prompted, Replied, Requeued
+from magy_server.core.values import Call, Embedded, Selected, Text
 from magy_server.edits.model import EditError
 from magy_server.edits.selection import PROSE, Argument, Rewrite, Span, carried
 from magy_server.edits.text import plain

@@ -23,22 +23,21 @@ from magy_server.api.service import Service
 from magy_server.core import permit
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import (
-    Configured,
+from magy_server.core.events import Configured, Granted
+from magy_server.core.permit import Ruleset
+from magy_server.core.ports import Found
+from magy_server.core.state.state import State
+from magy_server.core.text.sanitizing import one_line
+from magy_server.core.values import (
     Content,
     Effect,
     Embedded,
     Facts,
     Grant,
-    Granted,
     Resource,
     Selected,
     Text,
 )
-from magy_server.core.permit import Ruleset
-from magy_server.core.ports import Found
-from magy_server.core.state.state import State
-from magy_server.core.text.sanitizing import one_line
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from magy_server.api.sessions.pages import whole
-from magy_server.core.events import Entry, Hash
+from magy_server.core.events import Entry
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.markdown import Markdown, shown_blobs
 from magy_server.core.text.sanitizing import harmless
+from magy_server.core.values import Hash
 
 KEPT = 50
 """Diffs that are kept from one look at a session to the next."""

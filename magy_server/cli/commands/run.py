@@ -21,9 +21,9 @@ from magy_server.config.trust import Trust
 from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content, Text
 from magy_server.core.ports import StreamInfo
 from magy_server.core.summary import task_id
+from magy_server.core.values import Content, Text
 from magy_server.tools.prompts.openings import spawned
 
 

@@ -17,9 +17,9 @@ from magy_server.cli.screen.terminal import Output, OutputError, Screen, standar
 from magy_server.cli.screen.text import record
 from magy_server.cli.screen.updates_view import View
 from magy_server.core import codec
-from magy_server.core.events import Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.log_lines import header, line
+from magy_server.core.values import Hash
 
 Options = argparse.Namespace
 

@@ -9,20 +9,11 @@ from typing import Any
 from magy_server.cli import exit_codes
 from magy_server.cli.screen.text import Marks, Span, cost_of, counted, filled, tokens, width_of
 from magy_server.core.agents import tree
-from magy_server.core.events import (
-    Compacted,
-    Consulted,
-    Ended,
-    Entry,
-    FileChange,
-    Finished,
-    Replied,
-    Stop,
-    Text,
-)
+from magy_server.core.events import Compacted, Consulted, Ended, Entry, Finished, Replied, Stop
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.updates import operation
+from magy_server.core.values import FileChange, Text
 from magy_server.core.wire_values import cost, usage
 from magy_server.reviews.views import Summary
 

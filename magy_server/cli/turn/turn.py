@@ -16,8 +16,8 @@ from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.watching import Watch
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Content
 from magy_server.core.state.state import State
+from magy_server.core.values import Content
 from magy_server.engine.session import Session
 from magy_server.reviews.views import Summary
 

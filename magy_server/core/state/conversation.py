@@ -6,20 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from magy_server.core.events import (
-    Briefed,
-    Compacted,
-    Finished,
-    Hash,
-    Mailed,
-    Noted,
-    Prompted,
-    Replied,
-    Task,
-)
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.vector import Vector
+from magy_server.core.values import Hash, Task
 
 Item = Prompted | Mailed | Replied | Finished | Briefed | Compacted | Noted
 """The conversation is made of these, in the order in which the model sees them."""

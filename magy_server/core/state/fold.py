@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from magy_server.core.agents.mail import TextPayload
+from magy_server.core.agents.mail import Closed, Mailed, TextPayload
 from magy_server.core.events import (
     Admitted,
     Answered,
     Asked,
     Briefed,
     CancelAsked,
-    Closed,
     CompactAsked,
     Compacted,
     Configured,
@@ -29,19 +28,16 @@ from magy_server.core.events import (
     Finished,
     Granted,
     Judged,
-    Mailed,
-    Noted,
     Opened,
     Planned,
     Prompted,
     Replied,
     Requeued,
-    Restored,
-    Restoring,
     Resumed,
     Started,
     Withdrawn,
 )
+from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
 from magy_server.core.state.spending import NO_SPENDING

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from magy_server.core.events import Compacted, FileChange, Restored, Restoring
+from magy_server.core.events import Compacted
+from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.state.conversation import Conversation, Item
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.vector import Vector
+from magy_server.core.values import FileChange
 
 
 @dataclass(frozen=True, slots=True)

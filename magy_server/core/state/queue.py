@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from magy_server.core.events import Mailed, Prompted, Requeued
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.events import Prompted, Requeued
 from magy_server.core.prompting.sizes import words
 
 Arrival = Prompted | Mailed

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from magy_server.core.agents import tree
-from magy_server.core.events import FileChange, Hash, Mailed, Noted, Restored, Restoring
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.state.history import Kept, Past
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
+from magy_server.core.values import FileChange, Hash
 
 # --- what is possible ---------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from magy_server.core.events import Compacted, Consulted, Replied, Usage
+from magy_server.core.events import Compacted, Consulted, Replied
+from magy_server.core.values import Usage
 
 NO_USAGE = Usage()
 INHERITED = "inherited"

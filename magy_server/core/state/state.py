@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.agents.tree import Stream, id_of
-from magy_server.core.events import Asked, Closed, CompactAsked, Grant, Mailed, Opened, Stop
+from magy_server.core.events import Asked, CompactAsked, Opened, Stop
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.history import History
 from magy_server.core.state.queue import Queue
 from magy_server.core.state.spending import Spending
 from magy_server.core.state.turn import Turn
+from magy_server.core.values import Grant
 
 
 @dataclass(frozen=True, slots=True)

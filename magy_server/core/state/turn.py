@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from magy_server.core.events import (
-    Answered,
-    Asked,
-    Call,
-    CancelAsked,
-    Evidence,
-    Finished,
-    Judged,
-    Replied,
-    Usage,
-)
+from magy_server.core.events import Answered, Asked, CancelAsked, Finished, Judged, Replied
 from magy_server.core.prompting.repeats import HISTORY, signature, waited
 from magy_server.core.state.spending import NO_SPENDING, NO_USAGE, Spent
+from magy_server.core.values import Call, Evidence, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from magy_server.api.wire.rewriting import RewriteCommand
 from magy_server.api.wire.shapes import TextBlock, Wire, parsed
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.events import Content, Text
 from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import one_line
+from magy_server.core.values import Content, Text
 from magy_server.lsp.plain.actions import Known
 from magy_server.lsp.plain.answers import Answers
 from magy_server.lsp.plain.prompt_sessions import Asking

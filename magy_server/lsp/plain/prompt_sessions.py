@@ -16,8 +16,9 @@ from magy_server.api.sessions.pages import newer
 from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
-from magy_server.core.events import Admitted, Content, Ended, Entry, Replied, Requeued, Stop, Text
+from magy_server.core.events import Admitted, Ended, Entry, Replied, Requeued, Stop
 from magy_server.core.state.state import State
+from magy_server.core.values import Content, Text
 from magy_server.engine.sessions import FRESH
 
 REMEMBERED = 50

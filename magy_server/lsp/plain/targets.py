@@ -15,7 +15,7 @@ from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire.editor import ContextParams, Diagnostic
 from magy_server.api.wire.reviews import Position, Range
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.events import Content
+from magy_server.core.values import Content
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _LONGEST_LINE = 2_000
