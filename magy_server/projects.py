@@ -96,7 +96,10 @@ class Projects:
 
     def _vouched(self, root: str | None) -> bool:
         wanted = self._hashes.get(root)
-        return root is not None and wanted is not None and wanted == _hash(root)
+        try:
+            return root is not None and wanted is not None and wanted == files_hash(root)
+        except NotTrusted:
+            return False
 
     # --- what holds -----------------------------------------------------------------------------
 
@@ -133,14 +136,6 @@ class Projects:
         files = files_hash(root) if trusted else ""
         await record(self._store, root, Trusted(root=root, files=files, trusted=trusted))
         self.add(root, (await read_project(self._store, root)).trusted)
-
-
-def _hash(root: str) -> str | None:
-    """None: nothing that a person can have trusted."""
-    try:
-        return files_hash(root)
-    except NotTrusted:
-        return None
 
 
 def _signature(root: str | None) -> Signature:

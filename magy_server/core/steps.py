@@ -201,9 +201,9 @@ def _end(reply: Replied) -> End:
 
 def _limit(state: State, turn: Turn) -> End | None:
     limits = state.conversation.briefing.limits if state.conversation.briefing else Limits()
-    tokens = turn.before.usage.total + turn.usage.total
-    cost = turn.before.cost + turn.cost
-    if limits.requests and turn.before.requests + turn.requests >= limits.requests:
+    spent = turn.before + turn.spent
+    tokens, cost = spent.usage.total, spent.cost
+    if limits.requests and spent.requests >= limits.requests:
         why = f"the limit of {limits.requests} model requests for one turn"
         return End("max_requests", hand_back(state, turn, why))
     if limits.tokens and tokens >= limits.tokens:

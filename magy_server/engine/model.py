@@ -211,7 +211,7 @@ def _awaits(now: State, then: State) -> bool:
         now.turn is not None
         and then.turn is not None
         and now.turn.id == then.turn.id
-        and now.turn.requests == then.turn.requests
+        and now.turn.spent.requests == then.turn.spent.requests
     )
 
 

@@ -180,7 +180,9 @@ class SdkProvider(ABC):
             await response.aclose()
         if not answer.closing and not answer.complete:
             raise self._broken(answer, target)
-        for item in self._ending(answer, target):
+        with self._reading(b"", target):
+            ending = [*answer.finish(), answer.replied()]
+        for item in ending:
             yield item
 
     def _limit(self, answer: Answer, latest: float) -> float:
@@ -340,10 +342,6 @@ class SdkProvider(ABC):
             return ()
         with self._reading(data, target):
             return answer.feed(loads(data, halves=True))
-
-    def _ending(self, answer: Answer, target: str) -> Sequence[Delta | Reading | Replied]:
-        with self._reading(b"", target):
-            return [*answer.finish(), answer.replied()]
 
     @contextlib.contextmanager
     def _reading(self, data: bytes, target: str) -> Iterator[None]:

@@ -116,7 +116,7 @@ class Answer(ABC):
         return deltas
 
     def replied(self) -> Replied:
-        parts, stop = self.content(), self.stop()
+        parts, stop, usage = self.content(), self.stop(), self.usage()
         if self._written:
             parts = [part for part in parts if not isinstance(part, Text)]
             for number, (name, arguments) in enumerate(self._written):
@@ -129,13 +129,8 @@ class Answer(ABC):
             model=self.request.model,
             content=tuple(parts),
             stop=stop,
-            usage=self._usage_or_unknown(),
+            usage=usage if usage.total else Usage(unreported=1),
         )
-
-    def _usage_or_unknown(self) -> Usage:
-        """Returns the usage, or "unknown" where the server said nothing or zero."""
-        usage = self.usage()
-        return usage if usage.total else Usage(unreported=1)
 
     def _showable(self, items: Iterable[Delta | Reading]) -> Iterator[Delta | Reading]:
         for item in items:

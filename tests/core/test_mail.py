@@ -17,7 +17,7 @@ from magy_server.core.agents.mail import (
     ulid,
 )
 from magy_server.core.events import Admitted, CancelAsked, Ended, Granted, Requeued
-from magy_server.core.state.spending import Spent
+from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.steps import Admit, CallModel, End, Rest, next_step
 from magy_server.core.values import Grant, Limits, Text, Usage
 
@@ -109,7 +109,7 @@ def test_so_are_tokens_and_money(caps: Limits, stop: str) -> None:
     log.add(result(), Admitted(turn="m1", prompts=("m1",)))
     step, turn = next_step(log.state), log.state.turn
     assert isinstance(step, End) and step.stop == stop
-    assert turn and (turn.requests, turn.usage.total, turn.cost) == (0, 0, 0.0)  # its own
+    assert turn and turn.spent == NO_SPENDING  # its own
     log.add(Ended(turn="m1", stop="end_turn")).begin("More.", "p2")
     assert next_step(log.state) == CallModel()
 

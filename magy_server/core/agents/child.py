@@ -65,7 +65,7 @@ def status(state: State, *, queued: bool = False) -> Status:
     if state.questions:
         return "waiting"
     if state.turn is not None:
-        return "queued" if queued and not state.turn.requests else "running"
+        return "queued" if queued and not state.turn.spent.requests else "running"
     if opener(state):
         return "queued"
     if state.closed is not None:
@@ -84,10 +84,10 @@ def report(turn: Turn, stop: str, now: float) -> Report:
         turn=turn.id,
         status=ended(stop),
         stop=stop,
-        requests=turn.requests,
-        usage=turn.usage,
-        cost=turn.cost,
-        unpriced=turn.unpriced,
+        requests=turn.spent.requests,
+        usage=turn.spent.usage,
+        cost=turn.spent.cost,
+        unpriced=turn.spent.unpriced,
         seconds=max(0.0, now - turn.began),
     )
 

@@ -40,7 +40,7 @@ from magy_server.core.events import (
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
-from magy_server.core.state.spending import NO_SPENDING
+from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.state import Question, Reported, State
 from magy_server.core.state.turn import Turn
 
@@ -187,9 +187,7 @@ def _cancel(state: State, event: CancelAsked) -> State:
 
 def _compact(state: State, event: Compacted) -> State:
     spending = state.spending.took(event)
-    turn = state.turn and state.turn.compacted(event.usage)
-    if turn and _counts(state, event):
-        turn = turn.charged(event.cost)
+    turn = state.turn and state.turn.took(_spent(state, event))
     after = replace(state, spending=spending, turn=turn, compact=None, cancelling=False)
     if event.problem:
         return after
@@ -198,18 +196,18 @@ def _compact(state: State, event: Compacted) -> State:
 
 
 def _reply(state: State, turn: Turn, event: Replied) -> State:
-    turn = turn.replied(event)
     return replace(
         state,
-        turn=turn.charged(event.cost) if _counts(state, event) else turn,
+        turn=turn.replied(event).took(_spent(state, event)),
         conversation=state.conversation.replied(event),
         spending=state.spending.took(event),
     )
 
 
-def _counts(state: State, event: Replied | Compacted) -> bool:
-    """Whether a turn's caps on money count the request: a model was asked, for a run."""
-    return bool(event.model) and bool(state.spending.run)
+def _spent(state: State, event: Replied | Compacted) -> Spent:
+    """What a turn's caps count of the request: money, if a model was asked, for a run."""
+    paid = event.model and state.spending.run
+    return Spent.on(event) if paid else Spent(1, event.usage)
 
 
 def _answer(state: State, turn: Turn, event: Answered) -> State:

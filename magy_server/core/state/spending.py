@@ -25,6 +25,11 @@ class Spent:
     cost: float = 0.0
     unpriced: int = 0
 
+    @staticmethod
+    def on(event: Replied | Consulted | Compacted) -> Spent:
+        """What one request took."""
+        return Spent(1, event.usage, event.cost or 0.0, int(event.cost is None))
+
     def __add__(self, other: Spent) -> Spent:
         return Spent(
             self.requests + other.requests,
@@ -55,8 +60,7 @@ class Spending(Spent):
         own = priced and self.run != INHERITED
         runs = self.runs
         if self.run and priced:
-            took = Spent(1, event.usage, event.cost or 0.0, int(event.cost is None))
-            spent = self.of(self.run) + took
+            spent = self.of(self.run) + Spent.on(event)
             others = [(run, earlier) for run, earlier in runs.items() if run != self.run]
             runs = dict([*others[1 - RUNS :], (self.run, spent)])
         return replace(

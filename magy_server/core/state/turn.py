@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from magy_server.core.events import Answered, Asked, CancelAsked, Finished, Judged, Replied
 from magy_server.core.prompting.repeats import HISTORY, signature, waited
-from magy_server.core.state.spending import NO_SPENDING, NO_USAGE, Spent
-from magy_server.core.values import Call, Evidence, Usage
+from magy_server.core.state.spending import NO_SPENDING, Spent
+from magy_server.core.values import Call, Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,7 @@ class Turn:
     began: float
     run: str = ""
     before: Spent = NO_SPENDING
-    requests: int = 0
-    usage: Usage = NO_USAGE
-    cost: float = 0.0
-    unpriced: int = 0
+    spent: Spent = NO_SPENDING
     reply: Replied | None = None
     """The latest reply; its calls are in `calls`."""
     calls: Mapping[str, CallState] = field(default_factory=dict)
@@ -68,23 +65,15 @@ class Turn:
     def open_calls(self) -> list[CallState]:
         return [call for call in self.calls.values() if call.open]
 
+    def took(self, spent: Spent) -> Turn:
+        return replace(self, spent=self.spent + spent)
+
     def replied(self, event: Replied) -> Turn:
         """Its calls take the place of those of the reply before."""
         return replace(
             self,
-            requests=self.requests + 1,
-            usage=self.usage + event.usage,
             reply=event,
             calls={part.id: CallState(part) for part in event.content if isinstance(part, Call)},
-        )
-
-    def compacted(self, usage: Usage) -> Turn:
-        return replace(self, requests=self.requests + 1, usage=self.usage + usage)
-
-    def charged(self, cost: float | None) -> Turn:
-        """None: the price is not known."""
-        return replace(
-            self, cost=self.cost + (cost or 0.0), unpriced=self.unpriced + (cost is None)
         )
 
     def steered(self) -> Turn:
