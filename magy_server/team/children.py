@@ -15,12 +15,12 @@ from functools import partial
 from typing import Literal
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import LIVE, ChildInfo, Sibling, Spawn, refusal
+from magy_server.core.agents.child import LIVE, ChildInfo, Spawn, refusal
 from magy_server.core.agents.mail import Closed, Status
 from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound
 from magy_server.core.events import CancelAsked, Event
-from magy_server.core.ports import Batch, StreamInfo
+from magy_server.core.ports import Batch
 from magy_server.core.state.state import State
 from magy_server.core.summary import Row, children, row, task_id
 from magy_server.core.values import Hash
@@ -43,7 +43,6 @@ from magy_server.team.spawning import (
 from magy_server.team.stopping import stopping
 
 NO_BLOBS: Mapping[Hash, bytes] = {}
-PAGE = 200
 NEWEST = 1_000
 """Sessions that are looked through for children, when no parent is named."""
 
@@ -143,11 +142,8 @@ class Children:
         """Raises InvalidRequest, saying which limit there is and what is there."""
         slots = self._slots
         siblings = [
-            Sibling(
-                one.session,
-                one.about["name"] or one.about["agent"],
-                one.status(queued=slots.queued(one.stream)),
-            )
+            f"{one.session} ({one.about['name'] or one.about['agent']}): "
+            f"{one.status(queued=slots.queued(one.stream))}"
             for one in await self._rows(parent, flat=True)
             if not one.closed
         ]
@@ -188,14 +184,8 @@ class Children:
         return [one for one in found if one and (not flat or tree.parent(one.session) == parent)]
 
     async def _all_rows(self) -> Sequence[Row]:
-        infos: Sequence[StreamInfo] = ()
-        cursor: str | None = None
-        while len(infos) < NEWEST:
-            page = await self._world.store.streams(SESSIONS, cursor=cursor, limit=PAGE)
-            infos = [*infos, *page.items]
-            if (cursor := page.cursor) is None:
-                break
-        return [one for info in infos if (one := row(info))]
+        newest = await self._world.store.streams(SESSIONS, limit=NEWEST)
+        return [one for info in newest.items if (one := row(info))]
 
     # --- the end --------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import CLAMPS, Sibling, SpawnLimits, clamped, refusal, status
+from magy_server.core.agents.child import CLAMPS, SpawnLimits, clamped, refusal, status
 from magy_server.core.agents.mail import Closed
 from magy_server.core.events import Admitted, Asked, CancelAsked, Ended, Requeued
 from magy_server.core.values import Text
@@ -69,7 +69,7 @@ def test_a_depth_of_999_becomes_3() -> None:
 def test_a_refusal_says_which_limit_and_what_there_is(
     parent: str, there: int, working: int, queued: int, said: str
 ) -> None:
-    siblings = [Sibling(f"s/1.{n}", "look", "completed") for n in range(there)]
+    siblings = [f"s/1.{n} (look): completed" for n in range(there)]
     found = refusal(parent, SpawnLimits(), siblings, working, queued)
     assert said in found and bool(found) == bool(said)
     assert "close_agent" not in found and "You" not in found  # a person may read it, or a model

@@ -164,20 +164,11 @@ class Waited:
     deleted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sibling:
-    """A child that is there already, for people and models."""
-
-    session: str
-    name: str
-    status: Status
-
-
 def refusal(
-    parent: str, limits: SpawnLimits, siblings: Sequence[Sibling], working: int, queued: int
+    parent: str, limits: SpawnLimits, siblings: Sequence[str], working: int, queued: int
 ) -> str:
     """Returns why `parent` may not spawn another child; "" when it may. `siblings`: its children
-    that are not closed. `working`, `queued`: children at work in this process, and those of them
+    that are not closed, each in words. `working`, `queued`: children at work in this process, and those of them
     that wait."""
     if tree.depth(parent) >= limits.depth:
         return (
@@ -185,10 +176,9 @@ def refusal(
             "(spawn.max_depth), and this is the deepest. The task has to be done without one."
         )
     if len(siblings) >= limits.children:
-        there = ", ".join(f"{s.session} ({s.name}): {s.status}" for s in siblings)
         return (
             f"No more than {limits.children} children at once (spawn.max_children). There are: "
-            f"{there}. Close one, or send it the task."
+            f"{', '.join(siblings)}. Close one, or send it the task."
         )
     if working >= limits.total:
         return (
