@@ -39,24 +39,16 @@ class Write:
     during: State | None = None
 
 
-class Letter(Protocol):
+@dataclass(frozen=True, slots=True)
+class Letter:
     """What goes along with an append, to other streams, in the same transaction."""
 
-    @property
-    def batches(self) -> Sequence[Batch]: ...
-
-    def holds(self, state: State) -> bool:
-        """Whether it is as right with this state of the session, which has moved on meanwhile."""
-        ...
-
-    async def stale(self) -> bool:
-        """Whether those streams do not stand any more where this was to go."""
-        ...
-
-    def posted(self, appended: Sequence[Entry]) -> None:
-        """The transaction is over; `appended` is empty when it failed, or was not waited for. Not
-        called for a letter that was not used."""
-        ...
+    batches: Sequence[Batch]
+    posted: Callable[[Sequence[Entry]], None]
+    """Gets what was appended to those streams, when the transaction is over: nothing when it
+    failed, or was not waited for. Not called for a letter that was not used."""
+    holds: Callable[[State], bool] = lambda state: True
+    """Whether it is as right with this state of the session, which has moved on meanwhile."""
 
 
 Letters = Callable[[], Awaitable[Sequence[Letter]]]
@@ -161,8 +153,9 @@ class Log:
         except Conflict:
             before = self.state.seq
             await self._catch_up()
-            stale = any([await letter.stale() for letter in letters])
-            if self.state.seq == before and not stale:
+            along = [batch for letter in letters for batch in letter.batches]
+            heads = [await self._store.head(batch.stream) for batch in along]
+            if self.state.seq == before and heads == [batch.after for batch in along]:
                 raise  # the lease or another stream moved
             return None
 

@@ -55,26 +55,12 @@ async def _reviews(
     store: ReviewStore, state: State, ended: Sequence[Finished], blobs: Mapping[Hash, bytes]
 ) -> Sequence[Letter]:
     found = [batch for event in ended for batch in await batches(store, state, event, blobs)]
-    return (_Letter(store, found),) if found else ()
 
-
-class _Letter:
-    def __init__(self, store: ReviewStore, batches: Sequence[Batch]) -> None:
-        self.batches = batches
-        self._store = store
-
-    def holds(self, state: State) -> bool:
-        """It is about the files, and about a call that has ended so."""
-        return True
-
-    async def stale(self) -> bool:
-        """Somebody has decided about one of the files."""
-        heads = self._store.world.store.head
-        return any([await heads(batch.stream) != batch.after for batch in self.batches])
-
-    def posted(self, appended: Sequence[Entry]) -> None:
+    def posted(appended: Sequence[Entry]) -> None:
         if appended:
-            self._store.said(self.batches)
+            store.said(found)
+
+    return (Letter(found, posted),) if found else ()
 
 
 async def batches(

@@ -11,7 +11,6 @@ from magy_server.core.agents.reports import result
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Ended, Entry
-from magy_server.core.ports import Batch
 from magy_server.core.state.state import State
 from magy_server.engine.log import Letter, Letters, Write, ahead
 from magy_server.engine.session import Session
@@ -32,7 +31,21 @@ def report(sessions: Sessions, state: State, write: Write) -> Letters | None:
 async def _told(sessions: Sessions, state: State, mail: Mailed) -> Sequence[Letter]:
     """Empty: the parent was deleted."""
     parent = await _parent(sessions, mail.to)
-    return (_Letter(sessions, state, parent, parent.log.beside([mail])),) if parent else ()
+    if parent is None:
+        return ()
+
+    def posted(appended: Sequence[Entry]) -> None:
+        """Who resumes after this finds the parent's log as long as it is by now; a parent that
+        rests has something to do."""
+        parent.later(_tell(sessions, parent, appended))
+
+    # it tells what the turn came to, as `state` has it
+    return (Letter([parent.log.beside([mail])], posted, holds=lambda now: now is state),)
+
+
+async def _tell(sessions: Sessions, parent: Session, appended: Sequence[Entry]) -> None:
+    await parent.grown(appended)
+    sessions.wake(parent)
 
 
 async def _parent(sessions: Sessions, id: str) -> Session | None:
@@ -48,28 +61,3 @@ async def _parent(sessions: Sessions, id: str) -> Session | None:
     except NotFound:
         return None
     return parent
-
-
-class _Letter:
-    def __init__(self, sessions: Sessions, state: State, parent: Session, batch: Batch) -> None:
-        self.batches = (batch,)
-        self._state = state
-        self._sessions = sessions
-        self._parent = parent
-
-    def holds(self, state: State) -> bool:
-        """It tells what the turn came to."""
-        return state is self._state
-
-    async def stale(self) -> bool:
-        (batch,) = self.batches
-        return await self._sessions.store.head(batch.stream) != batch.after
-
-    def posted(self, appended: Sequence[Entry]) -> None:
-        """Who resumes after this finds the parent's log as long as it is by now; a parent that
-        rests has something to do."""
-        self._parent.later(self._tell(appended))
-
-    async def _tell(self, appended: Sequence[Entry]) -> None:
-        await self._parent.grown(appended)
-        self._sessions.wake(self._parent)

@@ -168,8 +168,8 @@ def refusal(
     parent: str, limits: SpawnLimits, siblings: Sequence[str], working: int, queued: int
 ) -> str:
     """Returns why `parent` may not spawn another child; "" when it may. `siblings`: its children
-    that are not closed, each in words. `working`, `queued`: children at work in this process, and those of them
-    that wait."""
+    that are not closed, each in words. `working`, `queued`: children at work in this process, and
+    those of them that wait."""
     if tree.depth(parent) >= limits.depth:
         return (
             f"There can be no child here: agents may be {limits.depth} levels deep "
