@@ -13,6 +13,7 @@ from typing import Any
 from magy_server.bus import sockets
 from magy_server.bus.link import MAX_FRAME, Link, gone, pack
 from magy_server.core.errors import MagyError
+from magy_server.core.listeners import Listeners
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class LocalBus:
         self._place = ""
         self._server: asyncio.Server | None = None
         self._closed = False
-        self._receivers: dict[str, tuple[Receiver, ...]] = {}
+        self._receivers: dict[str, Listeners[[Mapping[str, Any]]]] = {}
         self._links: set[Link] = set()
         self._peers: dict[str, Link] = {}
         self._wanted: dict[str, dict[Link, None]] = {}
@@ -87,29 +88,18 @@ class LocalBus:
     def subscribe(self, topic: str, receive: Receiver) -> Callable[[], None]:
         """Subscribes, and returns a function that ends the subscription. A message whose delivery
         has begun still arrives after that."""
-        first = topic not in self._receivers
-        # A new tuple, so that a delivery under way goes on with the one it began with.
-        self._receivers[topic] = (*self._receivers.get(topic, ()), receive)
-        if first:
+        if topic not in self._receivers:
+            self._receivers[topic] = Listeners()
             self._announce("want", topic)
-        subscribed = True
+        remove = self._receivers[topic].add(partial(_supervised, topic, receive))
 
         def end() -> None:
-            nonlocal subscribed
-            if subscribed:
-                subscribed = False
-                self._unsubscribe(topic, receive)
+            remove()
+            if topic in self._receivers and not self._receivers[topic]:
+                del self._receivers[topic]
+                self._announce("unwant", topic)
 
         return end
-
-    def _unsubscribe(self, topic: str, receive: Receiver) -> None:
-        left = list(self._receivers[topic])
-        left.pop(next(i for i, other in enumerate(left) if other is receive))
-        if left:
-            self._receivers[topic] = tuple(left)
-        else:
-            del self._receivers[topic]
-            self._announce("unwant", topic)
 
     def _send(self, topic: str, message: Mapping[str, Any]) -> None:
         frame = pack("publish", topic, message)
@@ -184,13 +174,8 @@ class LocalBus:
 
     def deliver(self, topic: str, message: Mapping[str, Any]) -> None:
         """Gives a message to the receivers of this process."""
-        for receive in self._receivers.get(topic, ()):
-            try:
-                receive(message)
-            except Exception:
-                # The one place where the bus supervises: receivers do not know of each other, and
-                # a publisher must not fail for what a listener of its topic gets wrong.
-                LOG.exception("a receiver of %s failed", topic)
+        if receivers := self._receivers.get(topic):
+            receivers(message)
 
     def answer(self, link: Link, number: int, method: str, params: Mapping[str, Any]) -> None:
         handler = self._handlers.get(method)
@@ -226,3 +211,12 @@ class LocalBus:
             sockets.remove(self._place, other)  # its process died without cleaning up
         except OSError as error:
             LOG.warning("process %s cannot be reached: %s", other, error)
+
+
+def _supervised(topic: str, receive: Receiver, message: Mapping[str, Any]) -> None:
+    """The one place where the bus supervises: receivers do not know of each other, and a publisher
+    must not fail for what a listener of its topic gets wrong."""
+    try:
+        receive(message)
+    except Exception:
+        LOG.exception("a receiver of %s failed", topic)
