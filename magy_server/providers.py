@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -296,7 +297,7 @@ class Providers:
             case "scripted":
                 from magy_server.llm.scripted import ScriptedProvider
 
-                return ScriptedProvider.read(one.script or "")
+                return ScriptedProvider(Path(one.script or ""))
             case "anthropic":
                 from magy_server.llm.anthropic import AnthropicProvider
 

@@ -34,6 +34,7 @@ from magy_server.core.values import (
     Section,
     Seen,
     Task,
+    Text,
     Usage,
     Value,
 )
@@ -140,6 +141,11 @@ class Replied(Value):
     usage: Usage = Usage()
     cost: float | None = None
     """US dollars, by the price table of that day; None: the price is not known."""
+
+    @property
+    def text(self) -> str:
+        """What it says in words."""
+        return "\n\n".join(part.text for part in self.content if isinstance(part, Text)).strip()
 
 
 class Judged(Value):

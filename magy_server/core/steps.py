@@ -19,7 +19,7 @@ from magy_server.core.prompting.repeats import repeats
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
-from magy_server.core.values import Limits, Text
+from magy_server.core.values import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +195,7 @@ def _end(reply: Replied) -> End:
     if reply.stop == "stray_call":
         return End("stray_call", STRAY)
     stop: Stop = "end_turn" if reply.stop == "tool_use" else reply.stop
-    silent = not any(isinstance(part, Text) and part.text.strip() for part in reply.content)
-    return End(stop, "The model ended its turn without an answer." if silent else "")
+    return End(stop, "" if reply.text else "The model ended its turn without an answer.")
 
 
 def _limit(state: State, turn: Turn) -> End | None:

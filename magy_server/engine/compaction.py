@@ -141,7 +141,7 @@ def _text(reply: Replied) -> str:
         isinstance(part, Call) for part in reply.content
     ):
         return ""
-    return "\n\n".join(part.text for part in reply.content if isinstance(part, Text)).strip()
+    return reply.text
 
 
 def asking(request: ModelRequest, text: str) -> ModelRequest:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Consulted, Ended, Entry, Replied
+from magy_server.core.events import Consulted, Ended, Entry
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
@@ -59,15 +59,11 @@ async def consult(
         agent=name,
         model=reply.model,
         request=put(text, blobs),
-        text=_text(reply),
+        text=reply.text,
         usage=reply.usage,
         cost=reply.cost,
     )
     return said, blobs
-
-
-def _text(reply: Replied) -> str:
-    return "\n\n".join(part.text for part in reply.content if isinstance(part, Text)).strip()
 
 
 class Titles:

@@ -32,10 +32,6 @@ class ScriptedProvider:
         self.script = load(script)
         self._failed: Counter[tuple[str, int]] = Counter()
 
-    @classmethod
-    def read(cls, path: str) -> ScriptedProvider:
-        return cls(Path(path))
-
     def warm(self) -> None:
         """Does nothing: there is nothing slow to import."""
 

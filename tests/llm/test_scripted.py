@@ -210,7 +210,7 @@ def test_mistakes_are_named_with_their_line(script: str, line: int, words: str) 
 def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a.script"
     path.write_text("text: ünï", encoding="utf-8")
-    assert ScriptedProvider(path).script == ScriptedProvider.read(str(path)).script
+    assert ScriptedProvider(path).script == parse("text: ünï")
     path.write_text("nonsense")
     with pytest.raises(InvalidConfig, match=r"a\.script, line 1"):
         ScriptedProvider(path)

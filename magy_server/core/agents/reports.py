@@ -7,7 +7,6 @@ from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.events import Ended, Prompted, Replied
 from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
-from magy_server.core.values import Text
 
 MOST = 20_000
 """The most characters of a result; the child's transcript has what is longer."""
@@ -54,10 +53,8 @@ def last_words(state: State) -> str:
     """Returns the latest text of the running turn; "" when it has said nothing yet."""
     turn = state.turn.id if state.turn else ""
     for item in reversed(state.conversation.items):
-        if isinstance(item, Replied):
-            text = "\n\n".join(part.text for part in item.content if isinstance(part, Text))
-            if text.strip():
-                return text.strip()
-        elif isinstance(item, Prompted | Mailed) and item.id == turn:
+        if isinstance(item, Replied) and item.text:
+            return item.text
+        if isinstance(item, Prompted | Mailed) and item.id == turn:
             break
     return ""

@@ -18,7 +18,7 @@ from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Entry, Replied, Requeued, Stop
 from magy_server.core.state.state import State
-from magy_server.core.values import Content, Text
+from magy_server.core.values import Content
 from magy_server.engine.sessions import FRESH
 
 REMEMBERED = 50
@@ -251,7 +251,6 @@ class _Waiting:
                 # Stopped before a turn took it in: who asked is told that, too.
                 self.turn, self.stop, self.over = self._message_id, "cancelled", True
             case Replied() as replied if self.turn:
-                spoken = [part.text for part in replied.content if isinstance(part, Text)]
-                self.text = "\n\n".join(spoken).strip() or self.text
+                self.text = replied.text or self.text
             case Ended(turn=turn) as ended if self.turn and turn == self.turn and not self.over:
                 self.stop, self.message, self.over = ended.stop, ended.message, True
