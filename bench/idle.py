@@ -22,7 +22,7 @@ import orjson
 from bench.measure import resident
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
-from magy_server.core.ports import Batch
+from magy_server.core.ports import NO_EDITOR, Batch
 from magy_server.core.specs import Agents
 from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
@@ -30,6 +30,9 @@ from magy_server.engine.runner import Runner
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Settings, World
 from magy_server.store.memory import MemoryStore
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.workspace import WorkspaceFiles
+from magy_server.tools.shell.processes import Processes
 
 
 class Clock:
@@ -43,6 +46,7 @@ async def agents(count: int, directory: str) -> dict[str, float]:
     world = World(
         me=bus.id, store=store, bus=bus, clock=Clock(), tools={}, agents=lambda root: Agents({}),
         rules=lambda root: [], settings=lambda root: Settings(), models=_no_models,
+        files=WorkspaceFiles(NO_EDITOR, Commits(Processes())),
     )  # fmt: skip
     streams = [f"session/root/agent-{number}" for number in range(count)]
     for stream in ("session/root", *streams):

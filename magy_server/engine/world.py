@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from magy_server.core.actions import ActionSpec
 from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream, id_of
-from magy_server.core.errors import Conflict, ToolError
+from magy_server.core.errors import Conflict
 from magy_server.core.events import Event, Granted, Trusted, Withdrawn
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import (
@@ -23,17 +23,15 @@ from magy_server.core.ports import (
     Clock,
     Editor,
     Files,
-    Found,
     ModelFacts,
     Provider,
-    Put,
     Store,
 )
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Content, Grant, Hash, Limits, Version
+from magy_server.core.values import Content, Grant, Hash, Limits
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 
@@ -97,28 +95,6 @@ class Models(Protocol):
         ...
 
 
-class NoFiles:
-    """There are none, and none can be made."""
-
-    def text(self, data: bytes) -> str | None:
-        return None
-
-    def encode(self, text: str, like: bytes) -> bytes:
-        raise ToolError("There are no files here.")
-
-    async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
-        raise ToolError("There are no files here.")
-
-    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
-        raise ToolError("There are no files here.")
-
-    async def head(self, root: str, path: str) -> str | None:
-        return None
-
-    async def committed(self, root: str, path: str, commit: str) -> Found:
-        raise ToolError("There are no files here.")
-
-
 async def as_written(
     root: str,
     content: Sequence[Content],
@@ -150,10 +126,10 @@ class World:
     """The settings that hold for a workspace root."""
     models: Callable[[str | None], Models]
     """The models that a workspace root's configuration gives."""
+    files: Files
     expand: Expand = as_written
     contexts: Sequence[ContextProvider] = ()
     editor: Editor = NO_EDITOR
-    files: Files = field(default_factory=NoFiles)
     ancestors: Ancestors = field(default_factory=NoAncestors)
     slots: Slots = field(default_factory=FreeSlots)
     end_group: EndGroup = no_group

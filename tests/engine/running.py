@@ -15,7 +15,7 @@ from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied
 from magy_server.core.permit import Rule, Ruleset
-from magy_server.core.ports import Batch, Bus, ModelFacts, Provider, Store
+from magy_server.core.ports import NO_EDITOR, Batch, Bus, ModelFacts, Provider, Store
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, next_step
@@ -37,6 +37,9 @@ from magy_server.team.mailing import Mailing
 from magy_server.team.reports import report
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
+from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.workspace import WorkspaceFiles
+from magy_server.tools.shell.processes import Processes
 from tests.patience import PATIENCE
 
 
@@ -204,7 +207,7 @@ async def place(
             me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
             rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
             settings=lambda root: Settings(retries=retries, retry_delay=0.01),
-            slots=slots, end_group=end_group,
+            slots=slots, end_group=end_group, files=WorkspaceFiles(NO_EDITOR, Commits(Processes())),
         )  # fmt: skip
 
         def heard(state: State, new: Sequence[Entry]) -> None:
