@@ -17,7 +17,7 @@ from typing import Any
 from magy_server import privacy, redacted_log
 from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
-from magy_server.config import layers, spawn_limits
+from magy_server.config import layers
 from magy_server.config.resources import resource
 from magy_server.config.settings import AuditSettings, MirrorSettings
 from magy_server.config.settings import Settings as Tree
@@ -25,6 +25,7 @@ from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
+from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.values import Content, Hash, Limits, Text
@@ -154,10 +155,11 @@ def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedS
     roots."""
     where: Sequence[str | None] = roots or [None]
     asked = [projects.settings(root).spawn for root in where]
-    for remark in dict.fromkeys(said for spawn in asked for said in spawn_limits.remarks(spawn)):
+    for remark in dict.fromkeys(said for spawn in asked for said in clamped(spawn)[1]):
         LOG.warning("%s", remark)
     slots = LimitedSlots(herald.moved)
-    slots.configure(spawn_limits.limits(asked))
+    lowest = {name: min(getattr(one, name) for one in asked) for name in RANGES}
+    slots.configure(SpawnSettings(**lowest))
     return slots
 
 
@@ -242,7 +244,7 @@ class Configured:
             edits=found.edits.style,
             retries=model.retries,
             retry_delay=model.retry_delay,
-            wait_timeout=spawn_limits.wait_timeout(found.spawn),
+            wait_timeout=clamped(found.spawn)[0].wait_timeout,
         )
 
     def models(self, root: str | None) -> Providers:

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from magy_server.config.settings import LimitSettings, Permission, Settings, SpawnSettings
+from magy_server.config.settings import Permission, Settings
 from magy_server.core.errors import InvalidConfig
 
 LARGEST = 1 << 18
@@ -27,10 +27,7 @@ _DEEPEST = 64
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
 _NESTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEPEST}}}")
 """A key of more parts: reading one takes time that grows with the square of their number."""
-_CAPS: Mapping[str, type[LimitSettings] | type[SpawnSettings]] = {
-    "limits": LimitSettings,
-    "spawn": SpawnSettings,
-}
+_CAPS = ("limits", "spawn")
 """The tables of which an untrusted project may lower the values."""
 
 
@@ -217,7 +214,7 @@ def _merge(layers: list[Layer], ignored: tuple[str, ...]) -> Loaded:
 def _lowered(table: str, held: Mapping[str, Any], caps: Mapping[str, Any]) -> dict[str, Any]:
     """The limits that an untrusted project changes: only to stricter ones. In `limits` 0 means
     none, so is widest; in `spawn` it is what it is, and clamped."""
-    defaults = _CAPS[table]().model_dump()
+    defaults = Settings().model_dump()[table]
     lowered = {}
     for name, cap in caps.items():
         name = name.removeprefix("max:")

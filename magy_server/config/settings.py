@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.tool_settings import ToolSettings
+from magy_server.core.values import Action, Value
 
-Action = Literal["allow", "ask", "deny"]
 Patterns = dict[str, Action]
 Permission = dict[str, Action | Patterns | list[Patterns]]
 """By permission key: an action, or patterns with actions, in order."""
 
 
-class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Identity(Part):
+class Identity(Value):
     name: str = Field(default="Magy", description="The name of this installation.")
     description: str = Field(default="", description="For people.")
 
 
-class ModelSettings(Part):
+class ModelSettings(Value):
     default: str = Field(
         default="",
         description="`provider/model` of new sessions. Empty: Magy chooses by the keys in the "
@@ -58,7 +55,7 @@ class ModelSettings(Part):
     )
 
 
-class AboutModel(Part):
+class AboutModel(Value):
     """Known of a model; what is left out is as in Magy's own table."""
 
     window: Annotated[int, Field(ge=0)] | None = Field(
@@ -79,7 +76,7 @@ class AboutModel(Part):
     )
 
 
-class ProviderSettings(Part):
+class ProviderSettings(Value):
     name: str = Field(description="The part of `provider/model` before the slash.")
     kind: Literal["anthropic", "openai", "openai-chat", "scripted"] = Field(
         description="The wire format: Anthropic Messages, OpenAI Responses, or Chat "
@@ -102,7 +99,7 @@ class ProviderSettings(Part):
     )
 
 
-class LimitSettings(Part):
+class LimitSettings(Value):
     requests: Annotated[int, Field(ge=0)] = Field(
         default=25, description="Model requests in one turn; 0 is no limit."
     )
@@ -131,32 +128,7 @@ class LimitSettings(Part):
     )
 
 
-class SpawnSettings(Part):
-    """Limits of child agents. Magy clamps a value that is out of range, and says so."""
-
-    max_depth: int = Field(
-        default=2, description="The most levels of children below a session: 1 to 3."
-    )
-    max_children: int = Field(
-        default=4, description="The most open children of one session: 1 to 4."
-    )
-    max_total: int = Field(
-        default=24, description="The most working children in one process: 1 to 256."
-    )
-    max_concurrent: int = Field(
-        default=8,
-        description="The most turns of children that run at once; the others wait: 1 to 10.",
-    )
-    max_queue: int = Field(
-        default=200, description="The most children that may wait for a turn: 1 to 200."
-    )
-    wait_timeout: float = Field(
-        default=300.0,
-        description="Seconds that `wait_agent` waits by default: 1 to 86,400.",
-    )
-
-
-class EditSettings(Part):
+class EditSettings(Value):
     review: Literal["review", "propose", "auto"] = Field(
         default="review",
         description="What happens to an agent's edits: `review` makes them at once and keeps them "
@@ -170,7 +142,7 @@ class EditSettings(Part):
     )
 
 
-class AuditSettings(Part):
+class AuditSettings(Value):
     enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
     directory: str = Field(
         default="", description="Their directory; empty: `audit`, beside the sessions."
@@ -180,7 +152,7 @@ class AuditSettings(Part):
     )
 
 
-class MirrorSettings(Part):
+class MirrorSettings(Value):
     enabled: bool = Field(
         default=False,
         description="Keep each session as a file of JSON lines, too, for people and programs to "
@@ -189,7 +161,7 @@ class MirrorSettings(Part):
     directory: str = Field(default="", description="Where; empty: beside the database.")
 
 
-class Settings(Part):
+class Settings(Value):
     """`magy.toml`."""
 
     magy: Identity = Identity()

@@ -26,8 +26,8 @@ def check(around: Around) -> list[Finding]:
 
 def _file(what: str, path: Path) -> Finding:
     from magy_server.config import layers
-    from magy_server.config.spawn_limits import remarks
     from magy_server.core.errors import InvalidConfig
+    from magy_server.core.spawn_settings import clamped
 
     if not os.path.lexists(path):
         return ok(f"There is no {path} ({what}).")
@@ -35,7 +35,8 @@ def _file(what: str, path: Path) -> Finding:
         found = layers.validate(layers.read(path))
     except InvalidConfig as error:
         return problem(error.message, _MEND_FILE)
-    if said := remarks(found.spawn):
+    _, said = clamped(found.spawn)
+    if said:
         what = f"{path} ({what}) sets values out of range: {' '.join(said)}"
         return note(what, "Magy uses the nearest allowed values; put them into the file.")
     return ok(f"{path} ({what}) is readable.")

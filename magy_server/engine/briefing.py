@@ -29,7 +29,7 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     rules = await _rules(world, state, above)
     style = edit_style(model) if settings.edits == "auto" else settings.edits
     tools = [tool for tool in world.tools.values() if tool.style in ("", style)]
-    deeper = world.limits.depth - len(above)
+    deeper = world.limits.max_depth - len(above)
     offered = [tool for tool in tools if _offered(world, tool, agent, rules, deeper)]
     blobs: dict[Hash, bytes] = {}
     sections = [("agent", agent.prompt)]

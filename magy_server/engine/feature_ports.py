@@ -11,12 +11,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Replied
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.reviews.review_events import Noted
+from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal, Team
 from magy_server.engine.session import Session
@@ -63,9 +63,9 @@ class Slots(Protocol):
     """How much goes on at once in a process."""
 
     @property
-    def limits(self) -> SpawnLimits:
+    def limits(self) -> SpawnSettings:
         """How many children there may be."""
-        return SpawnLimits(depth=0)
+        return SpawnSettings(max_depth=0)
 
     def begin(self, stream: Stream) -> None:
         """A session is at work here, be it that it waits: it has a turn that goes on, or one that

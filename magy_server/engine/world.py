@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from magy_server.core.actions import ActionSpec
-from magy_server.core.agents.child import SpawnLimits
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict
 from magy_server.core.events import Event, Granted, Trusted, Withdrawn
@@ -27,6 +26,7 @@ from magy_server.core.ports import (
     Provider,
     Store,
 )
+from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
@@ -144,7 +144,7 @@ class World:
     _schemas: dict[str, str] = field(default_factory=dict)
 
     @property
-    def limits(self) -> SpawnLimits:
+    def limits(self) -> SpawnSettings:
         """How many children there may be."""
         return self.slots.limits
 

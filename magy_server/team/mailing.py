@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import LIVE, MAX_QUEUE, Waited
+from magy_server.core.agents.child import LIVE, Waited
 from magy_server.core.agents.mail import (
     DataPayload,
     Mailed,
@@ -48,6 +48,8 @@ Sent = Literal["started", "steered", "queued", "known", "delivered"]
 """A turn begins; it joins the running one; it waits; it was sent before; it is no text, and is in
 the inbox."""
 TOPIC = "mail"
+MAX_QUEUE = 200
+"""Messages that may wait at an agent."""
 STOPS = ("cancel", "shutdown")
 """Signals that even a closed agent takes, and that only go down the tree."""
 

@@ -11,8 +11,8 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from magy_server.core.agents.child import SpawnLimits, clamped
 from magy_server.core.agents.tree import Stream
+from magy_server.core.spawn_settings import SpawnSettings, clamped
 from magy_server.engine.feature_ports import FreeSlot, Slot
 from magy_server.engine.trees import is_child
 
@@ -80,19 +80,19 @@ class LimitedSlots:
 
     def __init__(self, moved: Callable[[Stream], None] = lambda stream: None) -> None:
         """`moved` is called when a session has got in line, and when it has left it."""
-        self.limits = SpawnLimits()
-        self.children = Permits(self.limits.concurrent)
+        self.limits = SpawnSettings()
+        self.children = Permits(self.limits.max_concurrent)
         self._all = Permits(REQUESTS)
         self._providers: dict[str, Permits] = {}
         self._working: set[str] = set()
         self._queued: set[str] = set()
         self._moved = moved
 
-    def configure(self, asked: SpawnLimits) -> tuple[str, ...]:
+    def configure(self, asked: SpawnSettings) -> tuple[str, ...]:
         """Holds from now on, for what is running too; a limit below what is in use takes nothing
         away. The answer: a sentence for each value that was clamped."""
         self.limits, said = clamped(asked)
-        self.children.resize(self.limits.concurrent)
+        self.children.resize(self.limits.max_concurrent)
         return said
 
     @asynccontextmanager

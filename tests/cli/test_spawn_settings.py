@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from magy_server.config.settings import SpawnSettings
-from magy_server.core.agents.child import CLAMPS
+from magy_server.core import spawn_settings
+from magy_server.core.spawn_settings import SpawnSettings
 from tests.cli.harness import Magy
 
 RANGES = {"max_depth": (1, 3), "max_children": (1, 4), "max_total": (1, 256),
@@ -76,7 +76,6 @@ def test_a_project_that_is_not_trusted_may_only_lower(magy: Magy) -> None:
 
 
 def test_the_descriptions_name_the_ranges() -> None:
-    """They are written out, so that reading settings need not load what clamps them."""
-    for name, (low, high) in CLAMPS.items():
-        about = SpawnSettings.model_fields[f"max_{name}"].description or ""
-        assert about.endswith(f"{low} to {high}.")
+    for name, (low, high) in spawn_settings.RANGES.items():
+        about = SpawnSettings.model_fields[name].description or ""
+        assert about.endswith(f"{low:,.0f} to {high:,.0f}.")

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import CLAMPS, SpawnLimits, clamped, refusal, status
+from magy_server.core.agents.child import refusal, status
 from magy_server.core.agents.mail import Closed
 from magy_server.core.events import Admitted, Asked, CancelAsked, Ended, Requeued
+from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.values import Text
 
 from .build import Log, call, judged, prompted
@@ -39,10 +40,10 @@ def test_only_the_ids_of_calls_are_those_of_calls() -> None:
     assert [tree.asked_at(id) for id in ("s/12.1", "s/12.0/mine", "s/3.0/40.2")] == [12, 0, 40]
 
 
-@given(st.builds(SpawnLimits, *[st.integers(-10, 2000)] * 5))
-def test_limits_are_clamped_and_it_is_said(asked: SpawnLimits) -> None:
+@given(st.builds(SpawnSettings, **dict.fromkeys(RANGES, st.integers(-10, 2000))))
+def test_limits_are_clamped_and_it_is_said(asked: SpawnSettings) -> None:
     held, said = clamped(asked)
-    for name, (low, high) in CLAMPS.items():
+    for name, (low, high) in RANGES.items():
         value = getattr(held, name)
         assert low <= value <= high
         assert any(name in line for line in said) == (value != getattr(asked, name))
@@ -50,8 +51,8 @@ def test_limits_are_clamped_and_it_is_said(asked: SpawnLimits) -> None:
 
 
 def test_a_depth_of_999_becomes_3() -> None:
-    held, said = clamped(SpawnLimits(depth=999))
-    assert held.depth == 3
+    held, said = clamped(SpawnSettings(max_depth=999))
+    assert held.max_depth == 3
     assert said == ("spawn.max_depth: 999 becomes 3 (1 to 3).",)
 
 
@@ -70,7 +71,7 @@ def test_a_refusal_says_which_limit_and_what_there_is(
     parent: str, there: int, working: int, queued: int, said: str
 ) -> None:
     siblings = [f"s/1.{n} (look): completed" for n in range(there)]
-    found = refusal(parent, SpawnLimits(), siblings, working, queued)
+    found = refusal(parent, SpawnSettings(), siblings, working, queued)
     assert said in found and bool(found) == bool(said)
     assert "close_agent" not in found and "You" not in found  # a person may read it, or a model
 

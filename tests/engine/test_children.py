@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from magy_server.core.agents.child import ChildInfo, Spawn, SpawnLimits
+from magy_server.core.agents.child import ChildInfo, Spawn
 from magy_server.core.agents.mail import Closed
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.events import CancelAsked, Granted, Opened, Prompted, Replied
+from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.values import Limits, Text
 from magy_server.team.children import Children
 
@@ -299,7 +300,7 @@ async def test_each_limit_says_which_it_is_and_what_is_there(tmp_path: Path) -> 
     async with home(tmp_path, SCRIPT) as one:
         await one.new()
         slots = one.service.slots
-        slots.configure(SpawnLimits(depth=1, children=2, total=3))
+        slots.configure(SpawnSettings(max_depth=1, max_children=2, max_total=3))
         await spawn(one, text="hold", key="a", name="Alpha")
         assert "spawn.max_depth" in await refused(one, parent="s/a")
         await spawn(one, text="hold", key="b", name="Beta")
@@ -446,7 +447,7 @@ async def test_cancel_stops_what_models_spawned_and_not_what_a_person_did(tmp_pa
 
 async def test_a_task_that_was_taken_back_is_cancelled(tmp_path: Path) -> None:
     async with home(tmp_path, SCRIPT) as one:
-        one.service.slots.configure(SpawnLimits(concurrent=1))
+        one.service.slots.configure(SpawnSettings(max_concurrent=1))
         await one.new()
         await spawn(one, text="hold", key="a")
         await working(one, "s/a")

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magy_server.core.agents.child import SpawnLimits, status
+from magy_server.core.agents.child import status
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest
+from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.steps import Rest, next_step
 from magy_server.core.values import Text
 from magy_server.engine.session import Session
@@ -148,8 +149,9 @@ async def test_nobody_overtakes_who_waits() -> None:
 @pytest.mark.req("C053")
 def test_what_is_asked_for_is_clamped_and_said() -> None:
     slots = LimitedSlots()
-    said = slots.configure(SpawnLimits(depth=999, children=0, concurrent=99))
-    assert (slots.limits.depth, slots.limits.children, slots.limits.concurrent) == (3, 1, 10)
+    said = slots.configure(SpawnSettings(max_depth=999, max_children=0, max_concurrent=99))
+    held = slots.limits
+    assert (held.max_depth, held.max_children, held.max_concurrent) == (3, 1, 10)
     assert slots.children.size == 10
     assert [sentence.split(":")[0] for sentence in said] == [
         "spawn.max_depth", "spawn.max_children", "spawn.max_concurrent",
@@ -192,7 +194,7 @@ async def children(at: Place, names: str, prompt: str) -> list[str]:
 
 async def test_children_beyond_the_limit_wait_their_turn(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=2))
+        at.slots.configure(SpawnSettings(max_concurrent=2))
         await at.root()
         ids = await children(at, "abcd", "work")
         await until(lambda: at.gates.inside.count("work") == 2)
@@ -212,13 +214,13 @@ async def test_children_beyond_the_limit_wait_their_turn(tmp_path: Path) -> None
 
 async def test_limits_change_while_children_run(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root()
         ids = await children(at, "abcd", "work")
         await until(lambda: len(at.gates.inside) == 1)
-        at.slots.configure(SpawnLimits(concurrent=3))
+        at.slots.configure(SpawnSettings(max_concurrent=3))
         await until(lambda: len(at.gates.inside) == 3)
-        at.slots.configure(SpawnLimits(concurrent=1))  # nothing is taken away
+        at.slots.configure(SpawnSettings(max_concurrent=1))  # nothing is taken away
         await quiet()
         assert (len(at.gates.inside), at.slots.waiting()) == (3, 1)
         at.gates.open("work")
@@ -228,7 +230,7 @@ async def test_limits_change_while_children_run(tmp_path: Path) -> None:
 
 async def test_who_only_waits_gives_the_slot_to_others(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root()
         (waiting,) = await children(at, "a", "waits")
         await until(lambda: at.gates.inside == ["answer"] and at.slots.children.used == 0)
@@ -248,7 +250,7 @@ async def test_who_only_waits_gives_the_slot_to_others(tmp_path: Path) -> None:
 async def test_everybody_waits_at_once(tmp_path: Path) -> None:
     """More than there are slots wait, for each other's kind of thing, and all go on in the end."""
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root()
         ids = await children(at, "abcdef", "waits")
         below = [f"{id}/x" for id in ids]
@@ -265,7 +267,7 @@ async def test_everybody_waits_at_once(tmp_path: Path) -> None:
 
 async def test_a_question_holds_no_slot(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root()
         ids = await children(at, "abc", "asks")
         sessions = [await at.sessions.session(f"session/{id}") for id in ids]
@@ -279,7 +281,7 @@ async def test_a_question_holds_no_slot(tmp_path: Path) -> None:
 
 async def test_a_queued_child_is_cancelled_at_once(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root()
         first, second, third = await children(at, "abc", "work")
         await until(lambda: at.slots.waiting() == 2)
@@ -294,7 +296,7 @@ async def test_a_queued_child_is_cancelled_at_once(tmp_path: Path) -> None:
 
 async def test_a_turn_that_waits_in_line_again_is_cancelled_at_once(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root()
         (waiting,) = await children(at, "a", "waits")
         await until(lambda: at.gates.inside == ["answer"] and at.slots.children.used == 0)
@@ -330,7 +332,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
     order."""
     dice = random.Random(seed)
     async with place(tmp_path, MIXED) as at:
-        at.slots.configure(SpawnLimits(concurrent=4))
+        at.slots.configure(SpawnSettings(max_concurrent=4))
         await at.root()
         ids = [f"s/{n}" for n in range(6)]
         ids += [f"{id}/x" for id in ids]
@@ -341,7 +343,7 @@ async def test_whatever_happens_everybody_comes_to_an_end(tmp_path: Path, seed: 
         for _ in range(60):
             match dice.randrange(5):
                 case 0:
-                    at.slots.configure(SpawnLimits(concurrent=dice.randint(1, 4)))
+                    at.slots.configure(SpawnSettings(max_concurrent=dice.randint(1, 4)))
                 case 1:
                     at.gates.open(dice.choice(["one", "two"]))
                 case 2:
@@ -371,7 +373,7 @@ async def answer(at: Place, session: Session, *, allow: bool) -> None:
 
 async def test_roots_need_no_slot(tmp_path: Path) -> None:
     async with place(tmp_path, WORK) as at:
-        at.slots.configure(SpawnLimits(concurrent=1))
+        at.slots.configure(SpawnSettings(max_concurrent=1))
         await at.root("s")
         (child,) = await children(at, "a", "work")
         await until(lambda: at.gates.inside == ["work"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from magy_server.api.children import present
@@ -12,16 +11,13 @@ from magy_server.api.connected import Connected
 from magy_server.api.present import content
 from magy_server.api.wire import children as wire
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import CLAMPS, Spawn, SpawnLimits
+from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.values import Content, Hash, Limits
 
 T = TypeVar("T")
-
-_LIMITS = {f"max_{field}": field for field in CLAMPS}
-"""By field of the wire: that of `SpawnLimits`."""
 
 
 class ChildVerbs:
@@ -117,15 +113,10 @@ class ChildVerbs:
 
     async def limits(self, params: wire.ChildLimitsParams) -> wire.ChildLimits:
         slots = self._slots
-        asked = {
-            field: value
-            for name, field in _LIMITS.items()
-            if (value := getattr(params, name)) is not None
-        }
-        said = slots.configure(replace(slots.limits, **asked)) if asked else ()
-        held: SpawnLimits = slots.limits
+        asked = params.model_dump(exclude_none=True)
+        said = slots.configure(slots.limits.model_copy(update=asked)) if asked else ()
         return wire.ChildLimits(
-            **{name: getattr(held, field) for name, field in _LIMITS.items()},
+            **slots.limits.model_dump(exclude={"wait_timeout"}),
             working=slots.working(),
             queued=slots.waiting(),
             clamped=list(said),

@@ -24,8 +24,8 @@ from pydantic import AfterValidator, Field
 from magy_server.api.wire.refusals import KEY
 from magy_server.api.wire.shapes import Id, Prompt, Prose, SessionParams, Wire
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import CLAMPS
 from magy_server.core.agents.mail import Status
+from magy_server.core.spawn_settings import RANGES
 
 LONGEST_KEY = 60
 LONGEST_WAIT = 24 * 3600 * 1000
@@ -234,20 +234,22 @@ class ChildLimitsParams(Wire):
     """Holds at once and until the process ends. No field: only asks. What is out of range is
     clamped, and said."""
 
-    max_depth: int | None = Field(default=None, description="{} to {}".format(*CLAMPS["depth"]))
+    max_depth: int | None = Field(default=None, description="{} to {}".format(*RANGES["max_depth"]))
     max_children: int | None = Field(
         default=None,
-        description="Open children of one session: {} to {}".format(*CLAMPS["children"]),
+        description="Open children of one session: {} to {}".format(*RANGES["max_children"]),
     )
     max_total: int | None = Field(
         default=None,
-        description="Working children in the process: {} to {}".format(*CLAMPS["total"]),
+        description="Working children in the process: {} to {}".format(*RANGES["max_total"]),
     )
     max_concurrent: int | None = Field(
-        default=None, description="Turns that run at once: {} to {}".format(*CLAMPS["concurrent"])
+        default=None,
+        description="Turns that run at once: {} to {}".format(*RANGES["max_concurrent"]),
     )
     max_queue: int | None = Field(
-        default=None, description="Children that wait for a turn: {} to {}".format(*CLAMPS["queue"])
+        default=None,
+        description="Children that wait for a turn: {} to {}".format(*RANGES["max_queue"]),
     )
 
 

@@ -20,9 +20,9 @@ from magy_server.cli.screen.text import Marks, Span, record, width_of
 from magy_server.config import layers
 from magy_server.config.layers import Loaded
 from magy_server.config.settings import Settings
-from magy_server.config.spawn_limits import held, remarks
 from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
+from magy_server.core.spawn_settings import clamped
 from magy_server.core.text.sanitizing import one_line
 from magy_server.engine.world import read_project
 
@@ -94,7 +94,7 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
             wrong = True
             spans.append((f"{screen.marks.failed} {one_line(error.message)}\n", "red"))
         else:
-            spans += _right(one_line(str(path)), remarks(found.spawn), screen.marks)
+            spans += _right(one_line(str(path)), clamped(found.spawn)[1], screen.marks)
     await screen.write(spans)
     return exit_codes.USAGE if wrong else exit_codes.DONE
 
@@ -139,7 +139,7 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
     """Returns every value that holds by its dotted key, without the permission tables: Magy judges
     these layer by layer, and never merges them."""
     found: dict[str, Any] = {}
-    settings = loaded.settings.model_copy(update={"spawn": held(loaded.settings.spawn)})
+    settings = loaded.settings.model_copy(update={"spawn": clamped(loaded.settings.spawn)[0]})
     values = settings.model_dump(mode="json", exclude={"permission"})
     providers = values.pop("provider")
     for key, value in values.items():
@@ -156,7 +156,7 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
 def asked(loaded: Loaded) -> dict[str, Any]:
     """Returns by dotted key what somebody asked for where something else holds."""
     spawn = loaded.settings.spawn
-    holds = held(spawn).model_dump(mode="json")
+    holds = clamped(spawn)[0].model_dump(mode="json")
     return {
         f"spawn.{key}": value
         for key, value in spawn.model_dump(mode="json").items()

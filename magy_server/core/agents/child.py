@@ -1,18 +1,15 @@
-"""Children as seen from outside: how they are, and whether one more may be spawned. Pure.
-
-Limits are clamped to what holds on any machine, whatever is asked for (C049 to C054); `clamped`
-says what became of a value, so that nobody wonders.
-"""
+"""Children as seen from outside: how they are, and whether one more may be spawned. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Report, Status
 from magy_server.core.permit import Ruleset
+from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import Turn
@@ -22,42 +19,6 @@ from magy_server.core.values import Content, Limits
 ENDED: Mapping[str, Status] = {"end_turn": "completed", "cancelled": "cancelled"}
 """How a turn ended, by its stop reason; with all others it failed."""
 LIVE: tuple[Status, ...] = ("queued", "running", "waiting")
-MAX_QUEUE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class SpawnLimits:
-    """`depth`: how far below a root children may be. `children`: that one session may have and not
-    closed. `total`: that may be at work in this process. `concurrent`: turns of children that go on
-    at once; the others wait, at most `queue` of them."""
-
-    depth: int = 2
-    children: int = 4
-    total: int = 24
-    concurrent: int = 8
-    queue: int = MAX_QUEUE
-
-
-CLAMPS: Mapping[str, tuple[int, int]] = {
-    "depth": (1, 3),
-    "children": (1, 4),
-    "total": (1, 256),
-    "concurrent": (1, 10),
-    "queue": (1, MAX_QUEUE),
-}
-
-
-def clamped(asked: SpawnLimits) -> tuple[SpawnLimits, tuple[str, ...]]:
-    """Returns the limits that hold, and a sentence for each that differs from what was asked."""
-    said = []
-    for field in fields(asked):
-        low, high = CLAMPS[field.name]
-        value = getattr(asked, field.name)
-        held = min(max(value, low), high)
-        if held != value:
-            said.append(f"spawn.max_{field.name}: {value} becomes {held} ({low} to {high}).")
-            asked = replace(asked, **{field.name: held})
-    return asked, tuple(said)
 
 
 def status(state: State, *, queued: bool = False) -> Status:
@@ -165,29 +126,29 @@ class Waited:
 
 
 def refusal(
-    parent: str, limits: SpawnLimits, siblings: Sequence[str], working: int, queued: int
+    parent: str, limits: SpawnSettings, siblings: Sequence[str], working: int, queued: int
 ) -> str:
     """Returns why `parent` may not spawn another child; "" when it may. `siblings`: its children
     that are not closed, each in words. `working`, `queued`: children at work in this process, and
     those of them that wait."""
-    if tree.depth(parent) >= limits.depth:
+    if tree.depth(parent) >= limits.max_depth:
         return (
-            f"There can be no child here: agents may be {limits.depth} levels deep "
+            f"There can be no child here: agents may be {limits.max_depth} levels deep "
             "(spawn.max_depth), and this is the deepest. The task has to be done without one."
         )
-    if len(siblings) >= limits.children:
+    if len(siblings) >= limits.max_children:
         return (
-            f"No more than {limits.children} children at once (spawn.max_children). There are: "
+            f"No more than {limits.max_children} children at once (spawn.max_children). There are: "
             f"{', '.join(siblings)}. Close one, or send it the task."
         )
-    if working >= limits.total:
+    if working >= limits.max_total:
         return (
             f"{working} children are at work in this process, which is the limit "
-            f"(spawn.max_total: {limits.total}). Wait for one of yours, or close one."
+            f"(spawn.max_total: {limits.max_total}). Wait for one of yours, or close one."
         )
-    if queued >= limits.queue:
+    if queued >= limits.max_queue:
         return (
-            f"{queued} children wait for a slot, and no more than {limits.queue} may "
+            f"{queued} children wait for a slot, and no more than {limits.max_queue} may "
             f"(spawn.max_queue). Wait until one has begun."
         )
     return ""
