@@ -10,7 +10,6 @@ it would touch, `core/permit.py` decides. It awaits `ctx.started(evidence)` righ
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,17 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Event
 from magy_server.core.knowledge import Knowledge
 from magy_server.core.ports import Editor, ToolSchema
-from magy_server.core.values import Action, Effect, Evidence, Facts, FileChange, Hash, Image, Seen
+from magy_server.core.values import (
+    Action,
+    Effect,
+    Evidence,
+    Facts,
+    FileChange,
+    Hash,
+    Image,
+    Seen,
+    digest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +267,7 @@ def previewed(facts: Facts, text: str, *, code: bool = False) -> Gathered:
     if not text:
         return facts, {}
     data = text.encode("utf-8", "replace")
-    hash = hashlib.sha256(data).hexdigest()
+    hash = digest(data)
     return facts.model_copy(update={"preview": hash, "code": code}), {hash: data}
 
 

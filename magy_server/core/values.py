@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +13,11 @@ CallId = str
 """`<request>.<n>`: the n-th tool call (from 0) of the reply to that request."""
 Effect = Literal["read", "write", "exec", "net", "agent"]
 Action = Literal["allow", "ask", "deny"]
+
+
+def digest(data: bytes) -> Hash:
+    """The name of a blob."""
+    return hashlib.sha256(data).hexdigest()
 
 
 class Value(BaseModel):

@@ -31,7 +31,7 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Content, Grant, Hash, Limits
+from magy_server.core.values import Content, Grant, Hash, Limits, digest
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 
@@ -244,6 +244,6 @@ def schema_text(tool: Tool) -> str:
 def put(text: str | bytes, blobs: dict[Hash, bytes]) -> Hash:
     """Adds a blob and gives its hash."""
     data = text.encode() if isinstance(text, str) else text
-    hash = hashlib.sha256(data).hexdigest()
+    hash = digest(data)
     blobs[hash] = data
     return hash

@@ -21,7 +21,7 @@ from magy_server.core.ports import Batch, Found, Lease, Put
 from magy_server.core.reviews.undo_merge import There
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
-from magy_server.core.values import Call, Evidence, FileChange, Hash, Version
+from magy_server.core.values import Call, Evidence, FileChange, Hash, Version, digest
 from magy_server.engine.calls import happened
 from magy_server.reviews import changes as review_changes
 from magy_server.reviews.restore_files import bytes_of, change_of, put_or_found, turns
@@ -230,7 +230,7 @@ def _ended(
         text = _sentence(made.problem.message) + _stay(root, made.changes)
         changes = _settled(made.changes)
         return Finished(call=key, status="failed", for_model=text, changes=changes), made.blobs
-    hash = hashlib.sha256(output).hexdigest()
+    hash = digest(output)
     done = Finished(call=key, status="completed", for_model="", output=hash, changes=made.changes)
     return done, {**made.blobs, hash: output}
 

@@ -6,13 +6,12 @@ of lines (that a file exists, its executable bit), is reviewed as a whole.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from magy_server.core.errors import ToolError
 from magy_server.core.reviews.review_events import Comment, Decision, Reviewed
-from magy_server.core.values import NO_FILE, Hash, Mark, Origin, Version
+from magy_server.core.values import NO_FILE, Hash, Mark, Origin, Version, digest
 from magy_server.edits import review as lines
 from magy_server.edits.proposal import Place, place, proposed
 from magy_server.edits.review import Review, carry, compare
@@ -189,7 +188,7 @@ def made(one: Side, encode: Encode) -> Side:
     if one.version.hash != UNKNOWN or one.text is None:
         return one
     data = encode(one.text, one.data)
-    hash = hashlib.sha256(data).hexdigest()
+    hash = digest(data)
     return Side(one.version.model_copy(update={"hash": hash}), data, one.lines)
 
 

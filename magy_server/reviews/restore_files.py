@@ -7,7 +7,6 @@ of them again, so that it can be begun anew at any point, by another process, to
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -188,7 +187,7 @@ class Restorer:
     async def contents(self, changes: Iterable[FileChange]) -> Contents:
         hashes = {hash for c in changes for hash in (c.before, c.after) if hash}
         blobs = await self._store.blobs(sorted(hashes))
-        return Contents(self._files.text, self._files.encode, _digest, blobs)
+        return Contents(self._files.text, self._files.encode, blobs)
 
 
 async def look(
@@ -309,7 +308,3 @@ async def put_or_found(
         if there.version != now:
             raise
         return Put(was, there)
-
-
-def _digest(data: bytes) -> Hash:
-    return hashlib.sha256(data).hexdigest()

@@ -5,7 +5,6 @@ The values here are named tuples, not frozen dataclasses: they are made for ever
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,7 +18,7 @@ from magy_server.core.errors import Conflict, InvalidRequest
 from magy_server.core.events import Entry, Event, Opened
 from magy_server.core.ports import Batch, Lease, StreamInfo
 from magy_server.core.reviews.review_events import Reviewed
-from magy_server.core.values import Hash
+from magy_server.core.values import Hash, digest
 
 
 class Line(NamedTuple):
@@ -175,7 +174,7 @@ def _check_place(batch: DraftBatch, before: Standing | None) -> None:
 
 def _check_hashes(batch: DraftBatch) -> None:
     for hash, data in batch.blobs.items():
-        if (found := hashlib.sha256(data).hexdigest()) != hash:
+        if (found := digest(data)) != hash:
             raise ValueError(f"{batch.stream}: a blob given as {hash} has the hash {found}.")
 
 

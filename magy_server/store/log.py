@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
 from magy_server.core.events import Entry
 from magy_server.core.ports import Page, StreamInfo
-from magy_server.core.values import Hash
+from magy_server.core.values import Hash, digest
 from magy_server.store.append_rules import Draft, Placement, Position, Standing, place
 from magy_server.store.decoding import check_gaps, entry_of
 from magy_server.store.schema import writing
@@ -246,7 +245,7 @@ def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dic
         row = db.execute("SELECT data FROM blobs WHERE hash = ?", (hash,)).fetchone()
         if row is None:
             raise NotFound(f"There is no blob {hash}: its session may have been deleted.")
-        if hashlib.sha256(row[0]).hexdigest() != hash:
+        if digest(row[0]) != hash:
             raise StoreCorrupt(
                 f"The blob {hash} in {path} does not match its hash. Run `magy doctor` to see what "
                 "else is damaged."

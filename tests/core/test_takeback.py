@@ -62,7 +62,7 @@ class Disk:
     def back(self, changes: Sequence[FileChange] | None = None) -> dict[str, Taken]:
         todo = self.changes if changes is None else changes
         live = {path: self.files.get(path, There()) for path in paths([todo])}
-        contents = Contents(text, lambda text, like: text.encode(), digest, self.blobs)
+        contents = Contents(text, lambda text, like: text.encode(), self.blobs)
         return {taken.path: taken for taken in take_back([todo], live, contents)}
 
     def undo(self) -> list[FileChange]:
@@ -239,7 +239,7 @@ def test_a_move_whose_other_end_cannot_be_looked_at_stays() -> None:
     disk = Disk()
     disk.user("old", "1\n")
     disk.move("old", "new", "1\n")
-    contents = Contents(text, lambda text, like: text.encode(), digest, disk.blobs)
+    contents = Contents(text, lambda text, like: text.encode(), disk.blobs)
     for path in ("old", "new"):
         (taken,) = take_back([disk.changes], {path: disk.files[path]}, contents)
         assert "other end" in taken.problem and taken.now == disk.files[path]

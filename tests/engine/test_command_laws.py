@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import Conflict, MagyError, NotFound
-from magy_server.core.values import FileChange, Version
-from magy_server.tools.files.encodings import digest
+from magy_server.core.values import FileChange, Version, digest
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.tracking.worktree import Outcome, Worktrees
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import EditRefused, ToolError
-from magy_server.core.values import NO_FILE, Version
+from magy_server.core.values import NO_FILE, Version, digest
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.commits import Commits
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.versions import look, put
 from magy_server.tools.shell.processes import Processes
 

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
+from magy_server.core.values import digest
 from magy_server.edits.placing.partial_lines import completes
 from magy_server.edits.rebasing.diff import changes, unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files.change import ROUNDS
 from magy_server.tools.files.edit_tools import edit_file, write_file
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.read_tool import read_file
 
 from .conftest import FakeEditor, Workspace

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.core.values import Version
+from magy_server.core.values import Version, digest
 from magy_server.tools.files import disk, versions
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import Place
 
 OLD, NEW = b"one\ntwo\nthree\n", b"one\n2\n"

@@ -8,10 +8,9 @@ import pytest
 
 from magy_server.core.errors import EditRefused
 from magy_server.core.ports import Buffer
-from magy_server.core.values import Version
+from magy_server.core.values import Version, digest
 from magy_server.edits.model import TextChange
 from magy_server.tools.files.commits import Commits
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.live_file import ATTEMPTS
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes

@@ -14,11 +14,11 @@ from magy_server.api.places import uri_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.ports import Files, Found
-from magy_server.core.values import NO_FILE, Version
+from magy_server.core.values import NO_FILE, Version, digest
 from magy_server.edits.model import FileEdit
 from magy_server.edits.rebasing.diff import counts, unified
 from magy_server.reviews.direct_edits import Want
-from magy_server.tools.files.encodings import decode, digest
+from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.paths import Place, resolve
 
 MOST = 200

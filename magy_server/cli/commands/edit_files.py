@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from magy_server.api.edits.tree import File
 from magy_server.core.errors import MagyError, ToolError
-from magy_server.core.values import NO_FILE, Version
+from magy_server.core.values import NO_FILE, Version, digest
 from magy_server.tools.files import disk, versions
-from magy_server.tools.files.encodings import decode, digest
+from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.paths import Place, directory, explain
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from magy_server.core.errors import ToolError
-from magy_server.core.values import NO_FILE, FileChange, Hash, Kind, Version
+from magy_server.core.values import NO_FILE, FileChange, Hash, Kind, Version, digest
 from magy_server.edits.rebasing.rebase import merge3
 
 UNSAVED = "It has unsaved changes in the editor. Save or discard them first."
@@ -34,7 +34,6 @@ class Contents:
 
     text: Callable[[bytes], str | None]
     encode: Callable[[str, bytes], bytes]
-    digest: Callable[[bytes], Hash]
     blobs: Mapping[Hash, bytes]
 
     def there(self, version: Version) -> There | None:
@@ -241,7 +240,7 @@ class _TakingBack:
         else:
             data = self._merged_text([text or "" for text in texts], here.data)
         kept = here.version.kind if here.version.kind != after.kind else before.kind
-        return There(version(self._contents.digest(data), kept, here.version.mode), data)
+        return There(version(digest(data), kept, here.version.mode), data)
 
     def _merged_text(self, texts: Sequence[str], here: bytes) -> bytes:
         base, mine, theirs = texts

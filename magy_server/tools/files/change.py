@@ -18,13 +18,13 @@ from weakref import WeakValueDictionary
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import FactContext, ToolContext
-from magy_server.core.values import Evidence, FileChange, Hash, Kind, Version
+from magy_server.core.values import Evidence, FileChange, Hash, Kind, Version, digest
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain
 from magy_server.tasks import to_end
 from magy_server.tools.files import disk, versions
-from magy_server.tools.files.encodings import decode, digest
+from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.live_file import Base, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place
 

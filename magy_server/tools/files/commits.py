@@ -19,9 +19,8 @@ from pathlib import Path
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import Found
-from magy_server.core.values import Kind, Version
+from magy_server.core.values import Kind, Version, digest
 from magy_server.tools.files import disk
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import below
 from magy_server.tools.files.versions import kind_of
 from magy_server.tools.git.hostile_config import beginning

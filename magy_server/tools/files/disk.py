@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.values import Kind, Version
-from magy_server.tools.files.encodings import Encoding, binary, digest, sniff
+from magy_server.core.values import Kind, Version, digest
+from magy_server.tools.files.encodings import Encoding, binary, sniff
 from magy_server.tools.files.paths import Place, directory, listing
 from magy_server.tools.tracking import known_changes
 from magy_server.tools.tracking.known_changes import Told

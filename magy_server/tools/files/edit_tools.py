@@ -14,14 +14,14 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
-from magy_server.core.values import Evidence, Facts
+from magy_server.core.values import Evidence, Facts, digest
 from magy_server.edits.model import Hunk, Resolved, TextChange
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Done, Plan, Planned, Want
-from magy_server.tools.files.encodings import decode, digest
+from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import Path, file_facts

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from hashlib import sha256
 
 from magy_server.core.errors import ToolError
 
@@ -50,11 +49,6 @@ class Encoding:
     @property
     def name(self) -> str:
         return f"{self.codec} with a byte order mark" if self.mark else self.codec
-
-
-def digest(data: bytes) -> str:
-    """The name of a blob: SHA-256 in lower-case hex."""
-    return sha256(data).hexdigest()
 
 
 def sniff(data: bytes, *, whole: bool) -> Encoding | None:

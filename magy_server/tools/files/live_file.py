@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import Proposal
-from magy_server.core.values import Hash
+from magy_server.core.values import Hash, digest
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, changes
 from magy_server.edits.rebasing.rebase import rebase
 from magy_server.edits.text import plain, usual_end
 from magy_server.tools.files import disk
-from magy_server.tools.files.encodings import Encoding, decode, digest, encode
+from magy_server.tools.files.encodings import Encoding, decode, encode
 from magy_server.tools.files.paths import Place, missing
 
 ATTEMPTS = 20

@@ -11,9 +11,8 @@ import struct
 from collections.abc import Callable, Mapping
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.values import Image
+from magy_server.core.values import Image, digest
 from magy_server.tools.files.disk import opened
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import Place, directory
 
 LARGEST = 3_750_000

@@ -15,9 +15,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from magy_server.core.errors import EditRefused, ToolError
-from magy_server.core.values import NO_FILE, Kind, Version
+from magy_server.core.values import NO_FILE, Kind, Version, digest
 from magy_server.tools.files import disk
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.paths import Place, below, directory, explain
 from magy_server.tools.tracking import known_changes
 from magy_server.tools.tracking.known_changes import Told

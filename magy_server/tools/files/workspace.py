@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from magy_server.core.errors import EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor, Found, Put
-from magy_server.core.values import Version
+from magy_server.core.values import Version, digest
 from magy_server.edits.rebasing.diff import changes
 from magy_server.edits.text import plain
 from magy_server.tasks import to_end
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
-from magy_server.tools.files.encodings import decode, digest, encode
+from magy_server.tools.files.encodings import decode, encode
 from magy_server.tools.files.live_file import Base, behind, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place
 from magy_server.tools.files.versions import placed

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import LINE, shortened, visible
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed, tool
-from magy_server.core.values import Evidence, Facts, Resource
+from magy_server.core.values import Evidence, Facts, Resource, digest
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tasks import to_end
-from magy_server.tools.files.encodings import decode, digest
+from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git.names import command, listed, literal, pathspec, shown
 from magy_server.tools.git.program import Ran, explain

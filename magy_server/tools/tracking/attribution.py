@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from magy_server.core.errors import ToolError
-from magy_server.core.values import Kind, Version
+from magy_server.core.values import Kind, Version, digest
 from magy_server.edits.hunks import accept
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Part, Review, carry
 from magy_server.edits.text import plain, split, usual_end
-from magy_server.tools.files.encodings import Encoding, decode, digest, encode
+from magy_server.tools.files.encodings import Encoding, decode, encode
 from magy_server.tools.tracking.known_changes import (
     UNKNOWN,
     Claimed,

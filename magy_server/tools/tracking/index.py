@@ -14,8 +14,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from magy_server.core.values import Kind, Version
-from magy_server.tools.files.encodings import digest
+from magy_server.core.values import Kind, Version, digest
 from magy_server.tools.files.versions import kind_of
 from magy_server.tools.git.names import chunks, literal
 from magy_server.tools.git.program import Captured, answer
