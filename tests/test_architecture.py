@@ -34,7 +34,7 @@ HEAVY = {
 }  # fmt: skip
 
 SUPERVISORS = {
-    ("magy_server/bus/local.py", "deliver"),
+    ("magy_server/bus/local.py", "_supervised"),
     ("magy_server/engine/runner.py", "_supervise"),
     ("magy_server/engine/calls.py", "supervised"),
     ("magy_server/lsp/outbox.py", "settle"),
