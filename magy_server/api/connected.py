@@ -25,11 +25,9 @@ class Document(Protocol):
     @property
     def lines(self) -> Sequence[str]:
         """With their ends."""
-        ...
 
     def line(self, number: int) -> str:
         """From 0; "" beyond the last."""
-        ...
 
 
 class Documents(Protocol):
@@ -38,7 +36,6 @@ class Documents(Protocol):
     @property
     def encoding(self) -> str:
         """Of characters in positions: utf-8 | utf-16 | utf-32."""
-        ...
 
     def document(self, path: str) -> Document | None: ...
 
@@ -48,16 +45,13 @@ class Documents(Protocol):
 
     def state_of(self, path: str) -> Hashable | None:
         """Another one after every change of the document; None: it is not open."""
-        ...
 
     def meant(self) -> str | None:
         """What the document that the running request names held when that came; None: it names
         none, or none that was open."""
-        ...
 
     def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
         """Calls `watcher` after every change of the document. The answer ends it."""
-        ...
 
 
 class Source(Protocol):
@@ -66,7 +60,6 @@ class Source(Protocol):
     async def pull(self, budget: int) -> Sequence[Mapping[str, Any] | bytes]:
         """The next whole messages (or their encoded bodies), oldest first, in all about `budget`
         bytes. Empty: nothing more until the next `wake`. Never called twice at once."""
-        ...
 
 
 class Outbox(Protocol):
@@ -76,7 +69,6 @@ class Outbox(Protocol):
 
     def wake(self, source: Source) -> None:
         """The source has something to say. Cheap, and safe to call at any time."""
-        ...
 
     def forget(self, source: Source) -> None: ...
 

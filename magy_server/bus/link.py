@@ -46,13 +46,11 @@ class Hub(Protocol):
 
     def joined(self, link: Link) -> None:
         """The link calls this when it knows who is at the other end."""
-        ...
 
     def left(self, link: Link) -> None: ...
 
     def wants(self, link: Link, more: Iterable[str], less: Iterable[str]) -> None:
         """The link calls this when the peer's subscriptions have changed."""
-        ...
 
     def deliver(self, topic: str, message: Mapping[str, Any]) -> None: ...
 

@@ -24,7 +24,6 @@ class Compose(Protocol):
         self, roots: Sequence[str], options: Mapping[str, Any]
     ) -> AbstractAsyncContextManager[tuple[Service, Trust]]:
         """Returns the engine for these roots, running. Raises MagyError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,6 @@ class Trust(Protocol):
 
     def problems(self, root: str | None) -> Sequence[str]:
         """What is wrong with settings and agents that were read; each names its file."""
-        ...
 
     async def set(self, root: str, trusted: bool) -> None: ...
 

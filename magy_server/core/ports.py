@@ -76,22 +76,18 @@ class Store(Protocol):
     async def append(self, batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
         """All batches or none. Raises `Conflict` unless every stream stands exactly at its
         `after` and, with a lease, the lease's epoch is the current one. Durable on return."""
-        ...
 
     async def read(
         self, stream: Stream, *, after: int = 0, before: int | None = None, limit: int | None = None
     ) -> list[Entry]:
         """Entries with after < seq < before in order; with `limit` the first ones, or the last
         ones when only `before` is given. An unknown stream is empty."""
-        ...
 
     async def turn_starts(self, stream: Stream, last: int, before: int | None = None) -> list[int]:
         """Seqs of the last `last` turn-opening entries below `before`, ascending."""
-        ...
 
     async def head(self, stream: Stream) -> int:
         """The last seq, 0 for an unknown stream."""
-        ...
 
     async def info(self, stream: Stream) -> StreamInfo | None: ...
 
@@ -109,33 +105,27 @@ class Store(Protocol):
         newest first. With `root`, only that root's; `flat`: only those with no further `/` in what
         follows the prefix. `cursor` is from the page before; what is appended to between two pages
         may be on neither."""
-        ...
 
     async def below(self, stream: Stream) -> list[StreamInfo]:
         """All whose name is this one's, a `/` and more, as they are at one moment; by name."""
-        ...
 
     async def blob(self, hash: Hash) -> bytes:
         """Raises NotFound."""
-        ...
 
     async def blobs(self, hashes: Sequence[Hash]) -> dict[Hash, bytes]: ...
 
     async def delete(self, stream: Stream) -> bool:
         """Removes the stream, all below it, and every blob that no other stream refers to, at
         once. False: there was nothing."""
-        ...
 
     async def lease(self, root: str) -> Lease | None:
         """Takes the lease if no living process holds it; None when one does. A holder's death
         (SIGKILL included) frees it at once."""
-        ...
 
     async def release(self, lease: Lease) -> None: ...
 
     async def changed(self) -> bool:
         """True when another process has committed since the last call. Cheap."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -153,7 +143,6 @@ class Bus(Protocol):
     ) -> Callable[[], None]:
         """`receive` is called on the loop, for messages of this process and of others; the answer
         ends the subscription."""
-        ...
 
     async def start(self) -> None: ...
 
@@ -284,16 +273,13 @@ class Provider(Protocol):
     async def models(self) -> list[str]:
         """The provider's own names of the models that this key may use; also the cheapest proof
         that endpoint and key are good. Raises ProviderError."""
-        ...
 
     async def window(self, model: str) -> int:
         """Tokens that the server gives this model for prompt and reply together; 0 when it does not
         say. Never raises."""
-        ...
 
     def warm(self) -> None:
         """Imports what is slow to import; called in a thread."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -330,7 +316,6 @@ class Editor(Protocol):
 
     def buffer(self, path: str) -> Buffer | None:
         """By canonical path; None when the file is not open."""
-        ...
 
     def open_paths(self) -> Sequence[str]: ...
 
@@ -338,38 +323,31 @@ class Editor(Protocol):
         """Applies changes computed on exactly `buffer`; the answer is the buffer as the editor
         then has it: with the changes, and with what the person typed meanwhile. Raises EditRefused
         (nothing changed) or EditUnverified."""
-        ...
 
     async def late(self, path: str) -> bool:
         """Whether an edit of the file is made after all that was cancelled while the editor had not
         answered it (it may have asked the person): waits until that is known."""
-        ...
 
     async def save(self, buffer: Buffer) -> Buffer | None:
         """Asks the editor to save exactly this: what it then showed, with what a formatter made of
         it. None when it cannot, or the person has typed since, whose text is theirs to save."""
-        ...
 
     def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
         """Calls `see` at once, and in their order, for each document opened, changed or saved, and
         each file made, moved or removed, from now on; the answer ends that. Must be quick: it is on
         the way of every keystroke."""
-        ...
 
     async def caught_up(self) -> bool:
         """Waits until all that the editor has said until now has been heard. False: it cannot be
         asked for that, or did not answer in a few seconds."""
-        ...
 
     @property
     def knows(self) -> frozenset[str]:
         """What it can be asked for, as `knowledge.Knowledge` names it."""
-        ...
 
     async def ask(self, question: Question[A]) -> A:
         """Raises EditorError: it cannot be asked that, did not answer in time, or its answer cannot
         be understood."""
-        ...
 
 
 class NoEditor:
@@ -437,16 +415,13 @@ class Files(Protocol):
 
     def text(self, data: bytes) -> str | None:
         """Raw text; None for binary or damaged data."""
-        ...
 
     def encode(self, text: str, like: bytes) -> bytes:
         """With the encoding and byte order mark of `like`. Raises ToolError: it cannot hold it."""
-        ...
 
     async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
         """With `without`, a directory that holds no files but these is nothing: once they are gone
         there is room for a file. Raises ToolError: it cannot be read, or is no file."""
-        ...
 
     async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
         """Makes the file so, through the editor where it is open: an editor may format it when it
@@ -454,18 +429,14 @@ class Files(Protocol):
         made beside it. A new file takes the place of a directory without files. Raises EditRefused
         when the file is not `was` any more, or the person has changed the same lines or types too
         fast (look again), ToolError or EditorError when it cannot be done."""
-        ...
 
     async def head(self, root: str, path: str) -> str | None:
         """The commit checked out in the git work tree around the file; None: there is none."""
-        ...
 
     async def committed(self, root: str, path: str, commit: str) -> Found:
         """What a commit has of the file. Raises ToolError: that is not known (any more)."""
-        ...
 
 
 class Clock(Protocol):
     def now(self) -> float:
         """Seconds since the epoch, UTC."""
-        ...

@@ -91,47 +91,38 @@ class Team(Protocol):
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        ...
 
     async def spawn(self, wanted: Spawn) -> tuple[ChildInfo, bool]:
         """Returns the child, and whether it was there already."""
-        ...
 
     async def spawned(self, key: str) -> ChildInfo | None: ...
 
     async def check(self, agent: str, model: str, directory: str, /) -> str:
         """Returns the absolute path of the directory, if such a child can be spawned."""
-        ...
 
     async def named(self, job: str) -> ChildInfo: ...
 
     async def list(self, *, closed: bool) -> Sequence[ChildInfo]:
         """Returns all agents below, each after its parent."""
-        ...
 
     async def close(
         self, job: str, mode: Literal["finish", "cancel"], reason: str
     ) -> tuple[Status, Sequence[str]]:
         """How it was before, and the ids of what is closed now and was not: it, and all below."""
-        ...
 
     async def addressee(self, job: str) -> tuple[str, str]:
         """Returns session id and agent of whom a message may go to; "parent" is the parent."""
-        ...
 
     async def send(self, to: str, text: str, delivery: Delivery, key: str) -> str:
         """Sends a message, and returns started | steered | queued | known. The same `key` again is
         the same message."""
-        ...
 
     async def wait(self, jobs: Sequence[str], until: Literal["any", "all"], deadline: float
                    ) -> Waited:  # fmt: skip
         """Waits for these session ids, until `deadline` (seconds since the epoch)."""
-        ...
 
     async def awaited(self) -> Sequence[str]:
         """Returns its own children that are not closed, or of whom something is still to come."""
-        ...
 
 
 class FactContext(Protocol):
@@ -147,22 +138,18 @@ class FactContext(Protocol):
     @property
     def cwd(self) -> str:
         """Where commands begin (canonical absolute path)."""
-        ...
 
     @property
     def team(self) -> Team: ...
 
     async def seen(self, path: str) -> bytes | None:
         """The file (canonical absolute path) as the model knows it, from reading or writing it."""
-        ...
 
     async def selection(self) -> Selection | None:
         """Of the latest prompt that has one."""
-        ...
 
     async def proposal(self, path: str) -> Proposal | None:
         """None: this session proposes nothing for this file."""
-        ...
 
 
 class ToolContext(FactContext, Protocol):
@@ -173,37 +160,30 @@ class ToolContext(FactContext, Protocol):
 
     async def proposer(self, path: str) -> str:
         """Another session that proposes something for this file; "": none does."""
-        ...
 
     def may_read(self, path: str) -> Action:
         """What the rules say to reading this file (canonical absolute path): for tools that look
         into files which their arguments do not name. What is not `allow` is left out, and said."""
-        ...
 
     def emit(self, text: str) -> None:
         """Shows output so far to the person watching; the client may drop it."""
-        ...
 
     async def changing(self, paths: Collection[str]) -> None:
         """Until the end of the call is in the log, nobody decides about these files (canonical
         absolute paths), nor changes them for the person: what is in them by then has an owner."""
-        ...
 
     async def started(
         self, evidence: Evidence = ..., blobs: Mapping[Hash, bytes] | None = None
     ) -> None:
         """Commits `Started`. Await it right before the effect."""
-        ...
 
     async def blob(self, hash: Hash) -> bytes: ...
 
     async def output_of(self, call: str) -> bytes | None:
         """Returns the stored whole output of an earlier call of this session."""
-        ...
 
     async def exited(self, call: str, code: int | None, output: bytes) -> None:
         """Reports the end of a background command, even after the call itself finished."""
-        ...
 
 
 EditStyle = Literal["", "str_replace", "patch"]

@@ -64,15 +64,12 @@ class Holder(Protocol):
 
     def folded(self, entries: Sequence[Entry]) -> None:
         """They have come, from here or elsewhere; the state has them."""
-        ...
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """They came from here: whoever lives elsewhere does not know of them yet."""
-        ...
 
     def vanished(self) -> None:
         """It turned out that the log was deleted."""
-        ...
 
 
 class Log:

@@ -33,7 +33,6 @@ class Asking(ToolContext, Protocol):
         """What the answer depends on besides call and files: what this agent may do, as far as it
         is remembered, and which text of which file the editor shows. None: commands run in the
         background, and may change anything."""
-        ...
 
 
 @dataclass(slots=True)

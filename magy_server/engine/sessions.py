@@ -41,46 +41,36 @@ class Sessions(Protocol):
 
     async def session(self, stream: Stream) -> Session:
         """The live session, folded. Raises NotFound, StoreError."""
-        ...
 
     def watch(self, stream: Stream) -> Session:
         """The session for watching: costs nothing, however long its log is. Raises NotFound while
         it is deleted."""
-        ...
 
     async def above(self, id: str) -> Sequence[State]:
         """The states of this session (its id), its parent and so on to the root. Raises
         NotFound."""
-        ...
 
     def tree(self, stream: Stream) -> Sequence[Session]:
         """The folded sessions of the tree that this session is in."""
-        ...
 
     def folded(self) -> Sequence[Session]:
         """All that are folded here."""
-        ...
 
     def wake(self, session: Session) -> None:
         """Runs the session here if there is something to do and no living process runs it."""
-        ...
 
     async def resume(self, stream: Stream) -> None:
         """Loads the session and runs it, if it has something to do. Raises StoreError."""
-        ...
 
     async def resume_tree(self, stream: Stream) -> None:
         """Goes on with all that was left open in the tree: for who runs this session of it. What is
         below that is needed for it, however long ago it was left; the rest may be too old."""
-        ...
 
     async def forget(self, stream: Stream) -> None:
         """Stops a session here and drops it from memory; its turn stays as it is in the log."""
-        ...
 
     def forgotten(self, stream: Stream) -> AbstractAsyncContextManager[None]:
         """Drops the session and all below it, and keeps them out of memory meanwhile."""
-        ...
 
 
 @dataclass(slots=True, eq=False)

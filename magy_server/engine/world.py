@@ -78,21 +78,17 @@ class Models(Protocol):
 
     def named(self, full: str) -> tuple[Provider, str]:
         """The provider, and its own name for the model. Raises ProviderError."""
-        ...
 
     def facts(self, full: str) -> ModelFacts: ...
 
     async def measured(self, full: str) -> ModelFacts:
         """The same, once the model's server was asked for what is not known beforehand."""
-        ...
 
     async def default(self) -> str:
         """For who names none. Raises ProviderError: nothing is configured."""
-        ...
 
     def models(self) -> Sequence[str]:
         """Those to offer; any other may be named."""
-        ...
 
 
 async def as_written(

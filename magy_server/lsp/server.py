@@ -66,16 +66,13 @@ class FrontDoor(Protocol):
 
     def configure(self, server: LanguageServer) -> None:
         """May register further standard features with pygls."""
-        ...
 
     async def start(self, server: Server) -> Answering:
         """Imports and starts what is slow. A MagyError is what all methods will then say."""
-        ...
 
     async def stop(self, why: str) -> None:
         """The connection is over. `why` is half a sentence, such as "the editor went away". Tasks
         that were spawned on the connection and still run are cancelled right after."""
-        ...
 
 
 class _Protocol(LanguageServerProtocol):

@@ -64,12 +64,10 @@ class Standard(Protocol):
 
     def busy_with(self, id: Id) -> bool:
         """Whether a request with this id is in flight, in either direction."""
-        ...
 
     def receive(self, message: dict[str, Any]) -> str | None:
         """Handles one message and answers it when it asks for that. What it answers here is why
         the message could not be understood."""
-        ...
 
     @property
     def initialized(self) -> bool: ...

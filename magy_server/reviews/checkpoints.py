@@ -84,7 +84,6 @@ class Spawned(Protocol):
     async def stop_below(self, id: str, *, all: bool, since: int = -1) -> None:
         """Cancels what those below the session do; with `since`, only of those that its calls after
         this entry spawned. `all`: those that people spawned, too."""
-        ...
 
 
 class Checkpoints:

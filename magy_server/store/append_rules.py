@@ -53,7 +53,6 @@ class View(Protocol):
 
     def epoch(self, root: str) -> int:
         """Returns the current epoch of the root's lease, or 0 when nobody ever held it."""
-        ...
 
     def holds(self, hash: Hash) -> bool: ...
 
