@@ -13,7 +13,7 @@ from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
 from magy_server.core.values import Content, Embedded, Hash, Link, Text
-from magy_server.core.wire_values import stamp
+from magy_server.core.wire_values import cost, stamp
 from magy_server.tools.files.pictures import picture
 
 _ASKED = frozenset(
@@ -39,16 +39,31 @@ def session_info(info: StreamInfo) -> wire.SessionInfo:
     )
 
 
-def summary(info: StreamInfo, choices: Mapping[str, Sequence[str]]) -> wire.Summary:
-    about = info.summary
+def summary(
+    infos: Sequence[StreamInfo],
+    options: Sequence[wire.ConfigOption],
+    asked: Sequence[wire.Interaction],
+) -> wire.Summary:
+    """`infos`: the session's own and those of all below it; `asked`: their open questions."""
+    own, every = infos[0].summary, [info.summary for info in infos]
+    kinds = sorted({kind for one in every for kind in one.get("usage", {})})
+    costs = [one.get("cost", {}) for one in every]
     return wire.Summary(
-        session=session_info(info),
-        config_options=config_options(about.get("options", {}), choices),
-        waiting=waiting(about.get("waiting", [])),
-        plan=about.get("plan", []),
-        usage=about.get("usage", {}),
-        cost=about.get("cost", {}),
-        context=about.get("context", {}),
+        session=session_info(infos[0]),
+        config_options=list(options),
+        waiting=waiting(own.get("waiting", [])),
+        interactions=list(asked),
+        plan=own.get("plan", []),
+        usage=own.get("usage", {}),
+        cost=own.get("cost", {}),
+        tree_usage={
+            kind: sum(one.get("usage", {}).get(kind, 0) for one in every) for kind in kinds
+        },
+        tree_cost=cost(
+            sum(one.get("amount", 0.0) for one in costs),
+            sum(one.get("unpriced", 0) for one in costs),
+        ),
+        context=own.get("context", {}),
     )
 
 
@@ -57,13 +72,21 @@ def waiting(items: Sequence[Mapping[str, Any]]) -> list[wire.Waiting]:
 
 
 def interaction(
-    session_id: str, question: Mapping[str, Any], texts: Mapping[Hash, str]
+    session_id: str,
+    question: Mapping[str, Any],
+    texts: Mapping[Hash, str],
+    path: Sequence[wire.PathStep],
 ) -> wire.Interaction:
-    """`question` as of a session's summary; `texts` has its preview."""
-    content = updates.ahead(question.get("preview"), question.get("code", False), texts)
+    """`question` as of a session's summary; `texts` has its preview; `path`: the sessions from the
+    root of the tree to that one."""
     fields = {key: value for key, value in question.items() if key in _ASKED}
-    about = {"sessionId": session_id, "createdAt": stamp(question["at"]), "content": content}
-    return wire.Interaction.model_validate(fields | about)
+    return wire.Interaction.model_validate(fields | {
+        "sessionId": session_id,
+        "parentSessionId": tree.parent(session_id),
+        "path": list(path),
+        "createdAt": stamp(question["at"]),
+        "content": updates.ahead(question.get("preview"), question.get("code", False), texts),
+    })  # fmt: skip
 
 
 def config_options(

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal
 
 from magy_server.api.sessions import options, pages, questions
 from magy_server.api.sessions.options import Option
@@ -51,32 +52,21 @@ NO_BLOBS: Mapping[Hash, bytes] = {}
 Outcome = Literal["started", "steered", "queued", "known"]
 
 
+@dataclass(eq=False)
 class Service:
     """Features that have verbs of their own are attributes."""
 
-    def __init__(
-        self,
-        world: World,
-        sessions: LoadedSessions,
-        slots: LimitedSlots,
-        *,
-        reviews: Reviews,
-        checkpoints: Checkpoints,
-        children: Children,
-        mailing: Mailing,
-        purse: Purse,
-        supervisor: Supervisor,
-    ) -> None:
-        self.world = world
-        self.loaded = sessions
-        self.slots = slots
-        self.reviews = reviews
-        self.checkpoints = checkpoints
-        self.children = children
-        self.mailing = mailing
-        self.supervisor = supervisor
-        self._purse = purse
-        self._tasks = Tasks()
+    world: World
+    loaded: LoadedSessions
+    slots: LimitedSlots
+    _: KW_ONLY
+    reviews: Reviews
+    checkpoints: Checkpoints
+    children: Children
+    mailing: Mailing
+    purse: Purse
+    supervisor: Supervisor
+    _tasks: Tasks = field(default_factory=Tasks, init=False)
 
     # --- sessions -------------------------------------------------------------------------------
 
@@ -201,9 +191,6 @@ class Service:
             await held.give_back(user)
         return found
 
-    async def options(self, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
-        return await options.in_force(self.world, about, root)
-
     # --- prompts --------------------------------------------------------------------------------
 
     async def prompt(
@@ -216,42 +203,30 @@ class Service:
     ) -> Outcome:
         """`blobs` are the pictures that the content names."""
         session = await self.loaded.session(stream_of(session_id))
-        async with session.arriving:
-            whole, found = await mentioned(self.world, session.state, content)
-            outcome = await self._prompt(session, message_id, whole, delivery, {**blobs, **found})
-        if outcome == "known":
-            await refuse_other(self.world.store, session.state, message_id, content)
-        return outcome
-
-    async def _prompt(
-        self,
-        session: Session,
-        message_id: str,
-        content: Sequence[Content],
-        delivery: str,
-        blobs: Mapping[Hash, bytes],
-    ) -> Outcome:
         outcome: Outcome = "known"
         interrupt = delivery == "interrupt"
-
-        def decide(now: State) -> Write | None:
-            nonlocal outcome
-            if earlier(now, message_id) is not None:
-                outcome = "known"
-                return None
-            refuse_closed(now)
-            refuse_full(now)
-            mode: Literal["steer", "queue"] = "queue" if delivery == "queue" else "steer"
-            if interrupt:
-                mode = "queue"
-            outcome = "started" if now.turn is None else "steered" if mode == "steer" else "queued"
+        mode: Literal["steer", "queue"] = "queue" if interrupt or delivery == "queue" else "steer"
+        async with session.arriving:
+            whole, found = await mentioned(self.world, session.state, content)
             prompted = Prompted(
-                id=message_id, content=tuple(content), delivery=mode, by=self.world.me
+                id=message_id, content=tuple(whole), delivery=mode, by=self.world.me
             )
-            return Write(arriving(now, prompted, interrupt=interrupt), blobs)
 
-        if await self._say(session, decide) and interrupt:
-            await self._stop_below(session)
+            def decide(now: State) -> Write | None:
+                nonlocal outcome
+                if earlier(now, message_id) is not None:
+                    outcome = "known"
+                    return None
+                refuse_closed(now)
+                refuse_full(now)
+                joins: Outcome = "steered" if mode == "steer" else "queued"
+                outcome = "started" if now.turn is None else joins
+                return Write(arriving(now, prompted, interrupt=interrupt), {**blobs, **found})
+
+            if await self._say(session, decide) and interrupt:
+                await self.children.stop_below(session.id)
+        if outcome == "known":
+            await refuse_other(self.world.store, session.state, message_id, content)
         return outcome
 
     async def compact(self, session_id: str, focus: str = "") -> None:
@@ -271,7 +246,7 @@ class Service:
         session = await self.loaded.session(stream_of(session_id))
         if not possible(session.state):
             raise InvalidRequest("There is nothing to summarize: the agent has not answered yet.")
-        said, blobs = await consult(session, self.world, self._purse, "summary")
+        said, blobs = await consult(session, self.world, self.purse, "summary")
         await session.append(lambda now: Write([said], blobs))
         return said.text
 
@@ -284,13 +259,9 @@ class Service:
         self, session: Session, turn: str | None, why: Literal["user", "closed"]
     ) -> bool:
         cancelled = await self._say(session, lambda now: _write(cancelling(now, turn, why)))
-        if cancelled or turn is None:
-            await self._stop_below(session, all=why == "closed")
+        if cancelled or turn is None:  # what its models had others do is not wanted any more
+            await self.children.stop_below(session.id, all=why == "closed")
         return cancelled
-
-    async def _stop_below(self, session: Session, *, all: bool = False) -> None:
-        """What its models had others do is not wanted any more, either."""
-        await self.children.stop_below(session.id, all=all)
 
     async def requeue(self, session_id: str, order: Sequence[str], dropped: Sequence[str]) -> State:
         """Raises NotFound for a prompt that does not wait (any more)."""
@@ -304,8 +275,7 @@ class Service:
 
     async def configure(self, session_id: str, option: Option, value: str) -> State:
         session = await self.loaded.session(stream_of(session_id))
-        root = session.state.opened.root if session.state.opened else None
-        options.check(self.world, root, option, value)
+        options.check(self.world, session.state.root, option, value)
         event = Configured(option=option, value=value)
         await session.append(lambda now: Write([event]))
         return session.state
@@ -323,12 +293,11 @@ class Service:
         by: str,
     ) -> bool:
         """The first answer wins; False for a later one. Raises NotFound for a question that never
-        was."""
+        was, Conflict if another process has taken the session over."""
         session = await self.loaded.session(stream_of(session_id))
         await session.refresh()
         project = await self._project(session)
         call = interaction.removeprefix(f"{session_id}/")
-
         answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
 
         def decide(now: State) -> Write | None:
@@ -339,16 +308,14 @@ class Service:
                 accepted = await self._say(session, decide)
                 break
             except Conflict:  # somebody granted something in another session of the project
-                project = await self._project(session)
+                before, project = project.head, await self._project(session)
+                if project.head == before:  # nobody did: the session is not run here any more
+                    raise
         if not accepted and not questions.was_asked(session.state, call):
             raise NotFound(
                 f"There is no question {interaction!r}. `magy/interaction/list` names open ones."
             )
         return accepted
-
-    async def winner(self, session_id: str, interaction: str) -> str:
-        """How a question that is no longer open was resolved: allowed | refused | closed."""
-        return await questions.winner(self.world.store, session_id, interaction)
 
     async def asking(self) -> Sequence[StreamInfo]:
         """The most recent sessions that have open questions."""
@@ -367,15 +334,13 @@ class Service:
             return Write([event]) if any(g.id == grant_id for g in now.grants) else None
 
         withdrawn = bool(await session.append(decide))
-        root = session.state.opened.root if session.state.opened else None
         if any(g.id == grant_id for g in (await self._project(session)).grants):
-            await record(self.world.store, root, event)
+            await record(self.world.store, session.state.root, event)
             withdrawn = True
         return withdrawn
 
     async def _project(self, session: Session) -> Project:
-        opened = session.state.opened
-        return await self.world.project(opened.root if opened else None)
+        return await self.world.project(session.state.root)
 
     async def _say(self, session: Session, decide: Decide) -> bool:
         """Appends and wakes as a whole: a request that is cancelled in the middle must not leave a

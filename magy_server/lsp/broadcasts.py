@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from magy_server.api import present
-from magy_server.api.children.present import located, path, previews, who
+from magy_server.api.children.present import looked_up, who
 from magy_server.api.connected import Beside
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
@@ -85,8 +85,7 @@ class Announcer:
         about = question_of(state, asked, at)
         if self._knows_magy and asked.preview is None and tree.parent(session_id) is None:
             step = wire.PathStep(session_id=session_id, agent=state.agent, name=title(state))
-            question = present.interaction(session_id, about, {})
-            self._say_opened(located(question, [step]))
+            self._say_opened(present.interaction(session_id, about, {}, [step]))
         elif self._knows_magy:
             self._spawn(self._look_and_say(session_id, about))
         else:
@@ -99,16 +98,13 @@ class Announcer:
             self._say_opened(question)
 
     async def _looked_up(self, session_id: str, about: Mapping[str, Any]) -> wire.Interaction:
-        texts = await previews(self._service.world.store, [about]) if self._service else {}
-        question = present.interaction(session_id, about, texts)
-        return located(question, await self._path(session_id))
+        if self._service is None:
+            return present.interaction(session_id, about, {}, [])
+        return (await looked_up(self._service.world.store, session_id, [about]))[0]
 
     def _say_opened(self, question: wire.Interaction) -> None:
         session_id = question.session_id
         self._changed(wire.InteractionChanged(session_id=session_id, opened=[question]))
-
-    async def _path(self, session_id: str) -> list[wire.PathStep]:
-        return await path(self._service.world.store, session_id) if self._service else []
 
     def _close(self, state: State, session_id: str) -> None:
         """Questions of calls that ended unanswered."""

@@ -225,7 +225,7 @@ async def test_a_cancelled_request_gives_back_what_was_put_aside(tmp_path: Path)
     async with home(tmp_path, script, settings=capped(run_tokens=8_000)) as here:
         await here.new()
         await here.child("s/1.0", "hang", run="p1")
-        await until(lambda: here.service._purse._slips)
+        await until(lambda: here.service.purse._slips)
         await here.child("s/1.1", "message", run="p1")
         await here.until("s/1.1", lambda s: s.turn)
         await asyncio.sleep(0.1)

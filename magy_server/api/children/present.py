@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from magy_server.api.present import interaction
+from magy_server.api.sessions.pages import blob_texts
 from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import sessions as wire
 from magy_server.core import wire_values
-from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, Result, Waited
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.sanitizing import LINE, shortened
-from magy_server.core.values import Hash
-from magy_server.core.wire_values import cost, stamp
+from magy_server.core.wire_values import stamp
 from magy_server.engine import trees
 from magy_server.team.supervision import Health
 
@@ -53,26 +52,6 @@ def health(found: Health) -> child_wire.AgentHealth:
     )
 
 
-def with_children(
-    summary: wire.Summary, infos: Sequence[StreamInfo], asked: Sequence[wire.Interaction]
-) -> wire.Summary:
-    """`infos`: the session's own and those of all below it; `asked`: their open questions."""
-    about = [info.summary for info in infos]
-    kinds = {kind for one in about for kind in one.get("usage", {})}
-    costs = [one.get("cost", {}) for one in about]
-    update = {
-        "interactions": list(asked),
-        "tree_usage": {
-            kind: sum(one.get("usage", {}).get(kind, 0) for one in about) for kind in sorted(kinds)
-        },
-        "tree_cost": cost(
-            sum(one.get("amount", 0.0) for one in costs),
-            sum(one.get("unpriced", 0) for one in costs),
-        ),
-    }
-    return summary.model_copy(update=update)
-
-
 # --- questions ------------------------------------------------------------------------------------
 
 
@@ -81,27 +60,20 @@ async def questions(store: Store, infos: Sequence[StreamInfo]) -> list[wire.Inte
     found: list[wire.Interaction] = []
     for info in infos:
         if open_ := info.summary.get("questions"):
-            session_id = info.id
-            steps = await path(store, session_id)
-            texts = await previews(store, open_)
-            asked = [interaction(session_id, question, texts) for question in open_]
-            found += [located(question, steps) for question in asked]
+            found += await looked_up(store, info.id, open_)
     return found
 
 
-async def previews(store: Store, questions: Iterable[Mapping[str, Any]]) -> Mapping[Hash, str]:
-    """What these questions, as of a summary, are about, where their titles do not say all."""
-    if not (hashes := {hash for one in questions if (hash := one.get("preview"))}):
-        return {}
-    found = await store.blobs(list(hashes))
-    return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
+async def looked_up(
+    store: Store, session_id: str, questions: Sequence[Mapping[str, Any]]
+) -> list[wire.Interaction]:
+    """Questions of a session, which are as of its summary."""
+    steps = [_step(info) for info in await trees.path(store, session_id)]
+    texts = await blob_texts(store, {hash for one in questions if (hash := one.get("preview"))})
+    return [interaction(session_id, one, texts, steps) for one in questions]
 
 
-async def path(store: Store, session_id: str) -> list[wire.PathStep]:
-    return [step(info) for info in await trees.path(store, session_id)]
-
-
-def step(info: StreamInfo) -> wire.PathStep:
+def _step(info: StreamInfo) -> wire.PathStep:
     about = info.summary
     return wire.PathStep(
         session_id=info.id,
@@ -114,8 +86,3 @@ def who(steps: Sequence[wire.PathStep]) -> str:
     """A child and its parent, for people: "explore (look around), child of build (fix it)"."""
     named = [f"{step.agent} ({step.name})" if step.name else step.agent for step in steps[-2:]]
     return shortened(", child of ".join(reversed(named)), LINE)
-
-
-def located(question: wire.Interaction, steps: Sequence[wire.PathStep]) -> wire.Interaction:
-    update = {"path": list(steps), "parent_session_id": tree.parent(question.session_id)}
-    return question.model_copy(update=update)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from magy_server.api.children import present as family_present
 from magy_server.api.service import Service
+from magy_server.api.sessions.questions import winner
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import SessionParams
 from magy_server.engine import trees
@@ -36,8 +37,9 @@ class QuestionVerbs:
         )
         if accepted:
             return wire.RespondResult(accepted=True)
-        winner = await self._service.winner(params.session_id, params.interaction_id)
-        return wire.RespondResult(accepted=False, winner=winner)
+        store = self._service.world.store
+        how = await winner(store, params.session_id, params.interaction_id)
+        return wire.RespondResult(accepted=False, winner=how)
 
     async def grants(self, params: SessionParams) -> wire.GrantsResult:
         grants = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core import updates
 from magy_server.core.agents.tree import Stream
-from magy_server.core.events import Admitted, Entry
+from magy_server.core.events import Admitted, Entry, Hash
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import Update, shown
 
@@ -78,11 +78,13 @@ async def every(store: Store, prefix: str, **which: Any) -> AsyncIterator[Sequen
             return
 
 
-async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[str, str]:
-    hashes = {hash for entry in entries for hash in shown(entry.event)}
-    if not hashes:
-        return {}
-    found = await store.blobs(list(hashes))
+async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[Hash, str]:
+    """The diffs that they show."""
+    return await blob_texts(store, {hash for entry in entries for hash in shown(entry.event)})
+
+
+async def blob_texts(store: Store, hashes: Collection[Hash]) -> dict[Hash, str]:
+    found = await store.blobs(list(hashes)) if hashes else {}
     return {hash: data.decode("utf-8", "replace") for hash, data in found.items()}
 
 

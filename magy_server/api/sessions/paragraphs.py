@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from magy_server.api.sessions.pages import whole
+from magy_server.api.sessions.pages import blob_texts, whole
 from magy_server.core.events import Entry
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.markdown import Markdown, shown_blobs
@@ -38,6 +38,4 @@ class Paragraphs:
         while len(self._texts) > KEPT:
             del self._texts[next(iter(self._texts))]
         hashes = {hash for entry in entries for hash in shown_blobs(entry.event)}
-        if missing := list(hashes - self._texts.keys()):
-            blobs = await self._store.blobs(missing)
-            self._texts |= {h: data.decode("utf-8", "replace") for h, data in blobs.items()}
+        self._texts |= await blob_texts(self._store, hashes - self._texts.keys())

@@ -35,7 +35,7 @@ def _granted(asked: Asked, scope: Scope) -> list[Granted]:
 
 
 async def winner(store: Store, session_id: str, interaction: str) -> str:
-    """allowed | refused | closed"""
+    """How a question that is no longer open was resolved: allowed | refused | closed."""
     request = interaction.removeprefix(f"{session_id}/").partition(".")[0]
     after = int(request) if request.isdigit() else 0
     for entry in await store.read(stream_of(session_id), after=after):

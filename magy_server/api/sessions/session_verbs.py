@@ -4,7 +4,7 @@ the connection's subscriptions."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from magy_server.api import present
@@ -12,13 +12,13 @@ from magy_server.api.children import present as family_present
 from magy_server.api.children.news import ChildNews
 from magy_server.api.connected import Connected
 from magy_server.api.sessions.follow import Subscription
-from magy_server.api.sessions.options import choices
+from magy_server.api.sessions.options import choices, in_force
 from magy_server.api.sessions.pages import Attached, page
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import SessionParams
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import stream_of
-from magy_server.core.state.state import State
+from magy_server.core.ports import StreamInfo
 from magy_server.core.summary import summarise
 from magy_server.engine import trees
 from magy_server.team.request_keys import refuse_other_session
@@ -66,7 +66,7 @@ class SessionVerbs:
         model = params.model or ""
         session = await self._service.open(params.session_id, root, cwd, agent, model)
         refuse_other_session(session.state, cwd, agent, model)
-        options = await self._options(session.state)
+        options = await self._options(session.state.options, session.state.root)
         return wire.NewResult(session_id=params.session_id, config_options=options)
 
     async def list(self, params: wire.ListParams) -> wire.ListResult:
@@ -91,7 +91,7 @@ class SessionVerbs:
         return wire.SubscribeResult(
             head_seq=attached.head,
             floor_seq=attached.entries[0].seq if attached.entries else attached.head + 1,
-            summary=await self._summary(attached),
+            summary=await self._summary(attached.info),
             events=_updates(attached),
             more=cursor < attached.head,
         )
@@ -146,12 +146,12 @@ class SessionVerbs:
     async def fork(self, params: wire.ForkParams) -> wire.NewResult:
         async with self._making(params.new_session_id):
             session = await self._service.fork(params.session_id, params.new_session_id, params.seq)
-        options = await self._options(session.state)
+        options = await self._options(session.state.options, session.state.root)
         return wire.NewResult(session_id=params.new_session_id, config_options=options)
 
     async def set_config_option(self, params: wire.ConfigParams) -> wire.ConfigResult:
         state = await self._service.configure(params.session_id, params.config_id, params.value)
-        options = await self._options(state)
+        options = await self._options(state.options, state.root)
         return wire.ConfigResult(config_options=options)
 
     async def compact(self, params: wire.CompactParams) -> None:
@@ -191,21 +191,17 @@ class SessionVerbs:
     def _placed(self, cwd: str | None) -> tuple[str | None, str]:
         return (None, self._at.scratch) if cwd is None else self._at.place(cwd)
 
-    async def _summary(self, attached: Attached) -> wire.Summary:
-        info = attached.info
-        about = {**info.summary}
-        about["options"] = await self._service.options(about.get("options", {}), info.root)
-        shown = type(info)(info.stream, info.root, info.head, info.created, info.updated, about)
-        summary = present.summary(shown, choices(self._service.world, info.root))
+    async def _summary(self, info: StreamInfo) -> wire.Summary:
         store = self._service.world.store
         infos = [info, *(await trees.below(store, info.id))]
-        asked = await family_present.questions(store, infos)
-        return family_present.with_children(summary, infos, asked)
+        options = await self._options(info.summary.get("options", {}), info.root)
+        return present.summary(infos, options, await family_present.questions(store, infos))
 
-    async def _options(self, state: State) -> Sequence[wire.ConfigOption]:
-        root = state.opened.root if state.opened else None
-        options = await self._service.options(state.options, root)
-        return present.config_options(options, choices(self._service.world, root))
+    async def _options(
+        self, about: Mapping[str, str], root: str | None
+    ) -> Sequence[wire.ConfigOption]:
+        world = self._service.world
+        return present.config_options(await in_force(world, about, root), choices(world, root))
 
 
 def _updates(attached: Attached) -> list[wire.Update]:

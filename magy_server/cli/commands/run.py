@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from magy_server.api.service import Service
+from magy_server.api.sessions.options import in_force
 from magy_server.cli import project_directory, session_ids
 from magy_server.cli.composition import ONCE, Composition
 from magy_server.cli.given_prompt import prompt_of
@@ -121,6 +122,6 @@ async def _session(
 
 async def _check_model(service: Service, wanted: dict[str, str], root: str) -> None:
     """Checks the model before there is a session. Raises ProviderError that says what to set."""
-    model = (await service.options(wanted, root))["model"]
+    model = (await in_force(service.world, wanted, root))["model"]
     models = service.world.models(root)
     models.named(model or await models.default())
