@@ -224,7 +224,7 @@ class Service:
                 return Write(arriving(now, prompted, interrupt=interrupt), {**blobs, **found})
 
             if await self._say(session, decide) and interrupt:
-                await self.children.stop_below(session.id)
+                await self.children.stop_below(session.id, all=False)
         if outcome == "known":
             await refuse_other(self.world.store, session.state, message_id, content)
         return outcome

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import argparse
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +25,9 @@ class Compose(Protocol):
         self, roots: Sequence[str], options: Mapping[str, Any]
     ) -> AbstractAsyncContextManager[tuple[Service, Trust]]:
         """Returns the engine for these roots, running. Raises MagyError."""
+
+
+Options = argparse.Namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +58,7 @@ class Composition:
             info = await resolve(store, given)
         async with self.compose([info.root] if info.root else [], ONCE) as (service, _):
             yield service, info
+
+
+Verb = Callable[[Options, Composition], Coroutine[Any, Any, int]]
+"""async (the words of the command line, the composition) -> the exit code. Raises MagyError."""

@@ -6,14 +6,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from magy_server.cli.composition import Composition
-
-    Verb = Callable[[argparse.Namespace, Composition], Coroutine[Any, Any, int]]
+    from magy_server.cli.composition import Composition, Verb
 
 
 def perform(

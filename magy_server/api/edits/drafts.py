@@ -59,14 +59,7 @@ class Drafts:
                 self._places[path] = await self._looked_at(path)
             except MagyError as error:
                 self._places[path] = error
-        return await asyncio.to_thread(self._apply, edits)
-
-    def _apply(self, edits: Sequence[FileEdit]) -> None:
-        for edit in _joined(edits):
-            try:
-                self._tree.apply(edit)
-            except Refused as refused:
-                self.refuse(*refused.faults)
+        return self.refuse(*await asyncio.to_thread(self._tree.apply, _joined(edits)))
 
     def refuse(self, *faults: Fault) -> None:
         self.failures += [

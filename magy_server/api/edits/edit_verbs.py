@@ -7,7 +7,7 @@ import json
 
 from magy_server.api.connected import Connected
 from magy_server.api.edits.drafts import Drafts, shown
-from magy_server.api.edits.tree import Fault
+from magy_server.api.edits.tree import faults
 from magy_server.api.places import paths_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditRefused, InvalidRequest
@@ -93,8 +93,7 @@ class EditVerbs:
         try:
             edits = await asyncio.to_thread(_parsed, params, _path(params))
         except EditError as error:
-            faults = (Fault("", f.code, f.message, f.hunk, f.lines) for f in error.failures)
-            drafts.refuse(*faults)
+            drafts.refuse(*faults(error.failures))
             return drafts
         await drafts.take(edits)
         return drafts

@@ -7,13 +7,13 @@ modes stay; where a path is a link inside the directory, the file it leads to is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Version
 from magy_server.edits.formats.diff_names import quoted
-from magy_server.edits.model import FileEdit, Hunk, Placed, Resolved
+from magy_server.edits.model import Failure, FileEdit, Hunk, Placed, Resolved
 from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import apply, changes, unified
 from magy_server.edits.text import plain
@@ -33,6 +33,10 @@ class Fault:
     message: str
     hunk: int | None = None
     lines: tuple[int, ...] = ()
+
+
+def faults(failures: Iterable[Failure], path: str = "") -> list[Fault]:
+    return [Fault(path, one.code, one.message, one.hunk, one.lines) for one in failures]
 
 
 class Refused(Exception):
@@ -130,24 +134,33 @@ class Tree:
     def changed(self) -> list[File]:
         return [file for file in self._files.values() if file.concerned]
 
-    def apply(self, edit: FileEdit) -> None:
-        """Makes an edit in memory. Raises Refused; the file is then as if nobody had asked for the
-        edit."""
-        try:
-            file = self._file(edit.path)
-            match edit.op:
-                case "create":
-                    self._create(file, edit.content)
-                case "write":
-                    self._write(file, edit.content)
-                case "delete":
-                    self._delete(file, edit)
-                case "update":
-                    self._update(file, edit)
-            if file.after is not None:
-                file.content  # noqa: B018 - an encoding that cannot hold it is said now
-        except ToolError as error:
-            raise Refused(Fault(edit.path, "refused", error.message)) from None
+    def apply(self, edits: Iterable[FileEdit]) -> list[Fault]:
+        """Makes edits in memory. The answer is why some cannot be made: their files are then as if
+        nobody had asked for these."""
+        found: list[Fault] = []
+        for edit in edits:
+            try:
+                self._apply(edit)
+            except Refused as refused:
+                found += refused.faults
+            except ToolError as error:
+                found.append(Fault(edit.path, "refused", error.message))
+        return found
+
+    def _apply(self, edit: FileEdit) -> None:
+        """Raises Refused, ToolError."""
+        file = self._file(edit.path)
+        match edit.op:
+            case "create":
+                self._create(file, edit.content)
+            case "write":
+                self._write(file, edit.content)
+            case "delete":
+                self._delete(file, edit)
+            case "update":
+                self._update(file, edit)
+        if file.after is not None:
+            file.content  # noqa: B018 - an encoding that cannot hold it is said now
 
     def _file(self, path: str) -> File:
         place = self._resolve(path)
@@ -159,13 +172,11 @@ class Tree:
         if file.after is None:
             _begin(file, content)
         elif plain(file.after) != content:
-            raise Refused(
-                Fault(
-                    file.place.name, "exists",
-                    f"{file.place.name} already exists with a different text; it was not "
-                    "overwritten. Change that file instead, or delete it first.",
-                )
-            )  # fmt: skip
+            text = (
+                f"{file.place.name} already exists with a different text; it was not overwritten. "
+                "Change that file instead, or delete it first."
+            )
+            raise Refused(Fault(file.place.name, "exists", text))
 
     def _write(self, file: File, content: str) -> None:
         if file.after is None:
@@ -180,13 +191,11 @@ class Tree:
             self._hunks(file, edit.hunks)
             if (file.after or "").strip():
                 file.after = file.before
-                raise Refused(
-                    Fault(
-                        file.place.name, "conflict",
-                        f"{file.place.name} contains more than the diff removes, so it was not "
-                        "deleted. Read what it contains now.",
-                    )
-                )  # fmt: skip
+                text = (
+                    f"{file.place.name} contains more than the diff removes, so it was not "
+                    "deleted. Read what it contains now."
+                )
+                raise Refused(Fault(file.place.name, "conflict", text))
         file.after = None
 
     def _update(self, file: File, edit: FileEdit) -> None:
@@ -210,10 +219,7 @@ class Tree:
 
     def _take(self, file: File, resolved: Resolved) -> None:
         if resolved.failures:
-            name = file.place.name
-            raise Refused(
-                *(Fault(name, f.code, f.message, f.hunk, f.lines) for f in resolved.failures)
-            )
+            raise Refused(*faults(resolved.failures, file.place.name))
         file.after = apply(_text(file), resolved.changes)
         file.placed += resolved.placed
 
@@ -231,13 +237,11 @@ class Tree:
     def _check_free(self, target: File, file: File) -> None:
         name = target.place.name
         if target.was.hash is not None or target.after is not None:
-            raise Refused(
-                Fault(
-                    file.place.name, "exists",
-                    f"{name} already exists; {file.place.name} was not renamed to it. Choose "
-                    "another name, or delete that file first.",
-                )
-            )  # fmt: skip
+            text = (
+                f"{name} already exists; {file.place.name} was not renamed to it. Choose another "
+                "name, or delete that file first."
+            )
+            raise Refused(Fault(file.place.name, "exists", text))
         if file.moved_from or file.was.hash is None:
             raise ToolError(
                 f"{file.place.name} does not exist yet; use the name that it will have after the "

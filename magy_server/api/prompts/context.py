@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from magy_server.api.connected import Connected
@@ -26,7 +27,7 @@ from magy_server.core.prompting.surroundings import block, definition, window
 from magy_server.core.text.sanitizing import printable
 from magy_server.tools.editor.problems import said
 from magy_server.tools.files.live_file import load
-from magy_server.tools.files.paths import Place
+from magy_server.tools.files.paths import Place, below
 
 Kind = Literal["selection", "definition", "point", "diagnostics", "visible", "open"]
 CHARACTERS = 40_000
@@ -69,10 +70,9 @@ def compose(
         first, end = _trimmed(lines, *found)
         items.append(_lines(around, "definition", first, end, at, default=not selected))
     items.append(_point(around, asked.position, bool(found), default=not selected))
-    start = asked.selection.start.line if selected and asked.selection else None
-    scope = (
-        (start, asked.selection.end.line + 1) if asked.selection and start is not None else found
-    )
+    scope = found
+    if selected and asked.selection:
+        scope = (asked.selection.start.line, asked.selection.end.line + 1)
     items.extend(_diagnostics(around, asked, scope))
     if asked.visible:
         first, end = asked.visible.start.line, asked.visible.end.line + 1
@@ -242,7 +242,7 @@ class ContextVerbs:
             return None
         root = self._reach.root_of(path)
         try:
-            base = await load(NO_EDITOR, Place(root, path, path[len(root.rstrip("/")) + 1 :]))
+            base = await load(NO_EDITOR, Place(root, path, below(root, path) or path))
         except ToolError:
             return None
         return None if base.missing else Around(known, name, split_lines(base.raw), encoding, path)
@@ -260,13 +260,8 @@ class ContextVerbs:
 
     def _open(self, uris: Sequence[str], current: str | None) -> Iterator[wire.ContextItem]:
         paths = dict.fromkeys(path for uri in uris if (path := canonical(uri)))
-        shown = 0
-        for path in paths:
-            if path == current or self._reach.denied(path):
-                continue
+        others = (path for path in paths if path != current and not self._reach.denied(path))
+        for path in islice(others, OPEN):
             name = self._reach.name(path)
             link = LinkBlock(type="resource_link", uri=uri_of(path), name=name)
             yield wire.ContextItem(kind="open", label=name, default=False, block=link)
-            shown += 1
-            if shown >= OPEN:
-                return

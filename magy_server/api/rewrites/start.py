@@ -34,7 +34,6 @@ from magy_server.core.values import (
     Embedded,
     Facts,
     Grant,
-    Resource,
     Selected,
     Text,
 )
@@ -42,6 +41,7 @@ from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain
 from magy_server.engine.log import Write
+from magy_server.tools.files.paths import resource
 
 AGENT, TOOL = "rewrite", "replace_selection"
 MESSAGE = "rewrite"
@@ -124,14 +124,11 @@ class Rewriting:
 
 def _permitted(place: Place, key: str, effect: Effect, sources: Sequence[Ruleset]) -> None:
     path = place.found.path
-    relative = relpath(path, place.root)
-    inside = not relative.startswith("../")
-    resource = Resource(kind=effect, subject=path, relative=relative if inside else None)
-    decision = permit.decide(Facts(resources=(resource,)), key, effect, sources)
+    found = resource(place.root, path, effect)
+    decision = permit.decide(Facts(resources=(found,)), key, effect, sources)
     if decision.action == "deny":
-        text = (
-            f"{one_line(relative)} was not rewritten, because that is not allowed: {decision.rule}."
-        )
+        name = one_line(relpath(path, place.root))
+        text = f"{name} was not rewritten, because that is not allowed: {decision.rule}."
         raise InvalidRequest(text, reason="denied")
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from magy_server.core import updates
 from magy_server.core.agents.tree import Stream
-from magy_server.core.events import Admitted, Entry, Hash
+from magy_server.core.events import Admitted, Entry
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import Update, shown
+from magy_server.core.values import Hash
 
 if TYPE_CHECKING:  # who only reads does not wait for it
     from magy_server.engine.session import Session

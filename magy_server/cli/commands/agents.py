@@ -3,18 +3,17 @@ and closes them."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from magy_server.api.children import present
 from magy_server.api.service import Service
 from magy_server.api.sessions.settling import settled
 from magy_server.cli import exit_codes, project_directory, session_ids
-from magy_server.cli.composition import Composition
+from magy_server.cli.composition import Composition, Options, Verb
 from magy_server.cli.given_prompt import prompt_of
 from magy_server.cli.screen.child_lines import line
 from magy_server.cli.screen.complaints import complain
@@ -33,7 +32,6 @@ from magy_server.core.summary import task_id
 
 BY = "magy agents"
 
-Options = argparse.Namespace
 Begun = tuple[str, str, int]
 """(session; id of its prompt, "": there is none; the entry after which to look)."""
 
@@ -175,6 +173,6 @@ async def close(options: Options, app: Composition) -> int:
     return exit_codes.DONE
 
 
-VERBS: Mapping[str, Callable[[Options, Composition], Coroutine[Any, Any, int]]] = {
+VERBS: Mapping[str, Verb] = {
     "spawn": spawn, "send": send, "wait": wait, "close": close,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from magy_server.api.edits.tree import Fault, File, Refused, Tree
+from magy_server.api.edits.tree import Fault, File, Tree, faults
 from magy_server.cli import exit_codes
 from magy_server.cli.commands.edit_files import load, write
 from magy_server.cli.screen.complaints import complain
@@ -43,8 +43,8 @@ def edit(options: argparse.Namespace) -> int:
         format, edits = _parsed(data, options.format, options.files)
     except EditError as error:
         hint = _hint(data, options)
-        faults = [Fault("", f.code, f.message + hint, f.hunk, f.lines) for f in error.failures]
-        return _report(output, options, [], faults)
+        found = [replace(one, message=one.message + hint) for one in faults(error.failures)]
+        return _report(output, options, [], found)
     except ToolError as error:
         return _report(output, options, [], [Fault("", "parse", error.message)])
     edits = [_chosen(root, files, one) for one in edits]
@@ -60,15 +60,10 @@ def edit(options: argparse.Namespace) -> int:
         seen,
         creates=format != "v4a",  # which has Add File
     )
-    faults = []
-    for one in edits:
-        try:
-            tree.apply(one)
-        except Refused as refused:
-            faults += refused.faults
+    found = tree.apply(edits)
     changed = tree.changed()
-    if faults or options.check or options.diff:
-        return _report(output, options, changed, faults)
+    if found or options.check or options.diff:
+        return _report(output, options, changed, found)
     try:
         write(changed)
     except ToolError as error:

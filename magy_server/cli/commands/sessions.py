@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
 
 from magy_server.api.sessions.settling import settled
 from magy_server.cli import exit_codes, session_ids
-from magy_server.cli.commands import undo as undoing
 from magy_server.cli.commands.session_list import title_of
-from magy_server.cli.composition import Composition
+from magy_server.cli.commands.undo import redo, undo
+from magy_server.cli.composition import Composition, Options, Verb
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import cost_of
@@ -24,8 +22,6 @@ from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.turn import Turn
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Compacted
-
-Options = argparse.Namespace
 
 
 async def resume(options: Options, app: Composition) -> int:
@@ -118,16 +114,6 @@ async def title(options: Options, app: Composition) -> int:
     return exit_codes.DONE
 
 
-async def undo(options: Options, app: Composition) -> int:
-    async with app.acting(options.session) as (service, info):
-        return await undoing.undo(service, info, options)
-
-
-async def redo(options: Options, app: Composition) -> int:
-    async with app.acting(options.session) as (service, info):
-        return await undoing.redo(service, info, options)
-
-
 async def delete(options: Options, app: Composition) -> int:
     async with app.acting(options.session) as (service, info):
         id = info.id
@@ -148,7 +134,7 @@ def _sure(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-VERBS: Mapping[str, Callable[[Options, Composition], Coroutine[Any, Any, int]]] = {
+VERBS: Mapping[str, Verb] = {
     "resume": resume, "fork": fork, "delete": delete, "compact": compact, "summary": summary,
     "title": title, "undo": undo, "redo": redo,
 }  # fmt: skip

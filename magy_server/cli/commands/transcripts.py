@@ -3,7 +3,6 @@ alone."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -12,7 +11,7 @@ from contextlib import suppress
 from magy_server.api.sessions.pages import page, stamped, texts_of, whole
 from magy_server.api.sessions.paragraphs import Paragraphs
 from magy_server.cli import exit_codes, session_ids
-from magy_server.cli.composition import Composition
+from magy_server.cli.composition import Composition, Options
 from magy_server.cli.screen.terminal import Output, OutputError, Screen, standard_output, write_all
 from magy_server.cli.screen.text import record
 from magy_server.cli.screen.updates_view import View
@@ -20,8 +19,6 @@ from magy_server.core import codec
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.text.log_lines import header, line
 from magy_server.core.values import Hash
-
-Options = argparse.Namespace
 
 
 async def show(options: Options, app: Composition) -> int:

@@ -3,16 +3,15 @@ and said."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
 from collections.abc import Sequence
 
 from magy_server.api.reviews.checkpoints import CheckpointVerbs
-from magy_server.api.service import Service
 from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import Wire
 from magy_server.cli import exit_codes
+from magy_server.cli.composition import Composition, Options
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, counted, first_words, record
 from magy_server.cli.screen.tool_calls import diff
@@ -20,7 +19,6 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
 from magy_server.core.text.sanitizing import one_line
 
-Options = argparse.Namespace
 UNPROMPTED = "(no prompt: the agent continued by itself)"
 """As what its children reported has it do."""
 STATES = {"applied": "", "undone": "  undone", "partly": "  partly undone"}
@@ -29,24 +27,26 @@ WOULD = {"create": "would be created", "change": "would change", "remove": "woul
          "nothing": "is as it was"}  # fmt: skip
 
 
-async def undo(service: Service, info: StreamInfo, options: Options) -> int:
+async def undo(options: Options, app: Composition) -> int:
     """Runs the command, and returns the exit code: 1 when it had to leave files alone. Raises
     MagyError."""
-    checkpoints = CheckpointVerbs(service)
-    if options.list:
+    async with app.acting(options.session) as (service, info):
+        checkpoints = CheckpointVerbs(service)
+        if not options.list:
+            return await _restore(checkpoints, info, options, options.turn, None)
         found = await checkpoints.list(wire.CheckpointListParams(session_id=info.id, limit=500))
         await _say(options, found, _turns(found.checkpoints, _root(info)))
         return exit_codes.DONE
-    return await _restore(checkpoints, info, options, options.turn, None)
 
 
-async def redo(service: Service, info: StreamInfo, options: Options) -> int:
+async def redo(options: Options, app: Composition) -> int:
     """Takes back the newest undo that is not itself undone, and returns the exit code."""
-    checkpoints = CheckpointVerbs(service)
-    found = await checkpoints.list(wire.CheckpointListParams(session_id=info.id, limit=1))
-    if found.redo is None:
-        raise InvalidRequest("There is nothing to redo: nothing was undone.")
-    return await _restore(checkpoints, info, options, None, found.redo)
+    async with app.acting(options.session) as (service, info):
+        checkpoints = CheckpointVerbs(service)
+        found = await checkpoints.list(wire.CheckpointListParams(session_id=info.id, limit=1))
+        if found.redo is None:
+            raise InvalidRequest("There is nothing to redo: nothing was undone.")
+        return await _restore(checkpoints, info, options, None, found.redo)
 
 
 async def _restore(

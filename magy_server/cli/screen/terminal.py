@@ -124,22 +124,19 @@ class Screen:
     @property
     def width(self) -> int | None:
         """Returns how many columns there are now; None when it is no terminal."""
-        if not self.terminal:
-            return None
-        try:
-            return max(20, os.get_terminal_size(self._output.descriptor).columns or 80)
-        except OSError:
-            return 80
+        return max(20, self._size().columns or 80) if self.terminal else None
 
     @property
     def height(self) -> int | None:
         """Returns how many rows there are now; None when it is no terminal."""
-        if not self.terminal:
-            return None
+        return self._size().lines or 24 if self.terminal else None
+
+    def _size(self) -> os.terminal_size:
+        """Returns zeros where the terminal does not say it."""
         try:
-            return os.get_terminal_size(self._output.descriptor).lines or 24
+            return os.get_terminal_size(self._output.descriptor)
         except OSError:
-            return 24
+            return os.terminal_size((0, 0))
 
     async def write(
         self, spans: Sequence[Span], live: str = "", draft: Sequence[Span] = ()

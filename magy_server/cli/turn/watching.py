@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from magy_server.api.service import Service
@@ -128,9 +128,7 @@ class Watch:
     async def _ask_below(self) -> None:
         """The questions of children join the session's own."""
         open_ = await self._children.questions()
-        for id, question in tuple(self._questions.items()):
-            if question.get("sessionId") and id not in open_:
-                del self._questions[id]
+        self._drop(lambda one: not _is_own(one) and one["interactionId"] not in open_)
         if not self._cancelling:
             self._questions |= {id: one for id, one in open_.items() if id not in self._questions}
 
@@ -153,7 +151,7 @@ class Watch:
                 self._ours = self._ours or self._awaited in update.get("admitted", ())
                 self._over = self._over or self._awaited in update.get("dropped", ())
             case "state_update" if update["state"] == "idle":
-                self._clear()
+                self._drop(_is_own)  # they are over with its turn
                 more = self._awaited is None and self._session.state.queue.waiting
                 self._over = self._over or (self._ours and not more)
             case "_magy_interaction":
@@ -163,16 +161,10 @@ class Watch:
                     self._questions.pop(resolved["interactionId"], None)
         # A call can end without its question being answered.
         if update.get("status") in ("completed", "failed", "cancelled"):
-            for id, question in tuple(self._questions.items()):
-                own = "sessionId" not in question
-                if own and question["toolCallId"] == update["toolCallId"]:
-                    del self._questions[id]
+            self._drop(lambda one: _is_own(one) and one["toolCallId"] == update["toolCallId"])
 
-    def _clear(self) -> None:
-        """Its own questions are over with its turn."""
-        for id, question in tuple(self._questions.items()):
-            if "sessionId" not in question:
-                del self._questions[id]
+    def _drop(self, over: Callable[[Mapping[str, Any]], bool]) -> None:
+        self._questions = {id: one for id, one in self._questions.items() if not over(one)}
 
     # --- Ctrl-C ---------------------------------------------------------------------------------
 
@@ -282,6 +274,11 @@ class Watch:
         if session and answered and self._keyboard:  # its log is not shown here
             said = "allowed" if allow else f"refused: {reason}" if reason else "refused"
             await self._printer.say([(f"    {one_line(said)}\n", "green" if allow else "red")])
+
+
+def _is_own(question: Mapping[str, Any]) -> bool:
+    """Whether the session itself asks: a child's question names its session."""
+    return "sessionId" not in question
 
 
 def help_of(question: Mapping[str, Any], *, folded: bool) -> list[Span]:
