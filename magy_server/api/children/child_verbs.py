@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from magy_server.api.children import present
 from magy_server.api.connected import Connected
@@ -16,8 +15,6 @@ from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.values import Content, Hash, Limits
-
-T = TypeVar("T")
 
 
 class ChildVerbs:

@@ -8,7 +8,7 @@ modes stay; where a path is a link inside the directory, the file it leads to is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Version
@@ -107,6 +107,7 @@ class File:
         return head + body
 
 
+@dataclass(frozen=True, slots=True)
 class Tree:
     """The files that the edits touch.
 
@@ -115,21 +116,13 @@ class Tree:
     With `creates`, a file that an edit only adds to may be new.
     """
 
-    def __init__(
-        self,
-        resolve: Callable[[str], Place],
-        load: Callable[[Place], File],
-        linked: Callable[[str, Place], bool],
-        seen: str | None,
-        *,
-        creates: bool,
-    ) -> None:
-        self._resolve = resolve
-        self._load = load
-        self._linked = linked
-        self._seen = seen
-        self._creates = creates
-        self._files: dict[str, File] = {}
+    resolve: Callable[[str], Place]
+    load: Callable[[Place], File]
+    linked: Callable[[str, Place], bool]
+    seen: str | None
+    _: KW_ONLY
+    creates: bool
+    _files: dict[str, File] = field(default_factory=dict, init=False)
 
     def changed(self) -> list[File]:
         return [file for file in self._files.values() if file.concerned]
@@ -163,9 +156,9 @@ class Tree:
             file.content  # noqa: B018 - an encoding that cannot hold it is said now
 
     def _file(self, path: str) -> File:
-        place = self._resolve(path)
+        place = self.resolve(path)
         if place.path not in self._files:
-            self._files[place.path] = self._load(place)
+            self._files[place.path] = self.load(place)
         return self._files[place.path]
 
     def _create(self, file: File, content: str) -> None:
@@ -183,7 +176,7 @@ class Tree:
             _begin(file, content)
             return
         file.whole = True
-        self._take(file, plan_text(_text(file), content, self._seen))
+        self._take(file, plan_text(_text(file), content, self.seen))
 
     def _delete(self, file: File, edit: FileEdit) -> None:
         self._check_real(edit.path, file)
@@ -199,7 +192,7 @@ class Tree:
         file.after = None
 
     def _update(self, file: File, edit: FileEdit) -> None:
-        if file.after is None and self._creates and not edit.to and _only_adds(edit.hunks):
+        if file.after is None and self.creates and not edit.to and _only_adds(edit.hunks):
             _begin(file, "".join(hunk.new for hunk in edit.hunks))
             return
         if edit.to:
@@ -215,7 +208,7 @@ class Tree:
             _move(file, target)
 
     def _hunks(self, file: File, hunks: Sequence[Hunk]) -> None:
-        self._take(file, plan(_text(file), hunks, self._seen))
+        self._take(file, plan(_text(file), hunks, self.seen))
 
     def _take(self, file: File, resolved: Resolved) -> None:
         if resolved.failures:
@@ -228,7 +221,7 @@ class Tree:
         renames."""
         if file.after is None:
             raise _unknown(file)
-        if self._linked(path, file.place):
+        if self.linked(path, file.place):
             raise ToolError(
                 f"{path} is a symbolic link to {file.place.name}; this command does not remove or "
                 "rename links. Name the file itself, or use rm or mv."

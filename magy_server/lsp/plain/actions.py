@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from magy_server.api.connected import Beside
@@ -96,39 +96,31 @@ class Asked:
     only: Sequence[str] | None
 
 
+@dataclass(frozen=True, slots=True)
 class CodeActions:
     """`root_of`: URI -> workspace root; `symbol`: (URI, range) -> the word there; `resolves`: the
     client asks for what an action does when it is chosen; `tags`: it knows tags. `running` says
     whether a turn runs, `talks` whether there is a session to look at: for editors that show
     neither (`bare`)."""
 
-    def __init__(
-        self,
-        known: Known,
-        root_of: Callable[[str], str | None],
-        symbol: Callable[[str, Range], str],
-        *,
-        resolves: bool,
-        tags: bool,
-        bare: Callable[[], tuple[bool, bool]] | None,
-    ) -> None:
-        self._known = known
-        self._root_of = root_of
-        self._symbol = symbol
-        self._resolves = resolves
-        self._tags = tags
-        self._bare = bare
+    known: Known
+    root_of: Callable[[str], str | None]
+    symbol: Callable[[str, Range], str]
+    _: KW_ONLY
+    resolves: bool
+    tags: bool
+    bare: Callable[[], tuple[bool, bool]] | None
 
     async def offered(self, asked: Asked) -> list[Json]:
         """The answer to `textDocument/codeAction`."""
-        root = self._root_of(asked.uri)
-        await self._known.first(root)
+        root = self.root_of(asked.uri)
+        await self.known.first(root)
         uri, range, only = asked.uri, asked.range, asked.only
         diagnostics = _diagnostics(asked.context)
         by_itself = asked.context.get("triggerKind") == AUTOMATIC
         found: list[Json] = []
-        symbol = self._symbol(uri, range)
-        for spec in self._known.of(root).values():  # those that come with Magy first
+        symbol = self.symbol(uri, range)
+        for spec in self.known.of(root).values():  # those that come with Magy first
             if len(found) == OFFERED:
                 break
             if not lenses.asked_for(spec.kind, only) or not _due(
@@ -137,8 +129,8 @@ class CodeActions:
                 continue
             if spec.when != "symbol" or symbol:
                 found.append(self._action(spec, uri, range, symbol, diagnostics))
-        if self._bare and not by_itself:
-            found += [a for a in _bare(*self._bare()) if lenses.asked_for(a["kind"], only)]
+        if self.bare and not by_itself:
+            found += [a for a in _bare(*self.bare()) if lenses.asked_for(a["kind"], only)]
         return found
 
     def _action(
@@ -151,11 +143,11 @@ class CodeActions:
         action: Json = {"title": title, "kind": spec.kind}
         if spec.when == "diagnostics":
             argument["diagnostics"] = action["diagnostics"] = diagnostics
-        if self._resolves:
+        if self.resolves:
             action["data"] = {"magy": argument}
         else:
             action["command"] = command(title, names.RUN, argument)
-        return action | {"tags": [lenses.LLM_GENERATED]} if self._tags else action
+        return action | {"tags": [lenses.LLM_GENERATED]} if self.tags else action
 
     def resolve(self, action: Mapping[str, Any]) -> Json:
         """The answer to `codeAction/resolve`. One that is whole already stays as it is."""

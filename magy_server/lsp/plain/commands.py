@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -46,29 +47,20 @@ def command(name: str, model: type[P], verb: Callable[[P], Awaitable[Wire]]) -> 
     return run
 
 
+@dataclass(frozen=True, slots=True)
 class PlainCommands:
-    def __init__(
-        self,
-        server: Server,
-        magy: Magy,
-        asking: Asking,
-        known: Known,
-        pointing: Pointing,
-        answers: Answers,
-    ) -> None:
-        self._server = server
-        self._asking = asking
-        self._known = known
-        self._pointing = pointing
-        self._answers = answers
-        self._rewrites = magy.rewrites
-        self._verbs = magy.children
+    server: Server
+    magy: Magy
+    asking: Asking
+    known: Known
+    pointing: Pointing
+    answers: Answers
 
     def commands(self) -> Mapping[str, Command]:
         return {
             names.RUN: command(names.RUN, wire.ActionRun, self._run),
             names.PROMPT: command(names.PROMPT, wire.PromptRun, self._prompt),
-            names.REWRITE: command(names.REWRITE, RewriteCommand, self._rewrites.command),
+            names.REWRITE: command(names.REWRITE, RewriteCommand, self.magy.rewrites.command),
             names.CANCEL: command(names.CANCEL, wire.CancelRun, self._cancel),
             names.NEW: command(names.NEW, wire.NewRun, self._new),
             names.SHOW: command(names.SHOW, wire.LastUsed, self._show),
@@ -78,9 +70,9 @@ class PlainCommands:
         }
 
     async def _run(self, asked: wire.ActionRun) -> Wire:
-        where = self._asking.where(asked.uri)
-        spec = await self._known.named(where.root, asked.action)
-        pointed = await self._pointing.at(asked.uri, asked.range, asked.diagnostics)
+        where = self.asking.where(asked.uri)
+        spec = await self.known.named(where.root, asked.action)
+        pointed = await self.pointing.at(asked.uri, asked.range, asked.diagnostics)
         _check(spec, asked, pointed)
         words = filled(
             spec.prompt, {"symbol": pointed.symbol, "place": _unmentioned(pointed.place)}
@@ -90,7 +82,7 @@ class PlainCommands:
         if spec.rewrite:
             return await self._rewrite(asked, words)
         content = [Text(text=words), *pointed.content]
-        return await self._asking.prompt(asked, where, content, spec.agent)
+        return await self.asking.prompt(asked, where, content, spec.agent)
 
     async def _rewrite(self, asked: wire.ActionRun, instruction: str) -> wire.Prompted:
         place = asked.range.model_dump(mode="json", by_alias=True)
@@ -98,7 +90,7 @@ class PlainCommands:
         if asked.message_id:
             argument["requestKey"] = _key("action", f"{asked.action}\n{asked.message_id}")
         about = parsed(RewriteCommand, argument, names.REWRITE)
-        begun = await self._rewrites.command(about)
+        begun = await self.magy.rewrites.command(about)
         return wire.Prompted(session_id=begun.session_id, message_id=begun.message_id)
 
     async def _prompt(self, asked: wire.PromptRun) -> Wire:
@@ -106,11 +98,11 @@ class PlainCommands:
             raise InvalidRequest(f"{names.PROMPT}: `text` is empty: write a prompt.")
         if given := spawned(asked.text):
             return await self._task(asked, *given)
-        where = self._asking.where(asked.uri)
+        where = self.asking.where(asked.uri)
         content: list[Content] = [Text(text=asked.text)]
         if asked.uri and asked.range:
-            content.extend((await self._pointing.at(asked.uri, asked.range)).content)
-        return await self._asking.prompt(asked, where, content)
+            content.extend((await self.pointing.at(asked.uri, asked.range)).content)
+        return await self.asking.prompt(asked, where, content)
 
     async def _task(self, asked: wire.PromptRun, agent: str, task: str) -> wire.Prompted:
         """`@spawn AGENT TASK`."""
@@ -124,18 +116,18 @@ class PlainCommands:
         return wire.Prompted(session_id=child.session_id, message_id=task_id(child.session_id))
 
     async def _cancel(self, asked: wire.CancelRun) -> Wire:
-        session_id = await self._asking.cancel(asked.session_id)
+        session_id = await self.asking.cancel(asked.session_id)
         return wire.Cancelled(cancelled=session_id is not None, session_id=session_id)
 
     async def _new(self, asked: wire.NewRun) -> Wire:
-        where = self._asking.where(asked.uri)
-        return wire.NewMade(session_id=await self._asking.new(where, asked.agent or ""))
+        where = self.asking.where(asked.uri)
+        return wire.NewMade(session_id=await self.asking.new(where, asked.agent or ""))
 
     async def _show(self, asked: wire.LastUsed) -> Wire:
-        session_id = asked.session_id or self._asking.last
+        session_id = asked.session_id or self.asking.last
         if session_id is None:
             raise NotFound("There is no transcript yet: this editor has sent no prompt.")
-        return await self._answers.show(session_id)
+        return await self.answers.show(session_id)
 
     # --- children -------------------------------------------------------------------------------
 
@@ -144,16 +136,16 @@ class PlainCommands:
             raise InvalidRequest(f"{names.SPAWN}: `text` is empty: describe the task.")
         if asked.range and not asked.uri:
             raise InvalidRequest(f"{names.SPAWN}: `range` needs a file: name it as `uri`.")
-        if asked.uri and self._asking.foreign(asked.uri):
+        if asked.uri and self.asking.foreign(asked.uri):
             raise InvalidRequest(
                 f"{names.SPAWN}: {asked.uri} is not in an open project: open its folder, or leave "
                 "`uri` out."
             )
         parent = asked.session_id
-        parent = parent or await self._asking.session(self._asking.where(asked.uri))
+        parent = parent or await self.asking.session(self.asking.where(asked.uri))
         lines: Sequence[Content] = ()
         if asked.uri and asked.range:
-            lines = (await self._pointing.at(asked.uri, asked.range)).content
+            lines = (await self.pointing.at(asked.uri, asked.range)).content
         params = child_wire.ChildSpawnParams(
             parent_session_id=parent,
             request_key=asked.request_key or f"c-{secrets.token_hex(6)}",
@@ -161,25 +153,25 @@ class PlainCommands:
             agent=asked.agent,
             name=asked.name,
         )
-        spawned = await self._verbs.spawn(params, lines)
+        spawned = await self.magy.children.spawn(params, lines)
         child = spawned.child.session_id
         if not spawned.known:
-            self._asking.follow(child, task_id(child))
+            self.asking.follow(child, task_id(child))
         return wire.Spawned(session_id=child, parent_session_id=parent)
 
     async def _list(self, asked: wire.LastUsed) -> child_wire.ChildListResult:
-        session_id = asked.session_id or self._asking.last
+        session_id = asked.session_id or self.asking.last
         if session_id is None:
             raise NotFound("There are no children yet: this editor has sent no prompt.")
         params = child_wire.ChildListParams(parent_session_id=session_id, include_closed=True)
-        found = await self._verbs.list(params)
+        found = await self.magy.children.list(params)
         lines = "\n".join(_lines(found.children))
-        self._server.show(f"Magy: {lines or f'Session {session_id} has no children.'}")
+        self.server.show(f"Magy: {lines or f'Session {session_id} has no children.'}")
         return found
 
     async def _close(self, asked: wire.CloseRun) -> child_wire.ChildClosed:
         params = child_wire.ChildCloseParams(session_id=asked.session_id, mode=asked.mode)
-        return await self._verbs.close(params)
+        return await self.magy.children.close(params)
 
 
 def _key(kind: str, about: str) -> str:

@@ -20,7 +20,6 @@ from magy_server.core.text.markdown import fenced
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.lsp.server import Server
 
-REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
 ALL = "Show all of it"
 COVERS = 600
 """Characters of what an answer for the session covers."""
@@ -34,6 +33,10 @@ Scope = Literal["once", "session"]
 class Answer:
     allow: bool
     scope: Scope = "once"
+
+
+REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
+ANSWERS = {REFUSE: Answer(False), ONCE: Answer(True), SESSION: Answer(True, "session")}
 
 
 class PlainQuestions:
@@ -53,14 +56,7 @@ class PlainQuestions:
             actions.append(ALL)
         while (choice := await self._server.choose(message, actions)) == ALL:
             await self._show(question)
-        match choice:
-            case "Refuse":
-                return Answer(allow=False)
-            case "Allow once":
-                return Answer(allow=True)
-            case "Allow for this session":
-                return Answer(allow=True, scope="session")
-        return None
+        return ANSWERS[choice] if choice else None
 
     async def _show(self, question: wire.Interaction) -> None:
         text = _whole(question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
@@ -23,26 +24,17 @@ PATIENCE = 2.0
 nothing, an edit neither, before they have the answer to their own request."""
 
 
+@dataclass(frozen=True, slots=True)
 class PlainReview:
     """`shows_lenses`: the client draws no hunks itself."""
 
-    def __init__(
-        self,
-        view: View,
-        verbs: ReviewVerbs,
-        server: Server,
-        editor: LiveEditor,
-        *,
-        shows_lenses: bool,
-    ) -> None:
-        self._view = view
-        self._verbs = verbs
-        self._server = server
-        self._editor = editor
-        self._shows_lenses = shows_lenses
-        self._tags = server.can.tags
-        self.texts: set[str] = set()
-        """`magy:` URIs that the client has asked for, and may show."""
+    view: View
+    verbs: ReviewVerbs
+    server: Server
+    editor: LiveEditor
+    shows_lenses: bool
+    texts: set[str] = field(default_factory=set)
+    """`magy:` URIs that the client has asked for, and may show."""
 
     def commands(self) -> Mapping[str, Command]:
         return {
@@ -58,23 +50,23 @@ class PlainReview:
     # --- requests -------------------------------------------------------------------------------
 
     async def code_lens(self, params: dict[str, Any]) -> Any:
-        if not self._shows_lenses:
+        if not self.shows_lenses:
             return []
         document = params.get("textDocument")
         uri = document.get("uri") if type(document) is dict else None
         if type(uri) is not str:
             raise InvalidRequest("`textDocument.uri` is missing.")
-        return lenses.lenses(await self._view.shown(uri))
+        return lenses.lenses(await self.view.shown(uri))
 
     async def code_action(self, asked: Asked) -> list[lenses.Json]:
-        files = await self._view.shown(asked.uri)
-        return lenses.actions(files, asked.range, asked.only, self._tags)
+        files = await self.view.shown(asked.uri)
+        return lenses.actions(files, asked.range, asked.only, self.server.can.tags)
 
     async def content(self, params: dict[str, Any]) -> Any:
         uri = params.get("uri")
         if type(uri) is not str:
             raise InvalidRequest("workspace/textDocumentContent: `uri` is missing.")
-        text = await self._view.text(uri)
+        text = await self.view.text(uri)
         self.texts.add(uri)
         return {"text": text}
 
@@ -91,8 +83,8 @@ class PlainReview:
         reason = about.get("reason")
         asked = {"decision": decision, "reason": reason if type(reason) is str else "", **which}
         params = parsed(wire.ReviewResolveParams, {**_named(about), **asked}, COMMANDS)
-        deciding = self._server.connection.spawn(self._decided(params))
-        unseen = asyncio.ensure_future(self._editor.unseen())
+        deciding = self.server.connection.spawn(self._decided(params))
+        unseen = asyncio.ensure_future(self.editor.unseen())
         try:
             await asyncio.wait({deciding, unseen}, timeout=PATIENCE,
                                return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
@@ -110,7 +102,7 @@ class PlainReview:
 
     async def _decided(self, params: wire.ReviewResolveParams) -> wire.ReviewOutcome | MagyError:
         try:
-            found = await self._verbs.resolve(params)
+            found = await self.verbs.resolve(params)
         except MagyError as error:
             return error
         self._say(found)
@@ -119,7 +111,7 @@ class PlainReview:
     def _show_error(self, deciding: asyncio.Task[wire.ReviewOutcome | MagyError]) -> None:
         found = None if deciding.cancelled() else deciding.result()
         if isinstance(found, MagyError):
-            self._server.show(f"Magy: {found.message}")
+            self.server.show(f"Magy: {found.message}")
 
     async def _comment(self, given: list[Any]) -> Any:
         about = _argument(given)
@@ -127,7 +119,7 @@ class PlainReview:
         if type(asked["text"]) is not str or not asked["text"].strip():
             raise InvalidRequest(f"{names.COMMENT} needs the `text` of the comment.")
         params = parsed(wire.ReviewCommentParams, {**_named(about), **asked}, COMMANDS)
-        found = await self._verbs.comment(params)
+        found = await self.verbs.comment(params)
         self._say(found)
         return found.model_dump(mode="json", by_alias=True)
 
@@ -135,12 +127,12 @@ class PlainReview:
         about: Mapping[str, Any] = _argument(given) if given else {}
         named: dict[str, Any] = {key: about[key] for key in ("uri", "line") if key in about}
         params = parsed(wire.ReviewNavigateParams, {**named, "direction": direction}, COMMANDS)
-        found = await self._verbs.navigate(params)
+        found = await self.verbs.navigate(params)
         result = found.model_dump(mode="json", by_alias=True)
         if found.uri is None or found.range is None:
-            self._server.show("Magy: no change waits for a decision.")
+            self.server.show("Magy: no change waits for a decision.")
         else:
-            await self._server.show_document(found.uri, result["range"], True)
+            await self.server.show_document(found.uri, result["range"], True)
         return result
 
     async def _hunk_of(self, about: Mapping[str, Any]) -> Any:
@@ -154,7 +146,7 @@ class PlainReview:
         at = {"line": line, "character": 0}
         cursor = wire.Range.model_validate({"start": at, "end": at})
         mode = "proposed" if named["proposed"] else "applied"
-        for file in await self._view.shown(named["uri"]):
+        for file in await self.view.shown(named["uri"]):
             found = [hunk.hunk_id for hunk in file.hunks if lenses.touches(hunk, cursor)]
             if file.mode == mode and found:
                 return found[0]
@@ -163,7 +155,7 @@ class PlainReview:
     def _say(self, found: wire.ReviewOutcome) -> None:
         """A plain client shows nothing of an answer."""
         if found.message:
-            self._server.show(f"Magy: {found.message}")
+            self.server.show(f"Magy: {found.message}")
 
 
 def _argument(given: list[Any]) -> dict[str, Any]:
