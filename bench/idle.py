@@ -23,12 +23,13 @@ from bench.measure import resident
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import NO_EDITOR, Batch
+from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.world import Settings, World
+from magy_server.engine.world import World
 from magy_server.store.memory import MemoryStore
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles

@@ -19,22 +19,21 @@ from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.config import layers
 from magy_server.config.resources import resource
-from magy_server.config.settings import AuditSettings, MirrorSettings
-from magy_server.config.settings import Settings as Tree
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import MagyError
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
+from magy_server.core.settings import AuditSettings, MirrorSettings, Settings
 from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
-from magy_server.core.values import Content, Hash, Limits, Text
+from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.trees import Herald
-from magy_server.engine.world import Expand, Settings, World, read_project
+from magy_server.engine.world import Expand, World, read_project
 from magy_server.listeners.audit import Audit
 from magy_server.listeners.consult import Titles
 from magy_server.listeners.mirror import Mirror, mirroring
@@ -203,7 +202,7 @@ def _world(
         store=sessions.store,
         bus=bus,
         clock=sessions.clock,
-        settings=configured.settings,
+        settings=projects.settings,
         models=configured.models,
         tools={tool.name: tool for tool in make_tools(processes, options)},
         agents=projects.agents,
@@ -222,30 +221,13 @@ def _world(
 
 
 class Configured:
-    """What the configuration of a workspace root comes to, as it is now: a project that is not
-    trusted any more loses its endpoints with the next request."""
+    """The models that the configuration of a workspace root gives, as it is now: a project that is
+    not trusted any more loses its endpoints with the next request."""
 
     def __init__(self, projects: Projects, environ: Mapping[str, str]) -> None:
         self._projects = projects
         self._environ = environ
-        self._made: list[tuple[Tree, Providers]] = []
-
-    def settings(self, root: str | None) -> Settings:
-        found = self._projects.settings(root)
-        model = found.model
-        return Settings(
-            max_tokens=model.max_tokens,
-            thinking_tokens=model.thinking_tokens,
-            compact_at=model.compact_at,
-            small=model.small,
-            titles=found.titles,
-            limits=Limits(**found.limits.model_dump()),
-            review=found.edits.review,
-            edits=found.edits.style,
-            retries=model.retries,
-            retry_delay=model.retry_delay,
-            wait_timeout=clamped(found.spawn)[0].wait_timeout,
-        )
+        self._made: list[tuple[Settings, Providers]] = []
 
     def models(self, root: str | None) -> Providers:
         """Shared by roots that are configured alike."""

@@ -11,12 +11,12 @@ from typing import Any
 
 from magy_server.config import layers
 from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
-from magy_server.config.settings import Patterns, Permission, Settings
 from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.ports import Store
+from magy_server.core.settings import Patterns, Permission, Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Action
 from magy_server.engine.world import read_project, record

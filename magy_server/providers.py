@@ -15,9 +15,9 @@ from time import monotonic
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from magy_server.config.settings import AboutModel, ModelSettings, ProviderSettings
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import ModelFacts, Price, Provider
+from magy_server.core.settings import AboutModel, ModelSettings, ProviderSettings
 from magy_server.core.text.secrets import Secrets
 from magy_server.llm import catalogue
 from magy_server.llm.local_servers import is_near

@@ -31,7 +31,7 @@ def protocol() -> Iterator[str]:
 
 def configuration() -> Iterator[str]:
     from magy_server.config import layers
-    from magy_server.config.settings import Settings
+    from magy_server.core.settings import Settings
 
     schema = Settings.model_json_schema()
     yield f"# Configuration\n\n{inspect.getdoc(layers)}\n"

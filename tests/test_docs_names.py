@@ -17,7 +17,7 @@ from magy_server.api.wire import names
 from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 from magy_server.api.wire.updates import UPDATES, kind_of
 from magy_server.cli.parser import build
-from magy_server.config.settings import Settings
+from magy_server.core.settings import Settings
 
 TOP = Path(__file__).parents[1]
 SERVER = TOP / "magy_server"

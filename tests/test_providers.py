@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from magy_server.config.settings import ModelSettings, ProviderSettings
 from magy_server.core.errors import ProviderError
 from magy_server.core.ports import Message, ModelFacts, ModelRequest, Price
+from magy_server.core.settings import ModelSettings, ProviderSettings
 from magy_server.core.values import Text
 from magy_server.llm import catalogue
 from magy_server.llm.openai import ChatProvider

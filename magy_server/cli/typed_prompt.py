@@ -15,9 +15,9 @@ from typing import Any
 from magy_server.cli import project_directory
 from magy_server.cli.composition import ONCE, Composition
 from magy_server.config.resources import resource
+from magy_server.core.settings import ToolSettings
 from magy_server.core.specs import Agents
 from magy_server.core.text.sanitizing import one_line
-from magy_server.core.tool_settings import ToolSettings
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
 from magy_server.tools.search.file_name_index import FileIndex, Names, best

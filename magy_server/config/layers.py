@@ -18,8 +18,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from magy_server.config.settings import Permission, Settings
 from magy_server.core.errors import InvalidConfig
+from magy_server.core.settings import Permission, Settings
 
 LARGEST = 1 << 18
 """Bytes of a magy.toml."""

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from magy_server.core.errors import NotTrusted
+from magy_server.core.settings import Settings
 
 FILES = ("magy.toml", ".magy", ".magent")
 """What a project can tell Magy with. AGENTS.md is not among them: it is only text for the model,
@@ -29,11 +30,6 @@ ALL = 64 << 20
 
 _NEVER = "such a project cannot be trusted"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block
-
-
-class Settings(Protocol):
-    @property
-    def default_agent(self) -> str: ...
 
 
 class Trust(Protocol):

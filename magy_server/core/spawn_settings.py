@@ -33,6 +33,11 @@ class SpawnSettings(Value):
         description="Seconds that `wait_agent` waits by default: 1 to 86,400.",
     )
 
+    @property
+    def held(self) -> SpawnSettings:
+        """With the values that hold."""
+        return clamped(self)[0]
+
 
 RANGES: Mapping[str, tuple[float, float]] = {
     "max_depth": (1, 3),

@@ -11,8 +11,8 @@ from magy_server.doctor import project
 from magy_server.doctor.finding import Around, Finding, Say, ok, problem, warning
 
 if TYPE_CHECKING:
-    from magy_server.config.settings import ProviderSettings
     from magy_server.core.errors import MagyError
+    from magy_server.core.settings import ProviderSettings
     from magy_server.providers import Providers
 
 _PATIENCE = 10.0

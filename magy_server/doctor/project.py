@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from magy_server.config import layers
-    from magy_server.config.settings import Settings
+    from magy_server.core.settings import Settings
 
 
 @contextmanager
@@ -68,8 +68,8 @@ def trusted(around: Around) -> bool:
 def loaded(around: Around) -> layers.Loaded:
     """Returns the configuration that holds here; where a file is wrong, Magy's own."""
     from magy_server.config import layers
-    from magy_server.config.settings import Settings
     from magy_server.core.errors import InvalidConfig
+    from magy_server.core.settings import Settings
 
     try:
         return layers.load(around.root, trusted=trusted(around), options={})

@@ -9,12 +9,13 @@ from magy_server.core.errors import MagyError
 from magy_server.core.events import Briefed
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import ModelFacts
+from magy_server.core.settings import ModelSettings
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.tool import Tool
 from magy_server.core.values import Content, Hash, Section
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
-from magy_server.engine.world import USUAL_REPLY, Settings, World, put
+from magy_server.engine.world import USUAL_REPLY, World, put
 
 _PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
 
@@ -27,7 +28,7 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     model, temperature = inherited(above, world)
     model = state.model or agent.model or model or await models.default()
     rules = await _rules(world, state, above)
-    style = edit_style(model) if settings.edits == "auto" else settings.edits
+    style = edit_style(model) if settings.edits.style == "auto" else settings.edits.style
     tools = [tool for tool in world.tools.values() if tool.style in ("", style)]
     deeper = world.limits.max_depth - len(above)
     offered = [tool for tool in tools if _offered(world, tool, agent, rules, deeper)]
@@ -46,8 +47,8 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
         readers=tuple(tool.name for tool in offered if tool.effect == "read"),
         final=tuple(tool.name for tool in offered if tool.final),
         rules=put(as_text(rules[0]), blobs),
-        **_sizes(settings, await models.measured(model)),
-        thinking_tokens=settings.thinking_tokens,
+        **_sizes(settings.model, await models.measured(model)),
+        thinking_tokens=settings.model.thinking_tokens,
         temperature=temperature if agent.temperature is None else agent.temperature,
         limits=caps(state, above, settings.limits),
     ), blobs
@@ -95,7 +96,7 @@ def edit_style(model: str) -> str:
     return "patch" if _PATCHERS.search(model) else "str_replace"
 
 
-def _sizes(settings: Settings, facts: ModelFacts) -> dict[str, int]:
+def _sizes(settings: ModelSettings, facts: ModelFacts) -> dict[str, int]:
     """Where neither the person nor the table names a limit, none is sent: a small local model would
     refuse one that it cannot reach. Compaction leaves room for the reply."""
     wanted = settings.max_tokens

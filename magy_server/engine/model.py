@@ -30,6 +30,7 @@ from magy_server.core.events import CompactAsked, Ended, Event, Replied
 from magy_server.core.ports import ModelFacts, ModelRequest, Provider, Reading
 from magy_server.core.prompting import sizes
 from magy_server.core.prompting.compaction import possible
+from magy_server.core.settings import ModelSettings
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
 from magy_server.core.text.surrogates import Joining, all_whole
@@ -37,7 +38,7 @@ from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write
 from magy_server.engine.prefetch import Early
 from magy_server.engine.session import Session
-from magy_server.engine.world import Settings, World
+from magy_server.engine.world import World
 
 Permit = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -83,7 +84,7 @@ async def ask(
     models = world.models(root)
     provider, own_name = models.named(request.model)
     sent = replace(request, model=own_name)
-    settings = world.settings(root)
+    settings = world.settings(root).model
     permit = partial(world.slots.requests, request.model.partition("/")[0])
     facts = models.facts(request.model)
     async with purse.reserved(session, request, facts) as slip:
@@ -99,7 +100,7 @@ async def ask(
 
 async def _retried(
     session: Session,
-    settings: Settings,
+    settings: ModelSettings,
     provider: Provider,
     request: ModelRequest,
     early: Early | None,

@@ -14,6 +14,7 @@ from functools import lru_cache
 from magy_server.core import permit
 from magy_server.core.errors import NotFound
 from magy_server.core.permit import Ruleset
+from magy_server.core.settings import LimitSettings
 from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
@@ -119,7 +120,7 @@ async def review_mode(world: World, state: State) -> str:
         chain = [state]
     said = {one.review for one in chain}
     if not chain[-1].review:
-        said.add(world.settings(state.root).review)
+        said.add(world.settings(state.root).edits.review)
     return min(said - {""}, key=STRICTEST.index)
 
 
@@ -159,9 +160,9 @@ def _named(text: str, session: str) -> tuple[Ruleset, ...]:
     )
 
 
-def caps(state: State, above: Sequence[State], configured: Limits) -> Limits:
+def caps(state: State, above: Sequence[State], configured: LimitSettings) -> Limits:
     """The lowest of the configured caps and of those that it, or one above it, was spawned with."""
-    found = configured
+    found = Limits(**configured.model_dump())
     for one in (state, *above):
         found = found.within(one.opened.limits if one.opened else None)
     return found

@@ -26,12 +26,13 @@ from magy_server.core.ports import (
     Provider,
     Store,
 )
+from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Content, Grant, Hash, Limits, digest
+from magy_server.core.values import Content, Grant, Hash, digest
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.results import Results
 
@@ -47,30 +48,6 @@ Expand = Callable[
 in it, and the blobs of that."""
 EndGroup = Callable[[int, str], Coroutine[Any, Any, object]]
 """async (process group, its MAGY_CALL marker): ends what a dead server left running."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the engine needs of the configuration."""
-
-    max_tokens: int = 0
-    """The most tokens of one reply; 0: what the model can, at most `USUAL_REPLY`."""
-    thinking_tokens: int = 0
-    compact_at: float = 0.8
-    """Share of a model's window; 1: only when the provider says that it is too long."""
-    small: str = ""
-    """`provider/model` for titles and the like; "": the session's own."""
-    titles: bool = True
-    limits: Limits = field(default_factory=Limits)
-    review: str = "review"
-    """review | propose | auto: what becomes of an agent's edits, in sessions that do not say."""
-    edits: str = "auto"
-    """Which style of edits models are offered: str_replace | patch; auto: by their family."""
-    retries: int = 4
-    retry_delay: float = 1.0
-    """Seconds before the first retry; doubled each time, unless the provider says how long."""
-    wait_timeout: float = 300.0
-    """Seconds that `wait_agent` waits when the model does not say how long."""
 
 
 class Models(Protocol):

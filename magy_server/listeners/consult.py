@@ -38,7 +38,7 @@ async def consult(
     """What the agent `name` says of the session, and the blobs to store with it. Raises
     ProviderError."""
     state = session.state
-    agent, settings = world.agent(name, state.root), world.settings(state.root)
+    agent, settings = world.agent(name, state.root), world.settings(state.root).model
     small = settings.small if name == "title" else ""
     own = state.conversation.briefing.model if state.conversation.briefing else state.model
     model = agent.model or small or own or await world.models(state.root).default()

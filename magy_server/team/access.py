@@ -40,7 +40,7 @@ class TeamAccess:
         self._children = children
         self._mailing = mailing
         self._id = session.id
-        self.timeout = world.settings(session.state.root).wait_timeout
+        self.timeout = world.settings(session.state.root).spawn.held.wait_timeout
         self.keys = world.keys
 
     def now(self) -> float:

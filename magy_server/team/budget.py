@@ -21,6 +21,7 @@ from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Usage
 from magy_server.engine import trees
+from magy_server.engine.rules import caps
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import USUAL_REPLY, World
@@ -188,8 +189,7 @@ class Purse:
 def _limits(state: State, world: World) -> Limits:
     if state.conversation.briefing:
         return state.conversation.briefing.limits
-    configured = world.settings(state.root).limits
-    return configured.within(state.opened.limits if state.opened else None)
+    return caps(state, (), world.settings(state.root).limits)
 
 
 def most(state: State, request: ModelRequest, facts: ModelFacts) -> Sum:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from magy_server.core.settings import ToolSettings
 from magy_server.core.tool import Tool
-from magy_server.core.tool_settings import ToolSettings
 from magy_server.tools.agents.agent_tools import AGENT_TOOLS
 from magy_server.tools.agents.plan_tool import update_plan
 from magy_server.tools.editor.eval_tool import emacs_eval

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from magy_server.cli.commands.config import public, toml
-from magy_server.config.settings import Settings
+from magy_server.core.settings import Settings
 from tests.cli.harness import Magy
 
 

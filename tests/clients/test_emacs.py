@@ -221,7 +221,7 @@ def test_tool_groups_are_the_servers_permission_keys() -> None:
 
 def test_documented_settings_are_settings() -> None:
     """The guide's table of options that are settings of the server: names and defaults are so."""
-    from magy_server.config.settings import Settings
+    from magy_server.core.settings import Settings
 
     rows = re.findall(
         r"^\| `(magy-[a-z-]+)` \| (.*?) \| `([a-z_]+(?:\.[a-z_]+)?)`",

@@ -24,6 +24,7 @@ from magy_server.core.events import (
     Started,
 )
 from magy_server.core.ports import NO_EDITOR, Files, Store
+from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Call, Evidence, FileChange, Kind, Seen, Text
 from magy_server.engine.feature_ports import Features
@@ -31,7 +32,7 @@ from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.world import Models, Settings, World
+from magy_server.engine.world import Models, World
 from magy_server.store.sqlite import SqliteStore
 from magy_server.team.slots import LimitedSlots
 from magy_server.tools.files.commits import Commits

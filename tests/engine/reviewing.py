@@ -14,12 +14,13 @@ from typing import Any
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Finished, Opened, Prompted, Replied, Started
 from magy_server.core.reviews.review_events import Decision, Noted
+from magy_server.core.settings import EditSettings, Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Call, FileChange, Text
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
-from magy_server.engine.world import Settings, World
+from magy_server.engine.world import World
 from magy_server.reviews.reviews import Reviews
 from magy_server.reviews.views import Outcome, Which, Wish
 from magy_server.store.sqlite import SqliteStore
@@ -190,7 +191,7 @@ async def process(root: Path, state: Path, review: str = "review") -> AsyncItera
         world = World(
             me=bus.id, store=store, bus=bus, clock=Clock(), tools={},
             agents=lambda root: Agents({}), rules=lambda root: [],
-            settings=lambda root: Settings(review=review), models=no_models,
+            settings=lambda root: Settings(edits=EditSettings(review=review)), models=no_models,
             editor=editor, files=WorkspaceFiles(editor, Commits(processes)), peers=bus.peer_ids,
         )  # fmt: skip
         sessions = LoadedSessions(store, bus, world.clock, bus.id)

@@ -16,6 +16,7 @@ from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.ports import NO_EDITOR, Batch, Bus, ModelFacts, Provider, Store
+from magy_server.core.settings import ModelSettings, Settings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, next_step
@@ -26,7 +27,7 @@ from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
 from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.trees import DELETED
-from magy_server.engine.world import Settings, World
+from magy_server.engine.world import World
 from magy_server.llm.scripted import ScriptedProvider
 from magy_server.reviews.checkpoints import Checkpoints
 from magy_server.reviews.reviews import Reviews
@@ -202,11 +203,12 @@ async def place(
         await bus.start()
         models = Models(ScriptedProvider(script) if isinstance(script, str) else script)
         gates, entries = Gates(), list[Entry]()
+        settings = Settings(model=ModelSettings(retries=retries, retry_delay=0.01))
         slots, sessions = LimitedSlots(), LoadedSessions(store, bus, clock, bus.id)
         world = World(
             me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
             rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
-            settings=lambda root: Settings(retries=retries, retry_delay=0.01),
+            settings=lambda root: settings,
             slots=slots, end_group=end_group, files=WorkspaceFiles(NO_EDITOR, Commits(Processes())),
         )  # fmt: skip
 

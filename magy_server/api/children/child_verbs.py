@@ -69,7 +69,7 @@ class ChildVerbs:
         """Ends early, with nothing changed, when the request is cancelled or the editor goes."""
         waiter = _waiter(params)
         root = (await self._service.info(waiter)).root
-        seconds = self._world.settings(root).wait_timeout
+        seconds = self._world.settings(root).spawn.held.wait_timeout
         if params.timeout_ms is not None:
             seconds = params.timeout_ms / 1000
         waited = await self._mailing.wait(

@@ -16,8 +16,8 @@ from magy_server.api.wire.editor import Completion
 from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
+from magy_server.core.settings import ToolSettings
 from magy_server.core.specs import Agents
-from magy_server.core.tool_settings import ToolSettings
 from magy_server.tools.files.paths import below
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, SPAWN, Opening, after_at, alone, mention

@@ -33,7 +33,7 @@ async def in_force(world: World, about: Mapping[str, Any], root: str | None) -> 
     if not filled.get("model"):
         agent = world.agents(root).get(filled.get("agent", ""))
         filled["model"] = (agent and agent.model) or await _default_model(world, root)
-    filled["review"] = filled.get("review") or world.settings(root).review
+    filled["review"] = filled.get("review") or world.settings(root).edits.review
     filled["bypass"] = filled.get("bypass") or "off"
     return filled
 

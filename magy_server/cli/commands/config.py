@@ -19,9 +19,9 @@ from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, record, width_of
 from magy_server.config import layers
 from magy_server.config.layers import Loaded
-from magy_server.config.settings import Settings
 from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
+from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import clamped
 from magy_server.core.text.sanitizing import one_line
 from magy_server.engine.world import read_project
@@ -139,7 +139,7 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
     """Returns every value that holds by its dotted key, without the permission tables: Magy judges
     these layer by layer, and never merges them."""
     found: dict[str, Any] = {}
-    settings = loaded.settings.model_copy(update={"spawn": clamped(loaded.settings.spawn)[0]})
+    settings = loaded.settings.model_copy(update={"spawn": loaded.settings.spawn.held})
     values = settings.model_dump(mode="json", exclude={"permission"})
     providers = values.pop("provider")
     for key, value in values.items():
@@ -156,7 +156,7 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
 def asked(loaded: Loaded) -> dict[str, Any]:
     """Returns by dotted key what somebody asked for where something else holds."""
     spawn = loaded.settings.spawn
-    holds = clamped(spawn)[0].model_dump(mode="json")
+    holds = spawn.held.model_dump(mode="json")
     return {
         f"spawn.{key}": value
         for key, value in spawn.model_dump(mode="json").items()
