@@ -126,7 +126,7 @@ class SdkProvider(ABC):
         self, request: ModelRequest, sent: Mapping[str, Any], error: Any, status: int
     ) -> bool:
         """Whether to ask once more, `_body` being another one now: the provider said with one of
-        `sight.STATUSES` (`error`: its body) that it does not take the request in this form."""
+        `pictures.STATUSES` (`error`: its body) that it does not take the request in this form."""
         return False
 
     # --- Provider -------------------------------------------------------------------------------
