@@ -68,6 +68,8 @@ def _settings(
 def events() -> Iterator[str]:
     from magy_server.core import events as module
     from magy_server.core import values
+    from magy_server.core.agents import mail
+    from magy_server.core.reviews import review_events
 
     yield f"# Events\n\n{inspect.getdoc(module)}\n"
     yield (
@@ -77,12 +79,17 @@ def events() -> Iterator[str]:
     (union, *_) = module.Event.__args__
     names = {kind.__name__ for kind in union.__args__}
     inbox = {kind.__name__ for kind in module.INBOX}
-    for node in _classes(module):
+    every = [node for place in (module, mail, review_events, values) for node in _classes(place)]
+    shared = {node.name: node.body for node in every if node.name.startswith("_")}
+    nodes = [node for node in every if node.name not in (*shared, "Value", "Entry")]
+    for node in nodes:
+        for base in node.bases:
+            node.body += shared.get(ast.unparse(base), [])
         if node.name in names:
             yield _event(node, f"`{_tag(node)}`{' (inbox)' if node.name in inbox else ''}")
     yield f"## Values inside events\n\n{inspect.getdoc(values)}\n"
-    for node in _classes(values):
-        if node.name != "Value":
+    for node in nodes:
+        if node.name not in names:
             yield _event(node, node.name)
 
 

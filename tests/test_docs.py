@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
+from magy_server.core.events import Event
 
 TOP = Path(__file__).parents[1]
 PAGES = [TOP / "README.md", TOP / "CHANGELOG.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -107,3 +109,12 @@ def test_what_the_readme_says_to_make_can_be_made() -> None:
     )
     assert "demo" in said
     assert said <= set(targets)
+
+
+def test_every_event_stands_on_its_page() -> None:
+    page = (TOP / "docs" / "reference" / "events.md").read_text(encoding="utf-8")
+    (kinds, *_) = get_args(Event)
+    for kind in get_args(kinds):
+        (_, section) = page.split(f"### `{kind.model_fields['type'].default}`", 1)
+        fields = section.partition("\n### ")[0]
+        assert all(f"| `{name}` |" in fields for name in kind.model_fields if name != "type")

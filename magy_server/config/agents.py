@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
 from magy_server.config import layers
+from magy_server.config.regular_files import beginning
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec, parse_actions, skill_actions
 from magy_server.core.errors import InvalidConfig
@@ -171,12 +171,11 @@ def _text(path: str, within: Path | None = None) -> str:
             f"{path} is a symbolic link that leads out of its directory; put the file itself there."
         )
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InvalidConfig(f"{path} is not a file.")
-        with open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = beginning(path, MOST_BYTES)
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read: {error.strerror}.") from None
+    if data is None:
+        raise InvalidConfig(f"{path} is not a file.")
     if len(data) > MOST_BYTES:
         raise InvalidConfig(f"{path} is larger than {MOST_BYTES // 1024} KiB; shorten it.")
     try:

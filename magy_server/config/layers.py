@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.settings import Permission, Settings
 
@@ -99,16 +99,11 @@ def read(path: Path) -> Layer:
 
 
 def _data(path: Path) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would be waited for
-            raise InvalidConfig(
-                f"{path} is not a regular file; write the settings into a regular file."
-            )
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read(LARGEST + 1)
-    finally:
-        os.close(fd)
+    data = beginning(path, LARGEST)
+    if data is None:
+        raise InvalidConfig(
+            f"{path} is not a regular file; write the settings into a regular file."
+        )
     if len(data) > LARGEST:
         raise InvalidConfig(
             f"{path} is larger than {LARGEST >> 10} KB, the most that a settings file may be."

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
+from magy_server.config.regular_files import beginning
 from magy_server.core.errors import NotTrusted
 from magy_server.core.settings import Settings
 
@@ -29,7 +29,6 @@ ALL = 64 << 20
 
 
 _NEVER = "such a project cannot be trusted"
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block
 
 
 class Trust(Protocol):
@@ -89,21 +88,11 @@ def _content(path: str) -> tuple[bytes, int]:
             "regular file, then trust the project."
         )
     try:
-        data = _data(path)
+        data = beginning(path, LARGEST, linked=False)
     except OSError as error:
         return f"unreadable:{error.errno}".encode(), 0
+    if data is None:
+        raise NotTrusted(f"{path} is not a regular file; remove it, then trust the project.")
     if len(data) > LARGEST:
         raise NotTrusted(f"{path} is larger than {LARGEST >> 20} MB; {_NEVER}.")
     return hashlib.sha256(data).digest(), len(data)
-
-
-def _data(path: str) -> bytes:
-    """One byte more than `LARGEST` if there is more. Raises OSError."""
-    fd = os.open(path, _READ)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise NotTrusted(f"{path} is not a regular file; remove it, then trust the project.")
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(LARGEST + 1)
-    finally:
-        os.close(fd)
