@@ -1,4 +1,4 @@
-"""Files that people wrote, read within bounds: a pipe would be waited for, a device may have no end."""
+"""Files of people are read within bounds: a pipe would be waited for, and a device has no end."""
 
 from __future__ import annotations
 

@@ -174,8 +174,8 @@ def progress(text: str) -> Update:
 
 
 def chunk(kind: str, id: str, text: str, name: str = "") -> Update | None:
-    """What has streamed of something of this `kind` (see `streaming.Partial`) since the last one. Never
-    in the log. A call that streams has its name, and is told of once."""
+    """What has streamed of something of this `kind` (see `streaming.Partial`) since the last one.
+    Never in the log. A call that streams has its name, and is told of once."""
     block = {"type": "text", "text": text}
     match kind:
         case "text":
