@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from socket import AF_UNIX
+from socket import socket as Socket
 from typing import Any
 
 from tests.patience import PATIENCE
@@ -195,11 +197,19 @@ def _terminal(command: list[str], socket: Path, cwd: Path, env: Environment) -> 
 
 def _started(socket: Path, alive: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
-    while not socket.exists():
+    while not _listens(socket):
         if not alive() or time.monotonic() > end:
             output = socket.with_name("output")
             raise NotSeen(f"Emacs did not start: {output.read_text() if output.exists() else ''}")
         time.sleep(0.03)
+
+
+def _listens(path: Path) -> bool:
+    """A socket is there a moment before anything listens at it."""
+    with Socket(AF_UNIX) as one, suppress(OSError):
+        one.connect(str(path))
+        return True
+    return False
 
 
 @contextmanager

@@ -116,14 +116,16 @@ class Watch:
         return updates or self._follower.deltas()
 
     async def _rests(self) -> bool:
-        """Returns whether nothing of the children makes the session go on, now or later."""
+        """Returns whether nothing of the children makes the session go on, now or later, or has
+        made it go on since the last look."""
         if not self._children.children:
             return True
         # A result is in its log as soon as the child's turn has ended: read as far.
         await self._session.refresh()
         state = self._session.state
         told = any(mail.type == "mailed" and mail.wakes for mail in state.queue.waiting)
-        return state.turn is None and not told and not self._children.awaited
+        seen = self._follower.cursor >= state.seq
+        return seen and state.turn is None and not told and not self._children.awaited
 
     async def _ask_below(self) -> None:
         """The questions of children join the session's own."""
