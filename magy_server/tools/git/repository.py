@@ -10,7 +10,6 @@ import contextlib
 import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -33,6 +32,7 @@ from magy_server.tools.git.program import ACT, CAPTURED, Git, Ran, Sink, Spool, 
 from magy_server.tools.shell.output import clean
 from magy_server.tools.shell.process_groups import VARIABLE
 from magy_server.tools.shell.processes import Processes
+from magy_server.tools.temporary import temporary
 
 DIFF = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
@@ -186,7 +186,7 @@ class Repository:
 
     async def diff(self, *words: str, sink: Sink | None = None) -> Ran:
         """`git diff`, on a copy of the index: it would refresh the index itself, and lock it."""
-        with tempfile.TemporaryDirectory(prefix="magy-git-") as folder:
+        async with temporary() as folder:
             index = os.path.join(folder, "index")
             await self.copy_index(index)
             env = {"GIT_INDEX_FILE": index}

@@ -11,12 +11,12 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from magy_server.core.errors import ToolError
 from magy_server.tools.search.file_text import opened
 from magy_server.tools.search.ripgrep_queries import Answer, FilePattern, Finder
 from magy_server.tools.stoppable_thread import in_thread
+from magy_server.tools.temporary import temporary
 
 _RULES = (".gitignore", ".ignore", ".rgignore", ".git", ".git/info/exclude")
 MEMORY = "/dev/shm"
@@ -36,7 +36,7 @@ async def searched(
     answer = Answer()
     try:
         memory = MEMORY if os.access(MEMORY, os.W_OK) else None
-        with TemporaryDirectory("", "magy-", memory, ignore_cleanup_errors=True) as folder:
+        async with temporary(memory) as folder:
             top = os.path.realpath(folder)
             await in_thread(lambda check: _lay(top, paths, check))
             await finder.files(top + root, answer, wanted)

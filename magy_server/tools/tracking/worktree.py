@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -31,6 +30,7 @@ from magy_server.tools.files.versions import look
 from magy_server.tools.git.names import listed
 from magy_server.tools.git.repository import Repository
 from magy_server.tools.shell.processes import Processes
+from magy_server.tools.temporary import temporary
 from magy_server.tools.tracking import attribution, known_changes
 from magy_server.tools.tracking import index as worktree_git
 from magy_server.tools.tracking.index import Index, Listing
@@ -316,13 +316,11 @@ class Worktrees:
     ) -> AsyncIterator[Around]:
         """For a command that runs inside the block. `root` is the workspace root. `changing` keeps
         others from changing files until it is in the log what of them is the command's."""
-        with (
-            tempfile.TemporaryDirectory(prefix="magy-tree-") as folder,
-            known_changes.watching(root, look, editor) as told,
-        ):
-            one = Around(self, root, folder, told, editor, changing)
-            await one.begin()
-            yield one
+        async with temporary() as folder:
+            with known_changes.watching(root, look, editor) as told:
+                one = Around(self, root, folder, told, editor, changing)
+                await one.begin()
+                yield one
 
     async def before(self, root: str, folder: str) -> _Before:
         """How it is now. Raises ToolError: why nothing is covered."""
