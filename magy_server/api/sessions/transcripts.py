@@ -133,7 +133,8 @@ class Transcripts:
     async def tidy(self) -> None:
         """Removes the files of sessions that were deleted elsewhere, or while nothing ran."""
         for path in await asyncio.to_thread(lambda: list(self._folder.glob("*.md"))):
-            if await self._service.world.store.info(stream_of(unquote(path.stem))) is None:
+            ours = path.name.isascii()  # as `file_name` makes them
+            if ours and await self._service.world.store.info(stream_of(unquote(path.stem))) is None:
                 self._remove(path)
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magy_server.core.errors import ToolError
+from magy_server.core.text.surrogates import whole
 from magy_server.core.values import Effect, Facts, Resource
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -70,6 +71,9 @@ def resolve(root: str, path: str) -> Place:
     """Raises ToolError also for a path that leads out of the workspace or to no regular file or
     directory (device, fifo, socket)."""
     found = canonical(root, path)
+    if whole(found) != found:
+        raise ToolError(f"{path} leads to {found!a}, whose name is not UTF-8; only a command can "
+                        "use it.")  # fmt: skip
     name = below(root, found)
     if name is None:
         leads = f" (it leads to {found})" if found != os.path.normpath(path) else ""
@@ -86,9 +90,11 @@ def resolve(root: str, path: str) -> Place:
 
 
 def resource(root: str, path: str, kind: Effect) -> Resource:
-    """`path` must be canonical."""
-    exists = os.path.lexists(path)
-    return Resource(kind=kind, subject=path, relative=below(root, path), exists=exists)
+    """`path` must be canonical. What of its name is not UTF-8 becomes U+FFFD: facts are text."""
+    said = whole(path)
+    return Resource(
+        kind=kind, subject=said, relative=below(root, said), exists=os.path.lexists(path)
+    )
 
 
 def judged(root: str, facts: Facts) -> list[Place]:

@@ -20,6 +20,7 @@ from magy_server.core.shell.programs import program, text_at, wrapped
 from magy_server.core.shell.simple_commands import Part, parse
 from magy_server.core.shell.wrappers import names
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
+from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import FactContext, Gathered, previewed
 from magy_server.core.values import Effect, Facts, Resource
 from magy_server.tools.files.paths import below, canonical, resource
@@ -131,7 +132,7 @@ def _look(
 
 def _place(root: str, cwd: str) -> str:
     inside = below(root, cwd)
-    return cwd if inside is None else "" if inside == "." else inside
+    return whole(cwd if inside is None else "" if inside == "." else inside)
 
 
 def _meant(
