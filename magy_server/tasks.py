@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
+
+from magy_server.core.errors import MagyError
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-def _nobody(error: BaseException) -> None:
-    """What it raises concerns only who waits for it."""
+def logged(error: BaseException, of: str = "") -> None:
+    """In the log: a sentence for what somebody foresaw, with its traceback what nobody did. `of`:
+    whose task it was."""
+    foreseen = isinstance(error, MagyError)
+    said = f"{of}: {error}" if of else str(error)
+    LOG.error("%s", said, exc_info=None if foreseen else error)
 
 
 class Tasks:
-    """`failed` is called with what a task raised, unless it was cancelled."""
+    """A task that fails ends alone: `failed` is called with what it raised."""
 
-    def __init__(self, failed: Callable[[BaseException], None] = _nobody) -> None:
+    def __init__(self, failed: Callable[[BaseException], None] = logged) -> None:
         self._failed = failed
         self._all: set[asyncio.Task[Any]] = set()
 
     def begin(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
-        task = asyncio.create_task(work, name=name)
-        self._all.add(task)
+        task = self._keep(work, name)
         task.add_done_callback(self._done)
         return task
 
+    async def alone(self, work: Coroutine[Any, Any, object]) -> None:
+        """Waits until the work is over, whether it fails or not."""
+        await asyncio.wait([self.begin(work)])
+
     async def whole(self, work: Coroutine[Any, Any, T]) -> T:
         """As `await work`, but a cancellation of who waits leaves the work alone."""
-        return await asyncio.shield(self.begin(work))
+        return await asyncio.shield(self._keep(work))
+
+    def _keep(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name=name)
+        self._all.add(task)
+        task.add_done_callback(self._all.discard)
+        return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self._all.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self._failed(error)
 

@@ -14,6 +14,7 @@ from magy_server.bus import sockets
 from magy_server.bus.link import MAX_FRAME, Link, gone, pack
 from magy_server.core.errors import MagyError
 from magy_server.core.listeners import Listeners
+from magy_server.core.ports import LEFT
 
 LOG = logging.getLogger(__name__)
 
@@ -162,6 +163,7 @@ class LocalBus:
         self.wants(link, (), link.topics)
         if self._peers.get(link.peer) is link:
             del self._peers[link.peer]
+            self.deliver(LEFT, {"peer": link.peer})
 
     def wants(self, link: Link, more: Iterable[str], less: Iterable[str]) -> None:
         for topic in more:

@@ -133,6 +133,10 @@ class Store(Protocol):
 # --- bus ----------------------------------------------------------------------------------------
 
 
+LEFT = "peer/left"
+"""Where a bus says that another process has left, or died: {"peer": its id}."""
+
+
 class Bus(Protocol):
     """May drop, never blocks. Topics are stream names; messages are small JSON objects."""
 

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
+from magy_server.core.ports import LEFT
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step, opener
 from magy_server.engine import trees
@@ -31,7 +32,7 @@ from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
 from magy_server.engine.world import World
-from magy_server.tasks import Tasks
+from magy_server.tasks import Tasks, logged
 
 LOG = logging.getLogger(__name__)
 
@@ -57,18 +58,19 @@ class Runner:
         self._closing = False
         self._stuck: set[str] = set()
         """Sessions whose log could not be written: they wait for somebody to ask again."""
-        self._peers: frozenset[str] = frozenset()
-        """The other processes that lived at the last look."""
+        self._bereft = False
+        """Another process has left, or died, since the last look."""
         self._blocked: WeakKeyDictionary[Session, tuple[str, int]] = WeakKeyDictionary()
         """Prompts that wait for a tree which another process has, and how often they were seen
         to."""
-        self._tasks = Tasks(lambda error: LOG.error("%s", error))
+        self._tasks = Tasks()
         self._subscriptions = ExitStack()
 
     async def __aenter__(self) -> Runner:
         bus, news = self._world.bus, self._sessions.news
         self._subscriptions.callback(bus.subscribe("runner", self._receive))
         self._subscriptions.callback(bus.subscribe(trees.DELETED, self._deleted))
+        self._subscriptions.callback(bus.subscribe(LEFT, self._lost))
         self._subscriptions.callback(news.woken.add(self._wake))
         self._subscriptions.callback(news.vanished.add(self._vanished))
         self._tasks.begin(self._look())
@@ -125,14 +127,9 @@ class Runner:
         try:
             while await self._run(session):
                 pass
-        except StoreError as error:
-            LOG.error("%s: %s", session.stream, error)
-            self._give_up(session, error)
         except Exception as error:
             if not session.gone:
-                LOG.exception("%s failed", session.stream)
-                await self._fail(session, error.exceptions[0] if isinstance(error, ExceptionGroup)
-                                 else error)  # fmt: skip
+                await self._fail(session, _first(error))
         finally:
             await self._release(session)
 
@@ -181,6 +178,7 @@ class Runner:
 
     async def _fail(self, session: Session, cause: Exception) -> None:
         """What nobody foresaw may go well when it is begun anew from the log."""
+        logged(cause, session.stream)
         if isinstance(cause, StoreError):
             if not isinstance(cause, Conflict):
                 self._give_up(session, cause)
@@ -240,6 +238,10 @@ class Runner:
         if self._sessions.get(stream := stream_of(str(message.get("session", "")))):
             self._tasks.begin(self._forget_deleted(stream))
 
+    def _lost(self, message: Mapping[str, Any]) -> None:
+        """Who came and died between two looks counts, too."""
+        self._bereft = True
+
     async def _forget_deleted(self, stream: Stream) -> None:
         """It may have been made anew meanwhile."""
         if not await self._world.store.head(stream):
@@ -249,32 +251,29 @@ class Runner:
         """What the bus dropped is found in the store, a little later."""
         while True:
             await asyncio.sleep(POLL)
-            try:
-                await self._catch_up()
-            except StoreError as error:
-                LOG.error("%s", error)
-            await self._let_go()
+            await self._tasks.alone(self._catch_up())
+            await self._tasks.alone(self._let_go())
 
     async def _catch_up(self) -> None:
         """Sessions that rest, unseen, are not looked at: there may be thousands. A process that is
         gone may have written last and told nobody, so who lives now does not count."""
         if changed := await self._world.store.changed():
             self._sessions.changed()
-        before, self._peers = self._peers, frozenset(self._world.peers())
-        if before - self._peers or (changed and not self._peers):
+        bereft, self._bereft = self._bereft, False
+        if bereft or (changed and not self._world.peers()):
             await self._sessions.go_on()
         for kept in self._sessions.at_work(self._sessions.trees.held()):
-            session = kept.session
-            if self._sessions.missed(session.stream):
-                try:
-                    await session.refresh()
-                except NotFound:  # it was deleted: `_vanished`
-                    continue
-                except StoreError as error:  # that one is damaged; the others go on
-                    LOG.error("%s: %s", session.stream, error)
-                    continue
-            if session.stream not in self._stuck:
-                self._wake(session)  # perhaps the process whose prompt waits has died
+            await asyncio.wait([kept.session.later(self._see_to(kept.session))])
+
+    async def _see_to(self, session: Session) -> None:
+        """As a task of its own: what is wrong with one is nothing to the others."""
+        if self._sessions.missed(session.stream):
+            try:
+                await session.refresh()
+            except NotFound:  # it was deleted: `_vanished`
+                return
+        if session.stream not in self._stuck:
+            self._wake(session)  # perhaps the process whose prompt waits has died
 
     async def _let_go(self) -> None:
         now = self._world.clock.now()
@@ -282,6 +281,11 @@ class Runner:
             stream = kept.session.stream
             if now - kept.session.used > IDLE and kept.quiet and stream not in self._running:
                 await self._sessions.forget(stream)
+
+
+def _first(error: Exception) -> Exception:
+    """Of what failed at once, one."""
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 async def take_over(session: Session, world: World) -> None:

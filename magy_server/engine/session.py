@@ -7,7 +7,6 @@ bus tells that the log grew, and carries what streams: it may drop, the log may 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,9 +20,7 @@ from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
 from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.streaming import Partial, Streaming
-from magy_server.tasks import Tasks
-
-LOG = logging.getLogger(__name__)
+from magy_server.tasks import Tasks, logged
 
 Listener = Callable[[State, Sequence[Entry]], None]
 """Of `News.appended`."""
@@ -167,9 +164,12 @@ class Session:
         return self._tasks.begin(work, self.stream)
 
     def _failed(self, error: BaseException) -> None:
-        if not self.gone:
-            foreseen = isinstance(error, MagyError)
-            LOG.error("%s: %s", self.stream, error, exc_info=None if foreseen else error)
+        if self.gone:
+            return
+        logged(error, self.stream)
+        if not isinstance(error, MagyError):
+            kind = type(error).__name__
+            self.streaming.notice(f"Magy failed ({kind}). Its log says where.\n")
 
     async def close(self) -> None:
         """Stops what goes on here; the log stays as it is."""

@@ -73,7 +73,7 @@ class Titles:
         self._sessions = sessions
         self._world = world
         self._purse = purse
-        self._tasks = Tasks(lambda error: LOG.error("no title", exc_info=error))
+        self._tasks = Tasks()
         self._asking: set[Stream] = set()
         self._tries: Counter[str] = Counter()
 

@@ -33,6 +33,7 @@ from magy_server.core.state.state import State
 from magy_server.core.text.log_lines import header, line
 from magy_server.core.values import Hash
 from magy_server.engine.trees import DELETED
+from magy_server.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
 PAGE = 200
@@ -89,10 +90,14 @@ class Mirror:
                 stream, file = self._grown.popitem()
                 try:
                     await self._copy(stream, file)
-                except (OSError, MagyError) as error:
+                except (OSError, ValueError, MagyError) as error:
                     LOG.error("The session file %s cannot be written: %s", file, error)
             while self._gone:
-                await asyncio.to_thread(self._remove, self._gone.pop())
+                session = self._gone.pop()
+                try:
+                    await asyncio.to_thread(self._remove, session)
+                except OSError as error:
+                    LOG.error("The files of session %s cannot be removed: %s", session, error)
 
     async def _copy(self, stream: Stream, file: Path) -> None:
         fd, after = await asyncio.to_thread(_open, file)
@@ -122,10 +127,18 @@ class Mirror:
 
 def _open(file: Path) -> tuple[int, int]:
     """The file, locked for its end, and the seq of its last entry; 0: it is empty. A line that was
-    not written whole is cut off."""
+    not written whole is cut off. Raises OSError, and ValueError for what is no such file."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return fd, _end(fd)
+    except BaseException:
+        os.close(fd)  # and with it the lock
+        raise
+
+
+def _end(fd: int) -> int:
     size, tail, step = os.fstat(fd).st_size, b"", 1 << 16
     while tail.count(b"\n") < 2 and len(tail) < size:
         tail = os.pread(fd, min(step, size), max(0, size - step))
@@ -133,8 +146,10 @@ def _open(file: Path) -> tuple[int, int]:
     whole = tail[: tail.rfind(b"\n") + 1]
     if len(whole) < len(tail):
         os.ftruncate(fd, size - len(tail) + len(whole))
-    last = whole.splitlines()[-1] if whole else b"{}"
-    return fd, json.loads(last).get("seq", 0)
+    last = json.loads(whole.splitlines()[-1]) if whole else {}
+    if not isinstance(last, dict) or type(seq := last.get("seq", 0)) is not int:
+        raise ValueError("its last line is no entry of a session")
+    return seq
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -146,10 +161,11 @@ def _write(fd: int, data: bytes) -> None:
 async def mirroring(store: Store, bus: Bus, directory: Path) -> AsyncIterator[Mirror]:
     mirror = Mirror(store, directory)
     stop = bus.subscribe(DELETED, mirror.forget)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(mirror.follow())
-        try:
-            yield mirror
-        finally:
-            stop()
-            mirror.end()
+    tasks = Tasks()
+    tasks.begin(mirror.follow())
+    try:
+        yield mirror
+    finally:
+        stop()
+        mirror.end()
+        await tasks.settle()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from magy_server.lsp.client_options import ClientOptions
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
-    from magy_server.api.connected import Beside
     from magy_server.api.doctor import Examine
     from magy_server.api.service import Service
     from magy_server.api.wire.methods import Handler
@@ -102,7 +101,7 @@ class EditorFrontDoor:
 
         about = ClientOptions(server.pygls.protocol.options)
         editor = server.editor([f"magy/editor/{name}" for name in about.editor])
-        spawn = _spawner(server)
+        spawn = server.connection.spawn
         announcer = Announcer(server, _asking(server, about), spawn)
         roots = _roots(server)
         compose = self._compose()(roots, about.settings, editor, [announcer])
@@ -169,18 +168,6 @@ def _roots(server: Server) -> list[str]:
 
     real = (os.path.realpath(path) for path in server.workspace.folder_paths())
     return list(dict.fromkeys(path for path in real if os.path.isdir(path)))
-
-
-def _spawner(server: Server) -> Beside:
-    """Work that nobody waits for; what it fails with is logged, never raised into the server."""
-
-    async def guarded(work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except MagyError as error:
-            LOG.error("%s", error)
-
-    return lambda work: server.connection.spawn(guarded(work))
 
 
 async def _warm(service: Service, root: str | None) -> None:

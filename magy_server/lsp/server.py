@@ -306,12 +306,15 @@ class Server:
 
     def _begin(self) -> asyncio.Task[Answering | Failure]:
         if self._started is None:
-            self._started = self.connection.spawn(settle(self._start()))
+            self._started = self.connection.spawn(self._start())
         return self._started
 
-    async def _start(self) -> Answering:
-        answering = await self._front.start(self)
-        self.connection.complete(answering.methods)
+    async def _start(self) -> Answering | Failure:
+        answering = await settle(self._front.start(self))
+        if not isinstance(answering, Failure):
+            self.connection.complete(answering.methods)
+        elif not isinstance(answering.error, MagyError):  # of such the front door told the person
+            self.connection.failed(answering.error)
         return answering
 
     async def _too_early(self, method: str, params: dict[str, Any]) -> Any:
@@ -395,27 +398,26 @@ def run(front: FrontDoor) -> int:
 async def serve(front: FrontDoor, stdin: int, stdout: int) -> int:
     """The same on given descriptors, which it closes. 0 when the client said `shutdown` first.
 
-    The front door's own tasks live in the same group as the requests: an error that one of them
-    does not handle ends the server, in order, and is raised here."""
+    Of all tasks only those that read and write the streams can end the server: in order, and what
+    they raise is raised here."""
     outbox = Outbox(
         on_lost=lambda why: connection.end(1, f"the editor disconnected: {why}"),
         on_pressure=lambda pressed: reader.pause(pressed),
     )
     reader = stdio.Reader(lambda data: connection.feed(data), lambda: connection.end_of_input())
-    async with asyncio.TaskGroup() as group:
-        connection = Connection(outbox, group.create_task)
-        server = Server(connection, front)
-        async with stdio.streams(stdin, stdout, reader, outbox):
-            _on_signals(lambda name: connection.end(1, f"the signal {name} stopped it"))
-            code, why = 1, "an error inside Magy stopped it"
-            try:
-                code, why = await connection.ended
-                # Input that ended may be a script's: let it have its answers.
-                await connection.finish(0.0 if outbox.lost else 0.5)
-            finally:
-                await server.stop(why)
-                connection.cancel_all()
-                await outbox.drain(2.0)
+    connection = Connection(outbox)
+    server = Server(connection, front)
+    async with stdio.streams(stdin, stdout, reader, outbox):
+        _on_signals(lambda name: connection.end(1, f"the signal {name} stopped it"))
+        code, why = 1, "an error inside Magy stopped it"
+        try:
+            code, why = await connection.ended
+            # Input that ended may be a script's: let it have its answers.
+            await connection.finish(0.0 if outbox.lost else 0.5)
+        finally:
+            await server.stop(why)
+            await connection.cancel_all()
+            await outbox.drain(2.0)
     return code
 
 

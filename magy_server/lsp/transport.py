@@ -36,6 +36,7 @@ from magy_server.core.errors import (
 )
 from magy_server.lsp.frames import FrameDecoder, Malformed
 from magy_server.lsp.outbox import Failure, Outbox, settle
+from magy_server.tasks import Tasks, logged
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +48,10 @@ STUBBORN = 5.0
 
 T = TypeVar("T")
 
+ERROR_MESSAGE = 1
+"""LSP's MessageType.Error."""
 MOST_REQUESTS = 4096
 """Requests in flight. More are refused, so that a client gone wild cannot use up the memory."""
-
-
-class Spawn(Protocol):
-    """asyncio.TaskGroup.create_task: the group outlives the connection and awaits every task."""
-
-    def __call__(self, coro: Coroutine[Any, Any, T], /) -> asyncio.Task[T]: ...
 
 
 class Standard(Protocol):
@@ -95,7 +92,7 @@ class Connection:
     """One client. `open` gives it the standard server, `complete` the methods; `ended` has the exit
     code of the process, and why."""
 
-    def __init__(self, outbox: Outbox, spawn: Spawn) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         self.outbox = outbox
         self.methods: dict[str, Handler] = {}
         """Requests and notifications that are ours: a few from the start on, the rest comes with
@@ -105,8 +102,7 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[tuple[int, str]] = self._loop.create_future()
         self.shutting_down = False
-        self._spawn = spawn
-        self._spawned: set[asyncio.Task[Any]] = set()
+        self._spawned = Tasks(self.failed)
         self._standard: Standard | None = None
         self._decoder = FrameDecoder()
         self._tasks: dict[Id, asyncio.Task[None]] = {}
@@ -126,11 +122,16 @@ class Connection:
         self._pending = None
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Runs work for as long as the connection lives. What it raises ends the connection."""
-        task = self._spawn(work)
-        self._spawned.add(task)
-        task.add_done_callback(self._spawned.discard)
-        return task
+        """Runs work for as long as the connection lives. What it raises ends nothing else."""
+        return self._spawned.begin(work)
+
+    def failed(self, error: BaseException) -> None:
+        """Logs why a task ended; the person hears of what nobody foresaw."""
+        logged(error)
+        if not isinstance(error, MagyError):
+            said = f"Magy: something failed inside Magy ({type(error).__name__}), and all else "
+            said += "goes on. Magy's log has details."
+            self.notify("window/showMessage", {"type": ERROR_MESSAGE, "message": said})
 
     # --- to the client --------------------------------------------------------------------------
 
@@ -212,10 +213,10 @@ class Connection:
                 for task in stuck:
                     log.error("A request did not react to its cancellation: %r", task)
 
-    def cancel_all(self) -> None:
+    async def cancel_all(self) -> None:
+        """Returns when all that was spawned has ended."""
         self._cancel_requests()
-        for task in tuple(self._spawned):
-            task.cancel()
+        await self._spawned.cancel()
 
     def _cancel_requests(self) -> None:
         for id in tuple(self._tasks):

@@ -109,7 +109,7 @@ class PlainReview:
         return found
 
     def _show_error(self, deciding: asyncio.Task[wire.ReviewOutcome | MagyError]) -> None:
-        found = None if deciding.cancelled() else deciding.result()
+        found = None if deciding.cancelled() or deciding.exception() else deciding.result()
         if isinstance(found, MagyError):
             self.server.show(f"Magy: {found.message}")
 

@@ -20,7 +20,7 @@ from typing import IO
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import ToolContext
-from magy_server.tasks import to_end
+from magy_server.tasks import Tasks, to_end
 from magy_server.tools.shell import process_groups as groups
 from magy_server.tools.shell.environment import environment
 from magy_server.tools.shell.output import Live, Output
@@ -198,6 +198,7 @@ class Processes:
         known = os.environ if base is None else base
         self._secrets = Secrets(known.get(name, "") for name in self._hidden)
         self._base = base
+        self._tasks = Tasks()
         self._running: dict[tuple[str, str], tuple[Command, asyncio.Task[None]]] = {}
         self._ended: dict[tuple[str, str], Command] = {}
         self._closing = False
@@ -223,7 +224,7 @@ class Processes:
         """Goes on with a released command in the background until it ends, is stopped, or `close`;
         reports its end to `ctx.exited`."""
         key = (ctx.session, ctx.call)
-        self._running[key] = (command, asyncio.create_task(self._watch(ctx, command)))
+        self._running[key] = (command, self._tasks.begin(self._watch(ctx, command)))
 
     def check_room(self, session: str) -> None:
         calls = self.calls(session)
