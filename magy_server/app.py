@@ -20,13 +20,14 @@ from magy_server.bus.local import LocalBus
 from magy_server.config import layers
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
-from magy_server.core.errors import MagyError
+from magy_server.core.errors import MagyError, NotText
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
 from magy_server.core.settings import AuditSettings, MirrorSettings, Settings
 from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
+from magy_server.core.text.surrogates import whole
 from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.runner import Runner
@@ -81,6 +82,8 @@ async def compose(
         closing.push_async_callback(store.close)
         projects = Projects(options, store)
         for root in roots:
+            if whole(root) != root:
+                raise NotText(root)
             projects.add(root, (await read_project(store, root)).trusted)
         own = projects.settings(None)
         keys = _key_names(projects, roots)

@@ -131,8 +131,10 @@ The change waits for a decision. The client announced `review`, so it was told:
 -> {"method": "exit"}
 ```
 
-The process ends with the status 0. When the client goes away without this, it ends with 1, and the
-same holds: sessions stay, and a turn that was running stays open in the log.
+The process ends with the status 0, at the latest after 15 seconds: commands that an agent was
+running have two seconds to end by themselves, then they are killed. When the client goes away
+without this, it ends with 1, and the same holds: sessions stay, and a turn that was running stays
+open in the log.
 
 To play the model while a client is written, `MAGY_SCRIPT` in the environment names a
 [script](reference/script-format.md); no key is needed. `MAGY_STATE_DIR` and `MAGY_CONFIG_DIR` name

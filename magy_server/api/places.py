@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import Literal
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
-from magy_server.core.errors import InvalidRequest
+from magy_server.core.errors import InvalidRequest, NotText
+from magy_server.core.text.surrogates import whole
 from magy_server.tools.files.paths import below
 
 SCHEME = "magy"
@@ -95,4 +96,6 @@ def directory(path: str) -> str:
     real = os.path.realpath(path)
     if not os.path.isdir(real):
         raise InvalidRequest(f"{path!r} is not a directory.")
+    if whole(real) != real:
+        raise NotText(real)
     return real

@@ -3,6 +3,7 @@
 MagyError
 ├── InvalidConfig        a setting, agent file or trust record is wrong
 ├── InvalidRequest       a front door was asked for something malformed
+│   └── NotText          a name of a file or directory is no UTF-8
 ├── NotFound             no such session, agent, interaction, call
 ├── NotTrusted           a workspace root asks for more than an untrusted one may
 ├── StoreError           the log could not be read or written
@@ -46,6 +47,16 @@ class InvalidConfig(MagyError):
 
 class InvalidRequest(MagyError):
     reason = "invalid_request"
+
+
+class NotText(InvalidRequest):
+    """File names can be any bytes; the log, the wire and the model take text."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name!a} is not UTF-8 text, so Magy can keep nothing under that name. Rename the "
+            "file or directory."
+        )
 
 
 class NotFound(MagyError):

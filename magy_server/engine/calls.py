@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -31,6 +32,8 @@ PARTIAL = 2_000
 NAMED = 10
 """Changed files that are named."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 Outcome = tuple[Finished, Mapping[Hash, bytes]]
 
 
@@ -43,11 +46,20 @@ async def supervised(call: Call, tool: Tool, context: RunContext, results: Resul
     except MagyError:
         raise  # the log could not be written: not the tool's fault, and not the model's matter
     except Exception as error:
-        LOG.exception("%s failed", call.name)
-        text = f"{call.name} failed inside Magy: {type(error).__name__}: {error}"
+        if not (text := no_room(error)):
+            LOG.exception("%s failed", call.name)
+            text = f"{call.name} failed inside Magy: {type(error).__name__}: {error}"
         return await failed(context, "failed", text)
     context.events.extend(result.events)
     return completed(context, result)
+
+
+def no_room(error: Exception) -> str:
+    """What a person is told of a disk that takes no more; "" if it is anything else."""
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        return ""
+    where = f"{error.filename} cannot be written" if error.filename else "A file cannot be written"
+    return f"{where}: {error.strerror}. Free some space, then prompt again."
 
 
 async def failed(context: RunContext, status: Literal["failed", "unknown"], text: str) -> Outcome:

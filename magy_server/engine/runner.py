@@ -22,7 +22,7 @@ from magy_server.core.ports import LEFT
 from magy_server.core.state.state import State
 from magy_server.core.steps import Admit, Rest, next_step, opener
 from magy_server.engine import trees
-from magy_server.engine.calls import closed
+from magy_server.engine.calls import closed, no_room
 from magy_server.engine.compaction import given_up
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
@@ -178,6 +178,8 @@ class Runner:
 
     async def _fail(self, session: Session, cause: Exception) -> None:
         """What nobody foresaw may go well when it is begun anew from the log."""
+        if said := no_room(cause):
+            cause = MagyError(said)
         logged(cause, session.stream)
         if isinstance(cause, StoreError):
             if not isinstance(cause, Conflict):

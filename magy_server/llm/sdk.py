@@ -142,8 +142,7 @@ class SdkProvider(ABC):
 
     async def close(self) -> None:
         """Closes idle connections. The provider can be used again."""
-        with self._making:
-            client, self._shared = self._shared, None
+        client, self._shared = self._shared, None  # one that `warm` just makes has none yet
         if client is not None:
             await client.close()
 

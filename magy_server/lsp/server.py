@@ -38,6 +38,12 @@ log = logging.getLogger(__name__)
 
 SHOWING = 10.0
 """Seconds that a client may take to show a document."""
+LEAVING = 15.0
+"""Seconds in which the process ends once its client has said `exit` or is gone. All that it closes
+in order is bounded, but one after the other that may come to more."""
+UNTIDY = "Not all of Magy could be closed in time; the next Magy goes on with what is left open."
+THREADS = 1.0
+"""Seconds for threads that still run when all else is closed: they only read."""
 Command = Callable[[list[Any]], Awaitable[Any]]
 """async (arguments) -> result, for workspace/executeCommand."""
 
@@ -386,16 +392,17 @@ class Progress:
             self._server.connection.notify("$/progress", params)
 
 
-def run(front: FrontDoor) -> int:
-    """Serves standard input and output until the client is gone; the process's exit code."""
+def run(front: FrontDoor, leaving: float = LEAVING) -> int:
+    """Serves standard input and output until the client is gone; the process's exit code.
+    `leaving`: seconds in which it then ends."""
     stdin, stdout = stdio.claim()
     stdio.log_to_stderr()
     # It logs every fault twice and with all frames; `report_server_error` says each once.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    return asyncio.run(serve(front, stdin, stdout))
+    return asyncio.run(serve(front, stdin, stdout, leaving))
 
 
-async def serve(front: FrontDoor, stdin: int, stdout: int) -> int:
+async def serve(front: FrontDoor, stdin: int, stdout: int, leaving: float) -> int:
     """The same on given descriptors, which it closes. 0 when the client said `shutdown` first.
 
     Of all tasks only those that read and write the streams can end the server: in order, and what
@@ -412,12 +419,14 @@ async def serve(front: FrontDoor, stdin: int, stdout: int) -> int:
         code, why = 1, "an error inside Magy stopped it"
         try:
             code, why = await connection.ended
+        finally:
+            stdio.end_within(leaving, code, UNTIDY)
             # Input that ended may be a script's: let it have its answers.
             await connection.finish(0.0 if outbox.lost else 0.5)
-        finally:
             await server.stop(why)
             await connection.cancel_all()
             await outbox.drain(2.0)
+    stdio.end_within(THREADS, code)
     return code
 
 

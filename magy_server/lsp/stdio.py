@@ -20,6 +20,8 @@ from typing import cast
 
 from magy_server.lsp.outbox import FileEnd, Outbox, pollable
 
+log = logging.getLogger(__name__)
+
 READ_SIZE = 64 * 1024
 """Bytes a read. asyncio's own 256 KiB costs a memory mapping each time."""
 
@@ -62,6 +64,19 @@ def end_with_client(stdin: int, grace: float = 60.0) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="client gone", daemon=True).start()
+
+
+def end_within(seconds: float, code: int, saying: str = "") -> None:
+    """Ends the process after so many seconds, `saying` so in its log, if it has not ended by then:
+    whatever waits in it, threads too. What it leaves is as after a crash."""
+
+    def end() -> None:
+        time.sleep(seconds)
+        if saying:
+            log.warning("%s", saying)
+        os._exit(code)
+
+    threading.Thread(target=end, name="the end", daemon=True).start()
 
 
 class Reader(asyncio.Protocol):

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from magy_server.core.errors import InvalidRequest, StoreCorrupt, StoreError, StoreUnavailable
+from magy_server.core.errors import NotText, StoreCorrupt, StoreError, StoreUnavailable
 from magy_server.store.schema import open_database
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class Database:
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` on the connection's thread: one hop there and back, however many statements
-        it has. Raises StoreError, InvalidRequest for a name that is no text, and whatever `work`
-        itself raises."""
+        it has. Raises StoreError, NotText, and whatever `work` itself raises."""
         # aiosqlite's public methods hop once per statement; a grouped append would pay for ten.
         connection: Any = self._connection
         try:
@@ -47,10 +46,7 @@ class Database:
         except sqlite3.Error as error:
             raise explain(error, self._path) from error
         except UnicodeEncodeError as error:  # file names can be any bytes
-            raise InvalidRequest(
-                f"{error.object!a} is not UTF-8 text, so Magy can keep nothing under that name. "
-                "Rename the file or directory."
-            ) from None
+            raise NotText(error.object) from None
         return result
 
     async def close(self) -> None:

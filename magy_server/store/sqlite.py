@@ -19,7 +19,6 @@ from magy_server.store import locks, log
 from magy_server.store.append_rules import Draft, draft, lost, position
 from magy_server.store.database import Database, create_directory, create_file, unavailable
 from magy_server.store.file_identity import DatabaseFile
-from magy_server.tasks import Tasks
 
 
 class _Waiting(NamedTuple):
@@ -60,7 +59,6 @@ class SqliteStore:
         self._wake = asyncio.Event()
         self._closed = False
         self._version = version
-        self._commits = Tasks()
         self._writing = asyncio.create_task(self._write(), name="store writer")
 
     @classmethod
@@ -229,18 +227,14 @@ class SqliteStore:
                 await self._wake.wait()
                 self._wake.clear()
                 group, self._waiting = self._waiting, []
-                there = [waiting for waiting in group if not waiting.done.done()]
-                await self._commits.alone(self._commit(there))
-                self._refuse(group, "could not take this; Magy's log says why")
+                await self._commit([waiting for waiting in group if not waiting.done.done()])
         finally:
-            # Only left with appends still waiting when this task was cancelled.
-            self._refuse(group + self._waiting, "was closed; open it again")
-
-    def _refuse(self, group: Sequence[_Waiting], why: str) -> None:
-        """Answers those that have no answer."""
-        for waiting in group:
-            if not waiting.done.done():
-                waiting.done.set_exception(StoreUnavailable(f"The store {self.path} {why}."))
+            # Only left with appends still waiting when this task was cancelled or has a bug.
+            for waiting in group + self._waiting:
+                if not waiting.done.done():
+                    waiting.done.set_exception(
+                        StoreUnavailable(f"The store {self.path} was closed; open it again.")
+                    )
 
     async def _commit(self, group: list[_Waiting]) -> None:
         drafts = [waiting.draft for waiting in group]

@@ -8,19 +8,26 @@ import os
 import resource
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from magy_server.core.errors import NotFound, StoreCorrupt, StoreNewer, StoreUnavailable
+from magy_server.core.agents.tree import Stream
+from magy_server.core.errors import (
+    InvalidRequest,
+    NotFound,
+    StoreCorrupt,
+    StoreNewer,
+    StoreUnavailable,
+)
 from magy_server.core.ports import Batch
 from magy_server.store.schema import MIGRATIONS, migrate
 from tests.contracts.build import blob, finished, hash_of, said
 from tests.contracts.conftest import sqlite
+from tests.disks import filled, small_disk
 
 S = "session/one"
 
@@ -52,29 +59,10 @@ def quota(state: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@contextmanager
-def filled(state: Path) -> Iterator[None]:
-    """The file system has no space left (ENOSPC)."""
-    filler = state / "filler"
-    with filler.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(b"\0" * 4096)
-    yield
-    filler.unlink()
-
-
-@contextmanager
-def small_disk(path: Path) -> Iterator[bool]:
-    """A file system of 2 MiB at `path`; False where this user may not mount one."""
-    path.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=2m,mode=700", "none", str(path)]
-    mount = shutil.which("mount")
-    mounted = mount and subprocess.run([mount, *options], capture_output=True).returncode == 0
-    try:
-        yield bool(mounted)
-    finally:
-        if mounted:
-            subprocess.run(["umount", str(path)], check=True)
+async def test_a_name_that_is_no_text_is_refused(state: Path) -> None:
+    async with sqlite(state) as store:
+        with pytest.raises(InvalidRequest, match=r"'session/\\udcff' is not UTF-8"):
+            await store.info(Stream(os.fsdecode(b"session/\xff")))
 
 
 async def _runs_out_and_recovers(

@@ -91,6 +91,22 @@ async def test_a_session_that_is_deleted_leaves_no_file(root: Path, state: Path)
     assert not (folder(root, state) / SESSION).exists()
 
 
+async def test_a_file_that_is_none_of_ours_any_more_ends_nothing(root: Path, state: Path) -> None:
+    file = folder(root, state) / f"{SESSION}.jsonl"
+    async with parent(root, state, settings=ON) as one:
+        await one.turn("hello")
+        file.write_bytes(b"[1]\n")
+        await one.turn("hello", "p2")
+        assert "its last line is no entry" in await one.client.ended()
+    file.unlink()
+    file.mkdir()
+    async with parent(root, state, new=False, settings=ON) as one:
+        await one.request("session/delete")
+        await one.request("session/new", sessionId="other")
+        assert "cannot be removed" in await one.client.ended()
+    assert len(lines(state / "other.jsonl")) > 1 and file.is_dir()
+
+
 async def test_nothing_is_written_unless_it_is_asked_for(root: Path, state: Path) -> None:
     async with parent(root, state) as one:
         await work(one)

@@ -11,8 +11,9 @@ import pytest
 
 from magy_server.api.service import Service
 from magy_server.app import compose
+from magy_server.bus.local import LocalBus
 from magy_server.core.agents.tree import stream_of
-from magy_server.core.events import Configured, Resumed
+from magy_server.core.events import Configured, Ended, Prompted, Resumed
 from magy_server.core.ports import Batch
 from magy_server.core.values import Text
 from magy_server.engine import trees
@@ -96,6 +97,59 @@ async def test_what_was_written_by_who_is_gone_is_seen(
         return session.state.options["title"] == "written last"
 
     await until(seen)
+
+
+async def test_who_came_and_died_between_two_looks_is_missed_by_those_who_live(
+    processes: Processes, tmp_path: Path
+) -> None:
+    service, _ = await processes.begin()
+    await processes.begin()
+    await service.open("root", processes.root, processes.root, "build", "")
+    stream = stream_of("root")
+    bus = LocalBus(tmp_path / "state" / "bus")
+    await bus.start()
+    store = await SqliteStore.open(tmp_path / "state")
+    asked = Prompted(id="one", content=(Text(text="count the files"),), by=bus.id)
+    summary = {**(await service.info("root")).summary, "state": "running"}
+    await store.append([Batch(stream, await store.head(stream), [asked], {}, summary)])
+    await store.close()
+    await bus.close()
+
+    async def answered() -> bool:
+        entries = await service.world.store.read(stream)
+        return any(isinstance(entry.event, Ended) for entry in entries)
+
+    await until(answered)
+
+
+async def test_a_fault_in_one_session_is_said_there_and_leaves_the_others_alone(
+    processes: Processes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another process has written to both; who watches the first one fails."""
+    service, _ = await processes.begin()
+    first, second = [
+        await service.open(id, processes.root, processes.root, "build", "") for id in ("a", "b")
+    ]
+    second.watch(lambda: None)
+
+    def fail() -> None:
+        if first.state.options.get("title") == "new" and not first.streaming.partials:
+            raise ZeroDivisionError("nobody foresaw this")
+
+    first.watch(fail)
+    other = await SqliteStore.open(tmp_path / "state")
+    told = Configured(option="title", value="new")
+    await other.append([Batch(one.stream, one.state.seq, [told]) for one in (first, second)])
+    await other.close()
+
+    async def seen() -> bool:
+        return second.state.options.get("title") == "new" and bool(first.streaming.partials)
+
+    await until(seen)
+    notice = first.streaming.partials["notice", "notice"]
+    assert notice.since(0).startswith("Magy failed (ZeroDivisionError)")
+    assert not second.streaming.partials
+    assert "ZeroDivisionError: nobody foresaw this" in caplog.text
 
 
 async def test_a_tree_goes_on_of_which_only_a_part_that_rests_is_known(

@@ -77,6 +77,7 @@ class Client:
         self._answers: dict[Any, asyncio.Future[Any]] = {}
         self._ids = itertools.count(1)
         self._replies: set[asyncio.Task[None]] = set()
+        self._draining: asyncio.Task[None] | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -106,7 +107,8 @@ class Client:
             )
         client = cls(process)
         async with asyncio.TaskGroup() as group:
-            jobs = [group.create_task(client._read()), group.create_task(client._drain())]
+            client._draining = group.create_task(client._drain())
+            jobs = [group.create_task(client._read()), client._draining]
             try:
                 yield client
             finally:
@@ -246,6 +248,13 @@ class Client:
 
     async def exit_code(self, timeout: float = PATIENCE) -> int:
         return await asyncio.wait_for(self.process.wait(), timeout)
+
+    async def ended(self) -> str:
+        """Shuts the server down in order; all that it logged."""
+        await self._leave()
+        assert self._draining is not None
+        await self._draining
+        return self.log
 
     async def _leave(self) -> None:
         if self.process.returncode is None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core.errors import Conflict, InvalidRequest, MagyError, NotFound
-from magy_server.lsp.server import Answering, Server, run
+from magy_server.lsp.server import LEAVING, Answering, Server, run
 from tests.lsp.stalls import worst_stall
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
-
+STUBBORN = os.environ.get("TOY_STOP") == "never"
+"""It does not stop when it is told to."""
 ERRORS: Mapping[str, Exception] = {
     "invalid": InvalidRequest("no such thing"),
     "not_found": NotFound("no session s1"),
@@ -83,6 +85,8 @@ class Toy:
 
     async def stop(self, why: str) -> None:
         print(f"stopped because {why}", file=sys.stderr, flush=True)
+        if STUBBORN:
+            await asyncio.Event().wait()
 
     async def _command(self, arguments: list[Any]) -> Any:
         return arguments
@@ -112,9 +116,12 @@ class Toy:
 
     async def on_spawned_bug(self, params: dict[str, Any]) -> Any:
         async def bug() -> None:
-            raise ZeroDivisionError("nobody supervises this")
+            raise ZeroDivisionError("nobody foresaw this")
 
         self.server.connection.spawn(bug())
+
+    async def on_endless_thread(self, params: dict[str, Any]) -> Any:
+        self.server.connection.spawn(asyncio.to_thread(threading.Event().wait))
 
     async def on_unserializable(self, params: dict[str, Any]) -> Any:
         return {1, 2}
@@ -211,4 +218,4 @@ class Toy:
 
 
 if __name__ == "__main__":
-    sys.exit(run(Toy()))
+    sys.exit(run(Toy(), leaving=0.2 if STUBBORN else LEAVING))

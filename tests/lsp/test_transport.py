@@ -105,11 +105,26 @@ async def test_what_helps_when_the_start_fails_can_be_asked_before_it() -> None:
         assert await client.request("magy/anyway", {"n": 1}) == {"n": 1}
 
 
-async def test_an_unsupervised_error_ends_the_server_in_order(echo: Client) -> None:
-    echo.start("magy/spawned_bug")
-    assert await echo.exit_code() == 1
-    assert "nobody supervises this" in echo.log
-    assert "stopped because an error inside Magy stopped it" in echo.log
+async def test_a_task_that_fails_ends_alone_and_is_told(echo: Client) -> None:
+    await echo.request("magy/spawned_bug")
+    told = await echo.wait_for("window/showMessage")
+    assert told["type"] == 1 and "failed inside Magy (ZeroDivisionError)" in told["message"]
+    assert await echo.request("magy/echo", {"n": 1}) == {"n": 1}
+    assert "ZeroDivisionError: nobody foresaw this" in await echo.ended()
+
+
+async def test_a_server_that_cannot_be_closed_ends_all_the_same() -> None:
+    async with Client.spawn(ECHO, cwd=TOP, env={"TOY_STOP": "never"}) as client:
+        await client.initialize()
+        await client.request("magy/echo")
+        assert "Not all of Magy could be closed in time" in await client.ended()
+        assert client.process.returncode == 0
+
+
+async def test_a_thread_that_does_not_end_keeps_no_server_alive(echo: Client) -> None:
+    await echo.request("magy/endless_thread")
+    assert "stopped because the editor asked Magy to exit" in await echo.ended()
+    assert echo.process.returncode == 0
 
 
 # --- our own requests ----------------------------------------------------------------------------

@@ -38,6 +38,13 @@ async def test_a_file_is_read_with_line_numbers(workspace: Workspace) -> None:
     assert (facts.title, facts.resources[0].relative) == ("Read src/a.py", "src/a.py")
 
 
+async def test_a_link_to_a_name_that_is_no_utf8_is_refused(workspace: Workspace) -> None:
+    (workspace.root / "link").symlink_to(os.fsdecode(b"\xff"))
+    said = await refusal(workspace, "link")
+    assert said.startswith("link leads to ") and "whose name is not UTF-8" in said
+    said.encode()
+
+
 @pytest.mark.req("E110")
 async def test_a_long_file_is_read_by_page(workspace: Workspace) -> None:
     workspace.file("a.txt", "".join(f"row {n}\n" for n in range(1, 5311)))

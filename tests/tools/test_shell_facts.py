@@ -33,6 +33,20 @@ def files(facts: Facts) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
+    ("command", "inside"), [("cat link", "\ufffd.txt"), ("cd dir && ls > x", "\ufffd/x")]
+)
+async def test_what_a_link_leads_to_need_not_be_utf8(
+    workspace: Workspace, command: str, inside: str
+) -> None:
+    (workspace.root / "link").symlink_to(os.fsdecode(b"\xff.txt"))
+    (workspace.root / "dir").symlink_to(os.fsdecode(b"\xff"))
+    (workspace.root / os.fsdecode(b"\xff")).mkdir()
+    facts = await judge(workspace, command)
+    assert inside in {name for _, name in files(facts)}
+    facts.model_dump_json()  # as it is logged
+
+
+@pytest.mark.parametrize(
     ("command", "named"),
     [
         ("cat .env", {("read", ".env")}),
