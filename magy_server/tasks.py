@@ -22,6 +22,12 @@ def logged(error: BaseException, of: str = "") -> None:
     LOG.error("%s", said, exc_info=None if foreseen else error)
 
 
+def _heard(task: asyncio.Task[Any]) -> None:
+    """What it raised concerns only who waits for it, if anybody still does."""
+    if not task.cancelled():
+        task.exception()
+
+
 class Tasks:
     """A task that fails ends alone: `failed` is called with what it raised."""
 
@@ -40,7 +46,9 @@ class Tasks:
 
     async def whole(self, work: Coroutine[Any, Any, T]) -> T:
         """As `await work`, but a cancellation of who waits leaves the work alone."""
-        return await asyncio.shield(self._keep(work))
+        task = self._keep(work)
+        task.add_done_callback(_heard)
+        return await asyncio.shield(task)
 
     def _keep(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
         task = asyncio.create_task(work, name=name)
