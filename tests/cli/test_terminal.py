@@ -85,7 +85,7 @@ def test_always_is_asked_once(magy: Magy) -> None:
     magy.script(EDIT)
     with terminal(magy) as one:
         one.run("run", "twice")
-        one.see("`always` would allow: edit", "[s] for this session")
+        one.see("a lasting yes would allow: edit", "[s] for this session")
         one.press("s")
         screen = one.see("[0]")
         assert screen.count("asked because") == 1

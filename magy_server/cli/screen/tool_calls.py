@@ -224,7 +224,7 @@ def question(
 
 def _covers(asked: Mapping[str, Any]) -> list[Span]:
     return [
-        (f"{INDENT}`always` would allow: {visible(one)}\n", "dim")
+        (f"{INDENT}a lasting yes would allow: {visible(one)}\n", "dim")
         for one in asked.get("covers", ())
     ]
 
