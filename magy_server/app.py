@@ -20,7 +20,7 @@ from magy_server.bus.local import LocalBus
 from magy_server.config import layers
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
-from magy_server.core.errors import MagyError, NotText
+from magy_server.core.errors import NotText
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
 from magy_server.core.settings import AuditSettings, MirrorSettings, Settings
@@ -273,15 +273,6 @@ async def environment(state: State) -> Sequence[tuple[str, str]]:
     project = opened.root or "none: a scratch directory of Magy's"
     text = f"Workspace root: {project}\nPlatform: {platform.system()} {platform.machine()}\n"
     return [("environment", text + "Shell of the bash tool: bash")]
-
-
-def workspace_roots(folders: Sequence[str]) -> list[str]:
-    """Canonical and existing, without repetitions."""
-    real = (os.path.realpath(folder) for folder in folders)
-    return list(dict.fromkeys(path for path in real if os.path.isdir(path)))
-
-
-__all__ = ["MagyError", "Projects", "compose", "workspace_roots"]
 
 
 def scratch() -> str:

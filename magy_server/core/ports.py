@@ -168,7 +168,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """`mime` is one of `values.IMAGES`."""
+    """`mime` is as in `values.Image`."""
 
     mime: str
     data: bytes = field(repr=False)

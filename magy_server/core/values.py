@@ -63,17 +63,15 @@ class Embedded(Value):
 
 
 class Image(Value):
-    """A picture, in a prompt or in what a tool found; `hash` names its bytes. `mime` is one of
-    `IMAGES`, found in the bytes themselves. `name` is for people."""
+    """A picture, in a prompt or in what a tool found; `hash` names its bytes. `mime`, found
+    in the bytes themselves: image/png, image/jpeg, image/gif or image/webp, as all providers take
+    these. `name` is for people."""
 
     type: Literal["image"] = "image"
     hash: Hash
     mime: str
     name: str = ""
 
-
-IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""All providers take these kinds of pictures."""
 
 Content = Annotated[Text | Link | Embedded | Image, Field(discriminator="type")]
 
