@@ -37,7 +37,8 @@ async def test_they_end_nothing(root: Path, state: Path, knows_magy: bool) -> No
         await one.client.request("magy/agent/list", {})
         assert one.outputs()[1:] == ["3 files", "[exit code 0]\n---\ndescription: odd\n---\nHello."]
         assert "failed inside Magy" not in str(one.client.notifications("window/showMessage"))
-        assert "Traceback" not in await one.client.ended()
+        log = await one.client.ended()
+        assert "Traceback" not in log and "UTF-8" not in log
     assert all((folder / f"{ODD}.md").exists() for folder in folders)
 
 
