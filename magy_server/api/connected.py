@@ -54,6 +54,10 @@ class Documents(Protocol):
         """Calls `watcher` after every change of the document. The answer ends it."""
 
 
+def notification(method: str, params: Any) -> Mapping[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
 class Source(Protocol):
     """Something that streams to the client. Compared by identity."""
 

@@ -51,14 +51,10 @@ async def resolve(store: Store, given: str) -> StreamInfo:
 
 
 async def _with_ids(store: Store, given: str) -> list[StreamInfo]:
-    """Returns sessions whose ids begin so; a few are enough."""
-    found: list[StreamInfo] = []
-    async for infos in every(store, stream_of(given)):
-        # The sessions of child agents go by longer names; nobody means those by a beginning.
-        found += [i for i in infos if "/" in given or "/" not in i.stream[len(SESSIONS) :]]
-        if len(found) > NAMED:
-            break
-    return found
+    """Returns sessions whose ids begin so; a few are enough. The sessions of child agents go by
+    longer names; nobody means those by a beginning."""
+    page = await store.streams(stream_of(given), flat="/" not in given, limit=NAMED + 1)
+    return page.items
 
 
 async def _with_titles(store: Store, given: str) -> list[StreamInfo]:

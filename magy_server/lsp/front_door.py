@@ -86,14 +86,10 @@ class EditorFrontDoor:
         try:
             return await self._start(server)
         except MagyError as error:
-            from lsprotocol.types import MessageType
-
-            server.show(f"Magy: {error.message}", MessageType.Error)
+            server.show(f"Magy: {error.message}", "Error")
             raise
 
     async def _start(self, server: Server) -> Answering:
-        from lsprotocol.types import MessageType
-
         from magy_server.api.connected import Connected
         from magy_server.lsp.broadcasts import Announcer
         from magy_server.lsp.connect import connect
@@ -117,7 +113,7 @@ class EditorFrontDoor:
             documents=server.workspace,
             outbox=server.connection.outbox,
             notify=server.connection.notify,
-            warn=lambda text: server.show(text, MessageType.Warning),
+            warn=lambda text: server.show(text, "Warning"),
             spawn=spawn,
             examine=self._examine,
             draws=about.interactions or about.review,
@@ -180,18 +176,13 @@ async def _warm(service: Service, root: str | None) -> None:
 
 
 def _say_distrust(server: Server, trust: Trust, roots: Sequence[str]) -> None:
-    from lsprotocol.types import MessageType
-
     for root in roots:
         if ignored := trust.ignored(root):
             said = f"{root} is not trusted, so its settings can only restrict. Ignored: "
             server.show(f"Magy: {said}{', '.join(ignored)}.")
     for problem in dict.fromkeys(p for root in (*roots, None) for p in trust.problems(root)):
-        server.show(f"Magy: {problem}", MessageType.Warning)
+        server.show(f"Magy: {problem}", "Warning")
 
 
 def _say_broken(server: Server, stream: Stream, sentence: str) -> None:
-    from lsprotocol.types import MessageType
-
-    name = id_of(stream)
-    server.show(f"Magy: session {name} has stopped: {sentence}", MessageType.Error)
+    server.show(f"Magy: session {id_of(stream)} has stopped: {sentence}", "Error")

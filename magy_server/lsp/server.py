@@ -15,7 +15,7 @@ import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import orjson
 from cattrs import transform_error
@@ -44,6 +44,8 @@ in order is bounded, but one after the other that may come to more."""
 UNTIDY = "Not all of Magy could be closed in time; the next Magy goes on with what is left open."
 THREADS = 1.0
 """Seconds for threads that still run when all else is closed: they only read."""
+Kind = Literal["Info", "Warning", "Error"]
+"""Of a message, as LSP names them."""
 Command = Callable[[list[Any]], Awaitable[Any]]
 """async (arguments) -> result, for workspace/executeCommand."""
 
@@ -226,8 +228,9 @@ class Server:
 
     # --- the person -----------------------------------------------------------------------------
 
-    def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
-        self.connection.notify("window/showMessage", {"type": kind.value, "message": message})
+    def show(self, message: str, kind: Kind = "Info") -> None:
+        params = {"type": types.MessageType[kind].value, "message": message}
+        self.connection.notify("window/showMessage", params)
 
     async def show_document(
         self, uri: str, selection: Mapping[str, Any] | None, focus: bool

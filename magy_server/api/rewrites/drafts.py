@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
-from magy_server.api.connected import Documents, Outbox
+from magy_server.api.connected import Documents, Outbox, notification
 from magy_server.api.positions import Positions
 from magy_server.api.rewrites.start import MESSAGE, TOOL
+from magy_server.api.wire.reviews import Range
 from magy_server.api.wire.rewriting import RewriteDraft
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Ended, Event, Finished, Prompted, Replied, Requeued
@@ -232,15 +233,13 @@ class Drafts:
         self, range: Mapping[str, Any], text: str, state: State, message: str
     ) -> RewriteDraft:
         assert self._place is not None
-        return RewriteDraft.model_validate(
-            {
-                "session_id": self._about.session_id,
-                "uri": self._place.uri,
-                "range": range,
-                "text": text,
-                "state": state,
-                "message": message,
-            }
+        return RewriteDraft(
+            session_id=self._about.session_id,
+            uri=self._place.uri,
+            range=Range.model_validate(range),
+            text=text,
+            state=state,
+            message=message,
         )
 
 
@@ -384,6 +383,5 @@ def _fitted(rewrite: Rewrite, text: str) -> str:
         return plain(text)
 
 
-def _message(draft: RewriteDraft) -> dict[str, Any]:
-    params = draft.model_dump(mode="json", by_alias=True)
-    return {"jsonrpc": "2.0", "method": "magy/rewrite/draft", "params": params}
+def _message(draft: RewriteDraft) -> Mapping[str, Any]:
+    return notification("magy/rewrite/draft", draft.model_dump(mode="json", by_alias=True))

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from magy_server.api.connected import Outbox
+from magy_server.api.connected import Outbox, notification
 from magy_server.api.service import Service
 from magy_server.api.sessions.pages import newer, page, stamped, texts_of
 from magy_server.core import updates
@@ -115,9 +115,5 @@ class Subscription:
         self._timer = None
         self._outbox.wake(self)
 
-    def _message(self, update: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "jsonrpc": "2.0",
-            "method": "magy/session/update",
-            "params": {"sessionId": self._id, "update": update},
-        }
+    def _message(self, update: Update) -> Mapping[str, Any]:
+        return notification("magy/session/update", {"sessionId": self._id, "update": update})

@@ -69,9 +69,10 @@ async def newer(store: Store, session: Session, seq: int) -> Sequence[Entry]:
     return known[:PAGE]
 
 
-async def every(store: Store, prefix: str, **which: Any) -> AsyncIterator[Sequence[StreamInfo]]:
+async def every(
+    store: Store, prefix: str, cursor: str | None = None, **which: Any
+) -> AsyncIterator[Sequence[StreamInfo]]:
     """A list of streams (see `Store.streams`) to its end, a page at a time."""
-    cursor: str | None = None
     while True:
         page = await store.streams(prefix, cursor=cursor, limit=AT_ONCE, **which)
         yield page.items

@@ -259,8 +259,7 @@ def _lines(file: File, written: bool) -> list[str]:
 
 
 def _sentence(fault: Fault) -> str:
-    at = fault.path if fault.hunk is None else f"{fault.path}, hunk {fault.hunk + 1}"
-    shown = fault.path and not fault.message.startswith(fault.path)
-    return f"{at}: {fault.message}" if shown or (fault.path and fault.hunk is not None) else (
-        fault.message
-    )  # fmt: skip
+    if fault.path and fault.hunk is not None:
+        return f"{fault.path}, hunk {fault.hunk + 1}: {fault.message}"
+    named = fault.message.startswith(fault.path)  # so it does with no path at all
+    return fault.message if named else f"{fault.path}: {fault.message}"

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from magy_server.api.present import session_info
+from magy_server.api.sessions.pages import every
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.terminal import Screen, standard_output
@@ -19,7 +20,6 @@ from magy_server.core.text.sanitizing import one_line
 from magy_server.core.wire_values import stamp
 
 LIMIT = 30
-PAGE = 200
 STATES = {"running": "open", "requires_action": "asks"}
 WORDS = {"running": "yellow", "requires_action": "question"}
 
@@ -51,20 +51,11 @@ async def read(
     store: Store, root: str, *, only: bool, cursor: str | None, limit: int, whole: bool
 ) -> Page:
     """Reads a page of the list, or all of it. Raises InvalidRequest for what is not a cursor."""
-    items: list[StreamInfo] = []
-    while True:
-        page = await store.streams(
-            SESSIONS,
-            first_root=root,
-            root=root if only else None,
-            flat=True,
-            cursor=cursor,
-            limit=PAGE if whole else limit,
-        )
-        items += page.items
-        cursor = page.cursor
-        if not whole or cursor is None:
-            return Page(items, cursor)
+    which: dict[str, Any] = {"first_root": root, "root": root if only else None, "flat": True}
+    if not whole:
+        return await store.streams(SESSIONS, cursor=cursor, limit=limit, **which)
+    pages = every(store, SESSIONS, cursor, **which)
+    return Page([info async for infos in pages for info in infos], None)
 
 
 def title_of(info: StreamInfo) -> str:

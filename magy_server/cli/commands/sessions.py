@@ -39,7 +39,8 @@ async def _resume(options: Options, app: Composition, shown: Shown, interrupts: 
             return exit_codes.DONE
         starts = await service.world.store.turn_starts(info.stream, 1)
         async with Turn(service, interrupts, shown, id) as turn:
-            return await turn.resume(starts[0] - 1 if starts else 0)
+            await service.resume(id)
+            return await turn.watch(starts[0] - 1 if starts else 0, None)
 
 
 async def fork(options: Options, app: Composition) -> int:

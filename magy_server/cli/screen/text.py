@@ -182,18 +182,14 @@ def record(value: Any) -> str:
     return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"
 
 
-def amount(number: int) -> str:
-    return f"{number:,}"
-
-
 def tokens(usage: Usage) -> str:
     """Returns what was used, and says that it is not known where the provider did not say it."""
     if not usage.unreported:
-        return f"{amount(usage.total)} tokens"
+        return f"{usage.total:,} tokens"
     if not usage.total:
         return "tokens unknown"
     unknown = counted(usage.unreported, "request")
-    return f"{amount(usage.total)} tokens and {unknown} of unknown size"
+    return f"{usage.total:,} tokens and {unknown} of unknown size"
 
 
 def cost_of(found: Spent) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from magy_server.cli.screen.text import (
     Marks,
     Span,
-    amount,
     counted,
     filled,
     shortened,
@@ -177,8 +176,7 @@ def _tail(body: str, marks: Marks, whole: bool) -> list[Span]:
     bar = f"{INDENT}{marks.bar} "
     spans: list[Span] = []
     if left := len(lines) - len(shown):
-        earlier = f"{amount(left)} earlier {'line' if left == 1 else 'lines'}"
-        spans.append((f"{bar}{marks.cut} {earlier}\n", "dim"))
+        spans.append((f"{bar}{marks.cut} {counted(left, 'earlier line')}\n", "dim"))
     return spans + [(f"{bar}{line}\n", "dim") for line in shown]
 
 
@@ -207,7 +205,7 @@ def question(
     tail: list[Span] = [(f"{INDENT}asked because: {visible(asked['rule'])}\n", "dim")]
     tail += covers[:COVERS]
     if left := len(covers[COVERS:]):
-        tail.append((f"{INDENT}{marks.cut} and {amount(left)} more\n", "dim"))
+        tail.append((f"{INDENT}{marks.cut} and {left:,} more\n", "dim"))
     call.asked = True
     if not (call.patch or call.text):
         call.merge({"content": asked.get("content", ())})

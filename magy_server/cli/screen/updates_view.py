@@ -179,9 +179,8 @@ class View:
     def _writer(self) -> Written | Rendered:
         if not self._rendered:
             return Written(wraps=self._wraps)
-        from magy_server.cli.screen.rendered_markdown import (
-            Rendered,  # takes longer than all else here
-        )
+        # It takes longer to import than all else here.
+        from magy_server.cli.screen.rendered_markdown import Rendered
 
         return Rendered()
 
@@ -286,9 +285,8 @@ class View:
                 size = counted(about["text"].count("\n") + 1, "line")
                 spans.append((f"> [{one_line(about['uri'])}, {size}]\n", "dim"))
             else:
-                spans.append(
-                    (f"> [{one_line(block.get('name') or block.get('uri', ''))}]\n", "dim")
-                )
+                name = block.get("name") or block.get("uri", "")
+                spans.append((f"> [{one_line(name)}]\n", "dim"))
         return spans
 
     def _interaction(self, update: Mapping[str, Any], width: int | None) -> list[Span]:

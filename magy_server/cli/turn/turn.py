@@ -60,10 +60,6 @@ class Turn:
         await self._service.prompt(self._id, message, content, "steer")
         return await self.watch(start, message)
 
-    async def resume(self, start: int) -> int:
-        await self._service.resume(self._id)
-        return await self.watch(start, None)
-
     async def watch(self, start: int, awaited: str | None) -> int:
         """Shows what comes after entry `start`, and what an open turn does by then, to the end of
         the turn that the prompt `awaited` joins; None: of whatever turn is open. The exit code."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from lsprotocol.types import MessageType
-
 from magy_server.api.places import uri_of as file_uri
 from magy_server.api.sessions.transcripts import Transcripts, uri_of
 from magy_server.api.wire.commands import Shown
@@ -37,7 +35,7 @@ class Answers:
             why = answer.message or "There are no further details."
             self._server.show(
                 f"Magy: the turn ended ({STOPS[answer.stop]}). {_short(why)[0]}",
-                MessageType.Error if answer.stop == "error" else MessageType.Warning,
+                "Error" if answer.stop == "error" else "Warning",
             )
         elif self._way == "document" and await self._shown(answer.session_id):
             return None

@@ -124,10 +124,7 @@ class PlainCommands:
         return wire.NewMade(session_id=await self.asking.new(where, asked.agent or ""))
 
     async def _show(self, asked: wire.LastUsed) -> Wire:
-        session_id = asked.session_id or self.asking.last
-        if session_id is None:
-            raise NotFound("There is no transcript yet: this editor has sent no prompt.")
-        return await self.answers.show(session_id)
+        return await self.answers.show(self._meant(asked, "is no transcript"))
 
     # --- children -------------------------------------------------------------------------------
 
@@ -160,9 +157,7 @@ class PlainCommands:
         return wire.Spawned(session_id=child, parent_session_id=parent)
 
     async def _list(self, asked: wire.LastUsed) -> child_wire.ChildListResult:
-        session_id = asked.session_id or self.asking.last
-        if session_id is None:
-            raise NotFound("There are no children yet: this editor has sent no prompt.")
+        session_id = self._meant(asked, "are no children")
         params = child_wire.ChildListParams(parent_session_id=session_id, include_closed=True)
         found = await self.magy.children.list(params)
         lines = "\n".join(_lines(found.children))
@@ -172,6 +167,11 @@ class PlainCommands:
     async def _close(self, asked: wire.CloseRun) -> child_wire.ChildClosed:
         params = child_wire.ChildCloseParams(session_id=asked.session_id, mode=asked.mode)
         return await self.magy.children.close(params)
+
+    def _meant(self, asked: wire.LastUsed, nothing: str) -> str:
+        if session_id := asked.session_id or self.asking.last:
+            return session_id
+        raise NotFound(f"There {nothing} yet: this editor has sent no prompt.")
 
 
 def _key(kind: str, about: str) -> str:

@@ -6,10 +6,13 @@ Pure: from files under review, as the wire has them, to what the Language Server
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from magy_server.api.wire import names
+from magy_server.api.wire.editor import Span
 from magy_server.api.wire.reviews import Range, ReviewFile, ReviewHunk
 
 LLM_GENERATED = 1
@@ -18,6 +21,7 @@ MOST_LENSES = 500
 """Hunks of one file that get lenses: more would only be noise, and all of them cost a drawing."""
 
 Json = dict[str, Any]
+_SPAN: TypeAdapter[Range] = TypeAdapter(Span)
 
 
 def lenses(files: Iterable[ReviewFile]) -> list[Json]:
@@ -123,11 +127,6 @@ def asked_for(kind: str, only: Sequence[str] | None) -> bool:
 def parse_range(value: Any) -> Range | None:
     """The range in the params of `textDocument/codeAction`; None when there is none."""
     try:
-        start, end = value["start"], value["end"]
-        return Range.model_validate({"start": _point(start), "end": _point(end)})
-    except (TypeError, KeyError, ValueError):
+        return _SPAN.validate_python(value)
+    except ValidationError:
         return None
-
-
-def _point(value: Mapping[str, Any]) -> Json:
-    return {"line": value["line"], "character": value["character"]}
