@@ -317,11 +317,6 @@ class Service:
             )
         return accepted
 
-    async def asking(self) -> Sequence[StreamInfo]:
-        """The most recent sessions that have open questions."""
-        page = await self.world.store.streams(SESSIONS, limit=200)
-        return [info for info in page.items if info.summary.get("questions")]
-
     async def grants(self, session_id: str) -> list[Grant]:
         session = await self.loaded.session(stream_of(session_id))
         return [*session.state.grants, *(await self._project(session)).grants]

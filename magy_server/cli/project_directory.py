@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from magy_server.core.errors import InvalidRequest
+from magy_server.tools.files.paths import below
 
 
 def directory(path: str) -> str:
@@ -33,7 +34,7 @@ def project(root: str | None, cwd: str | None) -> tuple[str, str]:
         top = next((path for path in around if os.path.lexists(os.path.join(path, ".git"))), here)
         return top, here
     top = directory(root)
-    inside = here == top or here.startswith(top.rstrip("/") + "/")
+    inside = below(top, here) is not None
     if cwd is not None and not inside:
         raise InvalidRequest(f"{here} is not inside {top}: --cwd must lie below --root.")
     return top, here if inside else top

@@ -11,14 +11,9 @@ WAYS: Sequence[Way] = ("document", "message", "none")
 
 class ClientOptions:
     def __init__(self, options: Any) -> None:
-        magy = options.get("magy") if isinstance(options, dict) else None
-        magy = magy if isinstance(magy, dict) else {}
-        offers = magy.get("capabilities")
-        offers = offers if isinstance(offers, dict) else {}
-        client = magy.get("client")
-        editor = offers.get("editor")
-        settings = magy.get("settings")
-        self.client = str(client.get("name", "editor")) if isinstance(client, dict) else "editor"
+        magy = _part(options, "magy")
+        offers = _part(magy, "capabilities")
+        self.client = str(_part(magy, "client").get("name", "editor"))
         self.interactions = bool(offers.get("interactions"))
         self.review = bool(offers.get("review"))
         """It draws hunks itself, and wants to hear `magy/review/changed`."""
@@ -27,8 +22,14 @@ class ClientOptions:
         self.answers: Way = wanted[0] if wanted else usual
         """How it is shown what came of a command. A client that shows transcripts needs nothing."""
         self.lenses = bool(offers.get("lenses", not self.review))
-        self.editor = _offered(editor) if isinstance(editor, dict) else []
-        self.settings: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
+        self.editor = _offered(_part(offers, "editor"))
+        self.settings = _part(magy, "settings")
+
+
+def _part(whole: Any, name: str) -> Mapping[str, Any]:
+    """The object under a name; what is none counts as left out."""
+    part = whole.get(name) if isinstance(whole, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _offered(editor: Mapping[str, Any]) -> list[str]:

@@ -256,11 +256,8 @@ class Connection:
         if isinstance(message, Malformed):
             self._error(message.id, message.code, message.message)
         else:
-            what = (
-                ("Batches are not part of LSP")
-                if type(message) is list
-                else "This is not a message"
-            )
+            batch = type(message) is list
+            what = "Batches are not part of LSP" if batch else "This is not a message"
             self._error(None, INVALID_REQUEST, f"{what}: send one JSON object a frame.")
 
     def _unwelcome(self, id: Id, method: str) -> tuple[int, str] | None:

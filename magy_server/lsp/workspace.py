@@ -177,8 +177,7 @@ class LiveEditor(Knower):
                     watch = newer
         raise EditUnverified(
             f"The editor made the edit to {buffer.path} at the wrong place, because the person "
-            "typed in the meantime, and Magy could not correct it. Read the file again; "
-            "lines near "
+            "typed in the meantime, and Magy could not correct it. Read the file again; lines near "
             "the edit may be damaged."
         )
 

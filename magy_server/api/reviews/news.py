@@ -54,8 +54,7 @@ class ReviewNews:
         for path in paths:
             if root := self._view.root_of(path):  # else of a project that nobody looks at here
                 self._changed[path] = root
-        if self._changed:
-            self._tell()
+        self._tell()
 
     def _paused(self) -> None:
         due = self._last + PAUSE
@@ -68,11 +67,10 @@ class ReviewNews:
             root = self._view.root_of(path)
             if root is not None and self._view.reviews.under(path):
                 self._changed[path] = root
-        if self._changed:
-            self._tell()
+        self._tell()
 
     def _tell(self) -> None:
-        if self._telling is None or self._telling.done():
+        if self._changed and (self._telling is None or self._telling.done()):
             self._telling = self._spawn(self._gathered())
 
     async def _gathered(self) -> None:

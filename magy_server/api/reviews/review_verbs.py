@@ -119,7 +119,7 @@ class View:
 
 
 class ReviewVerbs:
-    """Named as the methods are."""
+    """A decision that has begun is made, also when the request is cancelled in the middle."""
 
     def __init__(self, at: Connected, view: View) -> None:
         self._at = at
@@ -162,7 +162,8 @@ class ReviewVerbs:
             key=params.request_key,
             revision=params.revision or "",
         )
-        return self._outcome(await self._decide(path, wish, params.proposed), params.decision)
+        found = await to_end(self._reviews.resolve(path, wish, params.proposed))
+        return self._outcome(found, params.decision)
 
     async def comment(self, params: wire.ReviewCommentParams) -> wire.ReviewOutcome:
         wish = Wish(
@@ -172,7 +173,8 @@ class ReviewVerbs:
             by=self._view.by,
             key=params.request_key,
         )
-        found = await self._decide(self._view.path(params.uri), wish, params.proposed)
+        path = self._view.path(params.uri)
+        found = await to_end(self._reviews.resolve(path, wish, params.proposed))
         return self._outcome(found, "comment")
 
     async def undo(self, params: wire.ReviewUndoParams) -> wire.ReviewOutcome:
@@ -180,8 +182,7 @@ class ReviewVerbs:
         undone = self._reviews.undo(
             params.decision_id, path=path, by=self._view.by, key=params.request_key
         )
-        found = await to_end(undone)
-        return self._outcome(found, "undo")
+        return self._outcome(await to_end(undone), "undo")
 
     async def navigate(self, params: wire.ReviewNavigateParams) -> wire.ReviewNavigateResult:
         path = self._view.path(params.uri) if params.uri else ""
@@ -205,10 +206,6 @@ class ReviewVerbs:
                         uri=shown.uri, range=hunk.range, hunk_id=hunk.hunk_id, proposed=proposed
                     )
         return None
-
-    async def _decide(self, path: str, wish: Wish, proposed: bool) -> Outcome:
-        # A decision that has begun is made, also when the request is cancelled in the middle.
-        return await to_end(self._reviews.resolve(path, wish, proposed))
 
     def _outcome(self, found: Outcome, verb: str) -> wire.ReviewOutcome:
         self._view.forget([found.file.path])

@@ -42,7 +42,6 @@ class About:
     """`tells`: the client draws drafts; others are only told by `warn` what went wrong. `done` is
     called when it is over."""
 
-    session_id: str
     tells: bool
     warn: Callable[[str], None]
     done: Callable[[], None]
@@ -234,7 +233,7 @@ class Drafts:
     ) -> RewriteDraft:
         assert self._place is not None
         return RewriteDraft(
-            session_id=self._about.session_id,
+            session_id=self._session.id,
             uri=self._place.uri,
             range=Range.model_validate(range),
             text=text,

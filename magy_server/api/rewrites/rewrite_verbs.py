@@ -124,7 +124,7 @@ class RewriteVerbs:
         if known := self._followed.get(session_id):
             return known
         session = self._service.loaded.watch(stream_of(session_id))
-        about = About(session_id, tells, self._at.warn, lambda: self._unfollow(session_id))
+        about = About(tells, self._at.warn, lambda: self._unfollow(session_id))
         drafts = Drafts(about, session, self._service.world, self._at.documents, self._at.outbox)
         self._followed[session_id] = drafts
         return drafts

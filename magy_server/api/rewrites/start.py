@@ -113,9 +113,8 @@ class Rewriting:
         if found.text is None or found.version.kind == "link":
             raise InvalidRequest(f"{name} is not text, so Magy cannot rewrite it.")
         if end - start > MOST:
-            raise InvalidRequest(f"The selection has {end - start:,} characters, but Magy "
-                "rewrites at most "
-                f"{MOST:,} at once.")  # fmt: skip
+            size = f"{end - start:,} characters, but Magy rewrites at most {MOST:,} at once"
+            raise InvalidRequest(f"The selection has {size}.")
         world = self._service.world
         sources = [world.agent(AGENT, place.root).rules, *world.rules(place.root)]
         _permitted(place, "read", "read", sources)

@@ -8,7 +8,11 @@ from magy_server.api.service import Service
 from magy_server.api.sessions.questions import winner
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import SessionParams
+from magy_server.core.agents.tree import SESSIONS
 from magy_server.engine import trees
+
+MOST_RECENT = 200
+"""Sessions in which questions are looked for, where none is named."""
 
 
 class QuestionVerbs:
@@ -22,7 +26,7 @@ class QuestionVerbs:
             info = await self._service.info(params.session_id)
             infos = [info, *(await trees.below(store, params.session_id))]
         else:
-            infos = list(await self._service.asking())
+            infos = (await store.streams(SESSIONS, limit=MOST_RECENT)).items
         asked = await family_present.questions(store, infos)
         return wire.InteractionsResult(interactions=asked)
 

@@ -46,7 +46,13 @@ class SessionVerbs:
 
     async def new(self, params: wire.NewParams) -> wire.NewResult:
         async with self._making(params.session_id):
-            return await self._new(params)
+            root, cwd = self._placed(params.cwd)
+            agent = params.agent or self._at.trust.settings(root).default_agent
+            model = params.model or ""
+            session = await self._service.open(params.session_id, root, cwd, agent, model)
+            refuse_other_session(session.state, cwd, agent, model)
+        options = await self._options(session.state.options, session.state.root)
+        return wire.NewResult(session_id=params.session_id, config_options=options)
 
     @asynccontextmanager
     async def _making(self, session_id: str) -> AsyncIterator[None]:
@@ -58,16 +64,6 @@ class SessionVerbs:
         finally:
             del self._opening[session_id]
             made.set()
-
-    async def _new(self, params: wire.NewParams) -> wire.NewResult:
-        root, cwd = self._placed(params.cwd)
-        settings = self._at.trust.settings(root)
-        agent = params.agent or settings.default_agent
-        model = params.model or ""
-        session = await self._service.open(params.session_id, root, cwd, agent, model)
-        refuse_other_session(session.state, cwd, agent, model)
-        options = await self._options(session.state.options, session.state.root)
-        return wire.NewResult(session_id=params.session_id, config_options=options)
 
     async def list(self, params: wire.ListParams) -> wire.ListResult:
         root = self._placed(params.cwd)[0] if params.cwd else None

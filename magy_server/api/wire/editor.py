@@ -188,7 +188,7 @@ class ContextResult(Wire):
 class CompleteParams(Wire):
     cwd: str | None = Field(
         default=None,
-        description="The session whose project's files to offer; null: the first project",
+        description="The directory whose project's files to offer; null: the first project",
     )
     session_id: Id | None = Field(
         default=None, description="The session whose project to use; overrides `cwd`"

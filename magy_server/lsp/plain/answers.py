@@ -29,19 +29,18 @@ class Answers:
 
     async def tell(self, answer: Answer) -> None:
         if answer.stop == "cancelled":
-            return self._server.show("Magy: cancelled.")
-        failed = answer.stop != "end_turn"
-        if failed:
+            self._server.show("Magy: cancelled.")
+            return
+        if answer.stop != "end_turn":
             why = answer.message or "There are no further details."
             self._server.show(
                 f"Magy: the turn ended ({STOPS[answer.stop]}). {_short(why)[0]}",
                 "Error" if answer.stop == "error" else "Warning",
             )
         elif self._way == "document" and await self._shown(answer.session_id):
-            return None
+            return
         if answer.text and answer.stop != "error" and self._way != "none":
             await self._say(answer)
-        return None
 
     async def _shown(self, session_id: str) -> bool:
         try:

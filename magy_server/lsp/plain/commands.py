@@ -84,14 +84,12 @@ class PlainCommands:
         content = [Text(text=words), *pointed.content]
         return await self.asking.prompt(asked, where, content, spec.agent)
 
-    async def _rewrite(self, asked: wire.ActionRun, instruction: str) -> wire.Prompted:
+    async def _rewrite(self, asked: wire.ActionRun, instruction: str) -> Wire:
         place = asked.range.model_dump(mode="json", by_alias=True)
         argument = {"uri": asked.uri, "range": place, "instruction": instruction}
         if asked.message_id:
             argument["requestKey"] = _key("action", f"{asked.action}\n{asked.message_id}")
-        about = parsed(RewriteCommand, argument, names.REWRITE)
-        begun = await self.magy.rewrites.command(about)
-        return wire.Prompted(session_id=begun.session_id, message_id=begun.message_id)
+        return await self.magy.rewrites.command(parsed(RewriteCommand, argument, names.REWRITE))
 
     async def _prompt(self, asked: wire.PromptRun) -> Wire:
         if not asked.text.strip():

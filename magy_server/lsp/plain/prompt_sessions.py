@@ -97,12 +97,9 @@ class Asking:
 
     def foreign(self, uri: str) -> bool:
         """Whether it is a file in none of the editor's folders, if there are any."""
-        path = canonical(uri)
-        return (
-            bool(self._at.roots)
-            and path is not None
-            and not innermost(self._at.roots, os.path.dirname(path))
-        )
+        if not self._at.roots or (path := canonical(uri)) is None:
+            return False
+        return innermost(self._at.roots, os.path.dirname(path)) is None
 
     async def new(self, where: Whereabouts, agent: str = "") -> str:
         session_id = f"{self._prefix}-{secrets.token_hex(6)}"
@@ -130,14 +127,12 @@ class Asking:
     async def _asked_before(self, where: Whereabouts, message_id: str) -> str | None:
         """The session that this prompt went to, should it be there already: its answer was lost,
         maybe with the process."""
-        infos = await self._service.sessions(
+        page = await self._service.sessions(
             first_root=where.root, root=where.root, cursor=None, limit=LOOKED_AT
         )
         since = self._service.world.clock.now() - FRESH
-        latest = [
-            info.id for info in infos.items if info.root == where.root and info.updated >= since
-        ]
-        for session_id in dict.fromkeys([*reversed(self._recent), *latest]):
+        infos = [one for one in page.items if one.root == where.root and one.updated >= since]
+        for session_id in dict.fromkeys([*reversed(self._recent), *(one.id for one in infos)]):
             try:
                 state = await self._state(session_id)
             except StoreError:  # a damaged one keeps nobody from asking elsewhere
