@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Literal
-from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+from urllib.parse import SplitResult, quote_from_bytes, unquote_to_bytes, urlsplit
 
 from magy_server.core.errors import InvalidRequest, NotText
 from magy_server.core.text.surrogates import whole
@@ -23,14 +23,19 @@ Side = Literal["base", "proposed"]
 
 def canonical(uri: str) -> str | None:
     """The canonical absolute path of a local file's URI; None for any other."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return None
+    parts = split(uri)
     path = os.fsdecode(unquote_to_bytes(parts.path))
     if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in path:
         return None
     return os.path.realpath(path) if path.startswith("/") else None
+
+
+def split(uri: str) -> SplitResult:
+    """All its parts are empty where it is none."""
+    try:
+        return urlsplit(uri)
+    except ValueError:
+        return urlsplit("")
 
 
 def uri_of(path: str) -> str:
@@ -56,10 +61,7 @@ def virtual_uri(side: Side, path: str) -> str:
 
 def of_virtual(uri: str) -> tuple[Side, str]:
     """Raises InvalidRequest."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        parts = urlsplit("")
+    parts = split(uri)
     path = os.fsdecode(unquote_to_bytes(parts.path))
     for side in ("base", "proposed"):
         prefix = f"/{side}/"

@@ -122,11 +122,8 @@ class Reader(asyncio.Protocol):
 
 
 @contextlib.asynccontextmanager
-async def streams(
-    stdin: int, stdout: int, reader: Reader, outbox: Outbox
-) -> AsyncIterator[asyncio.TaskGroup]:
-    """Connects both ends for as long as the context lasts, then closes them and cancels what still
-    runs in the task group it gives."""
+async def streams(stdin: int, stdout: int, reader: Reader, outbox: Outbox) -> AsyncIterator[None]:
+    """Connects both ends for as long as the context lasts, then closes them."""
     loop = asyncio.get_running_loop()
     # Copies, since asyncio closes its own as soon as the other side does.
     with os.fdopen(os.dup(stdin), "rb", 0) as source, os.fdopen(os.dup(stdout), "wb", 0) as sink:
@@ -147,7 +144,7 @@ async def streams(
             else:
                 jobs.append(group.create_task(reader.read_file(source.fileno())))
             try:
-                yield group
+                yield
             finally:
                 if incoming is not None:
                     incoming.close()

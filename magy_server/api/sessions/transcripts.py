@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from magy_server.api.connected import Beside
-from magy_server.api.places import SCHEME
+from magy_server.api.places import SCHEME, split
 from magy_server.api.service import Service
 from magy_server.api.sessions.paragraphs import Paragraphs
 from magy_server.core.agents import tree
@@ -52,10 +52,7 @@ def uri_of(session_id: str) -> str:
 
 def session_of(uri: str) -> str | None:
     """None: it is no transcript's."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return None
+    parts = split(uri)
     name = parts.path.removeprefix(_PREFIX)
     if parts.scheme != SCHEME or name == parts.path or not name.endswith(".md"):
         return None
