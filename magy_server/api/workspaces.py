@@ -14,26 +14,24 @@ from magy_server.api.wire.shapes import Empty
 class WorkspaceVerbs:
     def __init__(self, at: Connected) -> None:
         self._at = at
-        self._service = at.service
-        self._trust = at.trust
 
     async def agents(self, params: wire.AgentsParams) -> wire.AgentsResult:
         root = self._at.place(params.cwd)[0] if params.cwd else self._at.first
         agents = [
             wire.AgentInfo(name=a.name, description=a.description, mode=a.mode, model=a.model)
-            for a in self._service.world.agents(root).values()
+            for a in self._at.service.world.agents(root).values()
             if not a.hidden
         ]
         return wire.AgentsResult(agents=agents)
 
     async def health(self, params: Empty) -> child_wire.AgentHealthResult:
-        found = self._service.supervisor.health()
+        found = self._at.service.supervisor.health()
         return child_wire.AgentHealthResult(agents=[family_present.health(one) for one in found])
 
     async def trust(self, params: wire.TrustParams) -> wire.TrustResult:
-        root = directory(params.root)
+        root, trust = directory(params.root), self._at.trust
         if params.trusted is not None:
-            await self._trust.set(root, params.trusted)
+            await trust.set(root, params.trusted)
         return wire.TrustResult(
-            root=root, trusted=self._trust.trusted(root), ignored=list(self._trust.ignored(root))
+            root=root, trusted=trust.trusted(root), ignored=list(trust.ignored(root))
         )

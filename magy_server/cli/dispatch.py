@@ -33,19 +33,14 @@ def perform(
 
     try:
         return _perform(parser, chosen, composition)
-    except OutputError as error:
-        if error.quiet:
+    except MagyError as error:
+        if isinstance(error, OutputError) and error.quiet:
             _drop_output()
             return exit_codes.PIPE
         complain(error.message)
-        return exit_codes.ERROR
-    except (InvalidConfig, InvalidRequest, NotFound) as error:
-        complain(error.message)
-        return exit_codes.USAGE
-    except MagyError as error:
-        complain(error.message)
+        wrong = isinstance(error, InvalidConfig | InvalidRequest | NotFound)
         unset = isinstance(error, ProviderError) and error.fault in ("no_key", "not_found")
-        return exit_codes.USAGE if unset else exit_codes.ERROR
+        return exit_codes.USAGE if wrong or unset else exit_codes.ERROR
     except KeyboardInterrupt:
         return exit_codes.CANCELLED
 

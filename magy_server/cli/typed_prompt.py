@@ -7,10 +7,9 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 from magy_server.cli import project_directory
 from magy_server.cli.composition import ONCE, Composition
@@ -18,6 +17,7 @@ from magy_server.config.resources import resource
 from magy_server.core.settings import ToolSettings
 from magy_server.core.specs import Agents
 from magy_server.core.text.sanitizing import one_line
+from magy_server.tasks import Tasks
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
 from magy_server.tools.search.file_name_index import FileIndex, Names, best
@@ -51,16 +51,10 @@ def typed(options: argparse.Namespace, app: Composition) -> str:
 
 async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
     root, _ = project_directory.project(options.root, options.cwd)
-    async with app.compose([root], ONCE) as (service, _), asyncio.TaskGroup() as group:
-        reading: list[asyncio.Task[None]] = []
-
-        def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-            reading.append(group.create_task(work))
-            return reading[-1]
-
-        names = await FileIndex(ToolSettings().grep_program, spawn).names(root, PATIENCE)
-        for task in reading:
-            task.cancel()
+    async with app.compose([root], ONCE) as (service, _):
+        reading = Tasks()
+        names = await FileIndex(ToolSettings().grep_program, reading.begin).names(root, PATIENCE)
+        await reading.cancel()
         return Offers(service.world.agents(root), described_skills(resource("skills")), names)
 
 

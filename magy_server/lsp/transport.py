@@ -2,9 +2,7 @@
 
 Our own methods (`magy/*` and a few standard ones) are handled here, with their parameters exactly
 as they were sent. The rest goes to the standard server (pygls), one whole message at a time.
-
-Error codes follow LSP: -32803 with `data.reason` for what Magy refuses, -32801 for a stale edit,
--32800 cancelled, -32602 wrong parameters, -32002 before `initialize`.
+`api.wire.codes` has the codes of errors.
 """
 
 from __future__ import annotations
@@ -27,13 +25,7 @@ from magy_server.api.wire.codes import (
     NOT_INITIALIZED,
     REQUEST_FAILED,
 )
-from magy_server.core.errors import (
-    Conflict,
-    EditorError,
-    EditRefused,
-    InvalidRequest,
-    MagyError,
-)
+from magy_server.core.errors import Conflict, EditorError, EditRefused, InvalidRequest, MagyError
 from magy_server.lsp.frames import FrameDecoder, Malformed
 from magy_server.lsp.outbox import Failure, Outbox, settle
 from magy_server.tasks import Tasks, logged

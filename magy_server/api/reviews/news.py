@@ -92,4 +92,4 @@ class ReviewNews:
                 continue  # `magy/review/get` says why
             if file is not None:
                 found.append(present.entry(file, self._view.uri))
-        return found or [present.gone(roots[path], path, False, self._view.uri)]
+        return found or [present.gone(roots[path], path, self._view.uri)]

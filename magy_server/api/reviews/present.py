@@ -83,10 +83,10 @@ def entry(summary: Summary, uri: UriOf = uri_of) -> wire.ReviewEntry:
     )
 
 
-def gone(root: str, path: str, proposed: bool, uri: UriOf = uri_of) -> wire.ReviewEntry:
+def gone(root: str, path: str, uri: UriOf) -> wire.ReviewEntry:
     """A file that has left the review."""
     return wire.ReviewEntry(
-        uri=uri(path), path=path, root=root, status="modified", mode=_mode(proposed), revision="",
+        uri=uri(path), path=path, root=root, status="modified", mode="applied", revision="",
         pending=0, added=0, removed=0,
     )  # fmt: skip
 

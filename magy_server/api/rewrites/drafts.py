@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
-from magy_server.api.connected import Documents, Outbox, notification
+from magy_server.api.connected import Connected, Documents, notification
 from magy_server.api.positions import Positions
 from magy_server.api.rewrites.start import MESSAGE, TOOL
 from magy_server.api.wire.reviews import Range
@@ -23,7 +22,6 @@ from magy_server.edits.selection import PROSE, Argument, Rewrite, Span, carried
 from magy_server.edits.text import plain
 from magy_server.engine.session import Session
 from magy_server.engine.streaming import Partial
-from magy_server.engine.world import World
 
 PACE = 0.05
 """Seconds between two drafts, at least; each has all of the text."""
@@ -37,32 +35,20 @@ SAID = 300
 State = Literal["streaming", "applied", "failed", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """`tells`: the client draws drafts; others are only told by `warn` what went wrong. `done` is
-    called when it is over."""
-
-    tells: bool
-    warn: Callable[[str], None]
-    done: Callable[[], None]
-
-
 class Drafts:
-    """An outbox `Source`. Nothing is sent before `begin`."""
+    """An outbox `Source`. Nothing is sent before `begin`. `tells`: the client draws drafts; others
+    are only told what went wrong. `done` is called when it is over."""
 
     def __init__(
-        self,
-        about: About,
-        session: Session,
-        world: World,
-        documents: Documents,
-        outbox: Outbox,
+        self, at: Connected, session: Session, *, tells: bool, done: Callable[[], None]
     ) -> None:
-        self._about = about
         self._session = session
-        self._world = world
-        self._documents = documents
-        self._outbox = outbox
+        self._tells = tells
+        self._warn = at.warn
+        self._done = done
+        self._world = at.service.world
+        self._documents = at.documents
+        self._outbox = at.outbox
         self._loop = asyncio.get_running_loop()
         self._log = Outcome()
         self._cursor = 0
@@ -109,8 +95,8 @@ class Drafts:
         return []
 
     def _lost(self, error: MagyError) -> None:
-        self._about.warn(f"Magy: a rewrite can no longer be shown: {error.message}")
-        self._about.done()
+        self._warn(f"Magy: a rewrite can no longer be shown: {error.message}")
+        self._done()
 
     # --- the log --------------------------------------------------------------------------------
 
@@ -136,7 +122,7 @@ class Drafts:
 
     def _paced(self) -> Sequence[Mapping[str, Any]]:
         place = self._place
-        if place is None or not self._about.tells or self._looking or self._wait(place):
+        if place is None or not self._tells or self._looking or self._wait(place):
             return []
         if place.stale and not self._looked:
             self._looking = True
@@ -203,13 +189,13 @@ class Drafts:
         except MagyError as error:
             self._lost(error)
         else:
-            self._about.done()
+            self._done()
 
     async def _end(self) -> None:
         state, message = self._log.verdict()
-        if not self._about.tells:
+        if not self._tells:
             if state == "failed":
-                self._about.warn(f"Magy: {message}")
+                self._warn(f"Magy: {message}")
         elif (place := self._place) is not None:
             if (answer := self._log.answer) is not None:
                 self._text = _fitted(place.rewrite, answer)

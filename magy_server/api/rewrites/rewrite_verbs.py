@@ -9,7 +9,7 @@ from os.path import basename
 from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of
 from magy_server.api.positions import Positions
-from magy_server.api.rewrites.drafts import About, Drafts
+from magy_server.api.rewrites.drafts import Drafts
 from magy_server.api.rewrites.start import AGENT, MESSAGE, Place, Rewriting, session_of
 from magy_server.api.wire import rewriting as wire
 from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
@@ -51,11 +51,10 @@ class RewriteVerbs:
 
     async def resume(self) -> None:
         """Shows what a process that died had begun in this workspace, and this one goes on with."""
-        now = self._service.world.clock.now()
+        world = self._service.world
+        now = world.clock.now()
         for root in self._at.roots:
-            page = await self._service.world.store.streams(
-                SESSIONS, root=root, flat=True, limit=200
-            )
+            page = await world.store.streams(SESSIONS, root=root, flat=True, limit=200)
             for info in page.items:
                 if _left_open(info) and now - info.updated < FRESH:
                     await self._resumed(info.stream)
@@ -124,8 +123,7 @@ class RewriteVerbs:
         if known := self._followed.get(session_id):
             return known
         session = self._service.loaded.watch(stream_of(session_id))
-        about = About(tells, self._at.warn, lambda: self._unfollow(session_id))
-        drafts = Drafts(about, session, self._service.world, self._at.documents, self._at.outbox)
+        drafts = Drafts(self._at, session, tells=tells, done=lambda: self._unfollow(session_id))
         self._followed[session_id] = drafts
         return drafts
 

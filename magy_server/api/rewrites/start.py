@@ -28,15 +28,7 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Found
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import one_line
-from magy_server.core.values import (
-    Content,
-    Effect,
-    Embedded,
-    Facts,
-    Grant,
-    Selected,
-    Text,
-)
+from magy_server.core.values import Content, Effect, Embedded, Facts, Grant, Selected, Text
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain

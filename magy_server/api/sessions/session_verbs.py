@@ -80,9 +80,9 @@ class SessionVerbs:
         start = params.start
         tail = 20 if start.tail is None else start.tail
         attached = await self._service.attach(params.session_id, after=start.seq, tail=tail)
-        cursor = attached.entries[-1].seq if attached.entries else max(start.seq or 0, 0)
-        if start.seq is None and not attached.entries:
-            cursor = attached.head
+        cursor = attached.head if start.seq is None else start.seq
+        if attached.entries:
+            cursor = attached.entries[-1].seq
         self._subscribe(params.session_id, cursor)
         return wire.SubscribeResult(
             head_seq=attached.head,

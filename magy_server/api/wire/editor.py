@@ -29,8 +29,6 @@ from magy_server.api.wire.shapes import Block, Id, Prose, Wire
 
 MOST = 1_000
 """Diagnostics, locations, symbols and open files of one message that are looked at."""
-
-
 FARTHEST = 2**31 - 1
 """The largest line or column that the Language Server Protocol allows."""
 
@@ -53,9 +51,9 @@ def _made(model: type[BaseModel], given: Any) -> BaseModel | None:
         return None
 
 
-def unclear(given: Any, found: Sequence[Any], most: int = MOST) -> int:
+def unclear(given: Any, found: Sequence[Any]) -> int:
     """How many `those` left out."""
-    return min(len(given), most) - len(found) if type(given) is list else 0
+    return min(len(given), MOST) - len(found) if type(given) is list else 0
 
 
 def _uris(value: Any) -> Any:

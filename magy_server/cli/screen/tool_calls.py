@@ -8,15 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from magy_server.cli.screen.text import (
-    Marks,
-    Span,
-    counted,
-    filled,
-    shortened,
-    width_of,
-    wrapped,
-)
+from magy_server.cli.screen.text import Marks, Span, counted, filled, shortened, width_of, wrapped
 from magy_server.core.text.sanitizing import harmless, one_line, visible
 
 TAIL = 10

@@ -26,13 +26,11 @@ COVERS = 600
 LONGEST = 8_000
 """Characters of a message that takes the place of a document."""
 
-Scope = Literal["once", "session"]
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     allow: bool
-    scope: Scope = "once"
+    scope: Literal["once", "session"] = "once"
 
 
 REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
