@@ -98,6 +98,7 @@ def test_the_whole_difference_as_one_hunk_gives_the_new_text(
 
 
 @example("x\r" + "x\n" * 9 + "\nx\n", "x\n\n\n")  # what two hunks leave between them
+@example("def f():\n    x = 1\ndef f():\n}\n}\n", "def f():\ndef f():\n}\ndef f():\n}\ndef f():")
 @given(raws(), raws())
 @settings(max_examples=300)
 def test_exact_hunks_of_a_diff_give_the_other_text_or_are_refused(a: str, b: str) -> None:
@@ -311,3 +312,22 @@ def test_hostile_sizes_are_refused_within_bounds(raw: str, hunk: Hunk) -> None:
     found = resolve(raw, [hunk])
     assert found.failures[0].code in ("ambiguous", "not_found")
     assert len(found.failures[0].message) < 12_000
+
+
+@pytest.mark.parametrize(
+    ("raw", "old", "new", "after"),
+    [
+        ("a()\nb()\n", "  b()\n", "  b()\n  c()", "a()\nb()\nc()"),
+        ("a()\nb()\n", "  a()\n  b()\n", "  c()\n  b()", "c()\nb()"),
+        ("a()\nb()\n", "  a()\n  b()\n", "  a()", "a()"),
+        ("a()\nb()", "  a()\n  b()", "  a()", "a()"),
+        ("a()\nb()", "  b()", "  b()\n  c()\n", "a()\nb()\nc()\n"),
+        ("a()\nb()", "  b()\n", "  c()\n", "a()\nc()"),
+    ],
+)
+def test_a_hunk_says_whether_the_last_line_has_an_end_however_it_is_indented(
+    raw: str, old: str, new: str, after: str
+) -> None:
+    found = resolve(raw, [Hunk(old, new, lines=True)])
+    assert [one.tier for one in found.placed] == ["indentation"]
+    assert apply(raw, found.changes) == after

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from magy_server.edits.finding.align import beyond
@@ -31,10 +32,11 @@ def elided(source: Source, wanted: Wanted) -> list[Match]:
         return []
     # the elisions themselves must pair up in a diff, however differently they are written
     new = _same_marks(wanted.new, [wanted.old[n] for n in marks])
+    wanted = replace(wanted, new=new)
     for form in FORMS:
         if found := _in_order(source, parts, form):
             return [
-                Match("elision", wanted.old, new, at, elided=frozenset(marks), note=wanted.note)
+                Match("elision", wanted, at, elided=frozenset(marks))
                 for at in (_placed(source, wanted.old, parts, starts) for starts in found)
             ]
     return []

@@ -73,7 +73,7 @@ def in_form(source: Source, wanted: Wanted, form: str, tier: str = "") -> list[M
     lines = source.form(form)
     count = len(keys)
     name = tier or ("cleaned" if form == "exact" else form)
-    return [Match.of(name, wanted, range(at, at + count)) for at in lines.runs(keys)]
+    return [Match(name, wanted, range(at, at + count)) for at in lines.runs(keys)]
 
 
 def without_empty(source: Source, wanted: Wanted) -> list[Match]:
@@ -86,7 +86,7 @@ def without_empty(source: Source, wanted: Wanted) -> list[Match]:
     found = []
     for start in lines.runs(keys):
         at = {n: lines.numbers[start + k] for k, n in enumerate(numbers)}
-        found.append(Match.of("empty lines", wanted, with_empty(source, wanted.old, at)))
+        found.append(Match("empty lines", wanted, with_empty(source, wanted.old, at)))
     return found
 
 
@@ -121,11 +121,11 @@ def resembling(source: Source, wanted: Wanted) -> list[Match]:
     if any(_around(one, touched) > around + 0.1 for one in found if one not in fit):
         return []
     return [
-        Match.of(
+        Match(
             "resembling",
             wanted,
             with_empty(source, wanted.old, one.at),
-            frozenset(one.at) - one.equal,
+            weak=frozenset(one.at) - one.equal,
         )
         for one in fit
         if one is best or not _clearly(best, one)

@@ -118,4 +118,4 @@ def _match(source: Source, wanted: Wanted, at: dict[int, int]) -> Match:
     weak = frozenset(
         n for n, line in at.items() if squeeze(wanted.old[n]) != squeeze(source.lines[line])
     )
-    return Match.of("resembling", wanted, placed, weak)
+    return Match("resembling", wanted, placed, weak)

@@ -44,13 +44,19 @@ class Wanted:
     """What was taken off, for the model."""
     line: int | None = None
     """The line, from 1, that its numbers name."""
+    old_ended: bool = True
+    new_ended: bool = True
+    """Whether the last line of each has a line end, where that is meant to the letter."""
 
 
 def as_lines(hunk: Hunk) -> Wanted:
     """Of a `str_replace` the line ends stay literal: without one at the end of `old`, `new` ends
     within a line too."""
     old, new = plain(hunk.old).removeprefix("\ufeff"), plain(hunk.new).removeprefix("\ufeff")
-    if hunk.lines or old.endswith("\n"):
+    if hunk.lines:
+        ended = old.endswith("\n"), not new or new.endswith("\n")
+        return Wanted(_cut(old), _cut(new), "", hunk.line, *ended)
+    if old.endswith("\n"):
         return Wanted(_cut(old), _cut(new), line=hunk.line)
     return Wanted(tuple(old.split("\n")), tuple(new.split("\n")), line=hunk.line)
 

@@ -42,7 +42,6 @@ class Found:
 
     tier: str
     sites: list[Site]
-    note: str = ""
 
 
 def find(source: Source, hunk: Hunk) -> Found | Failure:
@@ -104,11 +103,11 @@ def _loosely(source: Source, hunk: Hunk, wanted: Wanted) -> Found | Failure:
         return _missing(source, wanted)
     sites = [Site(*match.span, match=match) for match in matches]
     best = matches[0]
-    line = hunk.line or next((m.line for m in matches if m.line), None)
+    line = hunk.line or next((m.wanted.line for m in matches if m.wanted.line), None)
     if all(match.tier != "resembling" for match in matches):
-        return _narrowed(source, hunk, Found(best.tier, sites, best.note), line)
+        return _narrowed(source, hunk, Found(best.tier, sites), line)
     # what is meant may be in none of them: no number decides between siblings
-    found = _narrowed(source, hunk, Found(best.tier, sites, best.note), None)
+    found = _narrowed(source, hunk, Found(best.tier, sites), None)
     if isinstance(found, Found) and len(found.sites) > 1:
         sites = sorted(found.sites, key=lambda site: site.first)
         left = [site.match for site in sites if site.match is not None]
@@ -123,7 +122,7 @@ def _narrowed(source: Source, hunk: Hunk, found: Found, line: int | None) -> Fou
     if left and not (missing and len(left) > 1):
         if len(left) == 1 and line is not None and _made_at(source, hunk, line, left[0]):
             return Failure(0, "already_applied", explain.applied(line - 1), (line,))
-        return Found(found.tier, left, found.note)
+        return Found(found.tier, left)
     spans = [(site.first, site.last) for site in found.sites]
     lines = tuple(first + 1 for first, _ in spans[:20])
     if not missing:
@@ -359,7 +358,7 @@ def settle(
     Raises Unsafe."""
     made: Sequence[TextChange]
     if site.done is not None:
-        made, note = site.done, found.note
+        made, note = site.done, ""
     elif site.match is not None:
         if any(wrapped := wrapped_before(source.lines, site.match)):
             if all(wrapped):
@@ -439,7 +438,7 @@ def _applied_here(source: Source, hunk: Hunk, site: Site) -> bool:
 
 
 def _note(source: Source, match: Match) -> str:
-    told = [match.note]
+    told = [match.wanted.note]
     if match.tier == "resembling":
         differing = [
             f"{at + 1}" for n, at in enumerate(match.at) if at is not None and n in match.weak

@@ -7,7 +7,7 @@ changes is indented as the file has it, and changes only in the words the model 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magy_server.edits.finding.normal_forms import indentation, only_closers, squeeze, weight
@@ -31,27 +31,20 @@ class Match:
     one that the file does not have there."""
 
     tier: str
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-    at: tuple[int | None, ...]
+    wanted: Wanted
+    at: Sequence[int | None]
     weak: frozenset[int] = frozenset()
     """Lines of `old` that only resemble theirs: they may stand around a change, not in it."""
     elided: frozenset[int] = frozenset()
     """Lines of `old` that stand for any number of lines."""
-    note: str = ""
-    line: int | None = None
-    """The line, from 1, that the numbers in the text named."""
 
-    @classmethod
-    def of(
-        cls,
-        tier: str,
-        wanted: Wanted,
-        at: Iterable[int | None],
-        weak: frozenset[int] = frozenset(),
-    ) -> Match:
-        old, new, note, line = wanted.old, wanted.new, wanted.note, wanted.line
-        return cls(tier, old, new, tuple(at), weak, note=note, line=line)
+    @property
+    def old(self) -> Sequence[str]:
+        return self.wanted.old
+
+    @property
+    def new(self) -> Sequence[str]:
+        return self.wanted.new
 
     @property
     def known(self) -> list[int]:
@@ -70,11 +63,27 @@ Op = tuple[int, int, list[str]]
 
 def splice(source: Source, match: Match) -> tuple[TextChange, ...]:
     """The changes in `source.raw`. Raises Unsafe."""
-    found = _Splice(source, match)
-    done: list[TextChange] = []
-    for first, last, texts in found.ops():
-        done += _change(source, first, last, texts)
-    return tuple(done)
+    ended = _ended(source, match)
+    ops = _to_the_end(source, _Splice(source, match).ops(), ended)
+    return tuple(change for op in ops for change in _change(source, op, ended))
+
+
+def _ended(source: Source, match: Match) -> bool:
+    """Whether the text has a line end at its end afterwards: as it is now, unless the hunk shows
+    that end, and says otherwise."""
+    shown = match.span[1] == len(source.lines) and match.wanted.old_ended is source.ended
+    return match.wanted.new_ended if shown else source.ended
+
+
+def _to_the_end(source: Source, ops: list[Op], ended: bool) -> list[Op]:
+    """The same, with the last line of all among those that are replaced if its end changes."""
+    lines, count = source.lines, len(source.lines)
+    if not ops or ops[-1][1] < count:
+        return ops if ended is source.ended else [*ops, (count - 1, count, [lines[-1]])]
+    *before, (first, _, texts) = ops
+    if ended or texts or not first or (before and before[-1][1] == first):
+        return ops
+    return [*before, (first - 1, count, [lines[first - 1]])]
 
 
 def reindented(source: Source, match: Match) -> bool:
@@ -86,13 +95,14 @@ def reindented(source: Source, match: Match) -> bool:
     )
 
 
-def _change(source: Source, first: int, last: int, texts: list[str]) -> list[TextChange]:
+def _change(source: Source, op: Op, ended: bool) -> list[TextChange]:
+    first, last, texts = op
     count = len(source.lines)
     if first == last == count and not source.ended and count:
         first -= 1  # what follows a last line without a line end begins with one
         texts = [source.lines[first], *texts]
     text = "".join(f"{line}\n" for line in texts)
-    if last == count and not source.ended:
+    if last == count and not ended:
         text = text.removesuffix("\n")
     return changes(source.raw, text, source.offset(first), source.offset(last))
 
