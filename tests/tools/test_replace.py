@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from magy_server.core.errors import ToolError
-from magy_server.core.values import Version, digest
-from magy_server.tools.files import disk, versions
-from magy_server.tools.files.paths import Place
+from magy_server.core.errors import EditRefused
+from magy_server.core.values import Version
+from magy_server.tools.files import versions
+from magy_server.tools.files.encodings import digest
 
 OLD, NEW = b"one\ntwo\nthree\n", b"one\n2\n"
-Write = Callable[[Path], None]
-
-
-def replaced(file: Path) -> None:
-    disk.replace(Place(str(file.parent), str(file), file.name), NEW, digest(OLD))
 
 
 def put(file: Path) -> None:
     was, _ = versions.look(str(file.parent), str(file))
     now = Version(hash=digest(NEW), kind=was.kind)
     versions.put(str(file.parent), str(file), was, now, NEW)
-
-
-WAYS = pytest.mark.parametrize("write", [replaced, put])
 
 
 @pytest.fixture
@@ -37,21 +28,22 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@WAYS
-def test_other_names_of_a_file_see_the_edit(file: Path, write: Write) -> None:
+@pytest.mark.parametrize("mode", [0o640, 0o744])
+def test_other_names_of_a_file_see_the_edit(file: Path, mode: int) -> None:
     other = file.with_name("other.txt")
     os.link(file, other)
-    file.chmod(0o640)
-    write(file)
+    file.chmod(mode)
+    put(file)
     assert other.read_bytes() == NEW and file.samefile(other)
-    assert file.stat().st_mode & 0o777 == 0o640
+    assert file.stat().st_mode & 0o777 == mode
     assert sorted(file.parent.iterdir()) == [file, other]
 
 
 def test_a_file_with_other_names_is_not_written_when_it_is_another(file: Path) -> None:
     os.link(file, file.with_name("other.txt"))
-    with pytest.raises(ToolError, match="was changed"):
-        disk.replace(Place(str(file.parent), str(file), file.name), NEW, digest(b"else"))
+    with pytest.raises(EditRefused, match="was changed"):
+        was, now = Version(hash=digest(b"else")), Version(hash=digest(NEW))
+        versions.put(str(file.parent), str(file), was, now, NEW)
     assert file.read_bytes() == OLD
 
 
@@ -64,20 +56,21 @@ def test_a_file_with_other_names_becomes_executable(file: Path) -> None:
     assert os.access(other, os.X_OK) and file.samefile(other)
 
 
-@WAYS
-def test_extended_attributes_stay(file: Path, write: Write) -> None:
+def test_extended_attributes_stay(file: Path) -> None:
     try:
         os.setxattr(file, "user.kept", b"1")
     except (AttributeError, OSError) as error:
         pytest.skip(f"no extended attributes here: {error}")
-    write(file)
+    put(file)
     assert file.read_bytes() == NEW and os.getxattr(file, "user.kept") == b"1"
 
 
-def test_a_file_that_comes_back_has_its_mode(file: Path) -> None:
-    file.chmod(0o600)
+@pytest.mark.parametrize("mode", [0o600, 0o744])
+def test_a_file_that_changes_and_comes_back_has_its_mode(file: Path, mode: int) -> None:
+    file.chmod(mode)
+    put(file)
     was, data = versions.look(str(file.parent), str(file))
-    assert was.mode == 0o600
+    assert was.mode == mode
     versions.put(str(file.parent), str(file), was, Version(), b"")
     versions.put(str(file.parent), str(file), Version(), was, data)
-    assert file.read_bytes() == OLD and file.stat().st_mode & 0o777 == 0o600
+    assert file.read_bytes() == NEW and file.stat().st_mode & 0o777 == mode

@@ -13,10 +13,9 @@ import pytest
 
 from magy_server.core.ports import Seen
 from magy_server.core.tool import Result, Tool
-from magy_server.core.values import FileChange, Version, digest
-from magy_server.tools.files import disk
+from magy_server.core.values import FileChange, Version
 from magy_server.tools.files.change import busy
-from magy_server.tools.files.paths import Place
+from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.versions import look, put
 from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes
@@ -549,8 +548,8 @@ async def test_what_magy_itself_wrote_meanwhile_is_not_the_commands(
         now = Version(hash=digest(data), kind="executable")
         path = f"{root}/{name}"
         await asyncio.to_thread(put, root, path, look(root, path)[0], now, data)
-    place = Place(root, f"{root}/b.py", "b.py")
-    await asyncio.to_thread(disk.replace, place, B, digest(B + b"unsaved\n"))
+    path, now = f"{root}/b.py", Version(hash=digest(B))
+    await asyncio.to_thread(put, root, path, look(root, path)[0], now, B)
     await go(shell)
     result = await task
     assert shell.told(result) == {

@@ -266,11 +266,10 @@ async def _begin(ctx: ToolContext, ready: Sequence[_Ready]) -> None:
 
 def _on_disk(one: _Ready) -> None:
     place, change = one.base.place, one.change
-    if one.data is None:
-        was = Version(hash=change.before, kind=change.was)
-        versions.put(place.root, place.path, was, Version(), b"")
-    else:
-        disk.replace(place, one.data, change.before, like=one.want.moved_from)
+    was = Version(hash=change.before, kind=change.was)
+    now = Version(hash=change.after, kind=change.now)
+    like = one.want.moved_from
+    versions.put(place.root, place.path, was, now, one.data or b"", like=like)
 
 
 async def _settle(editor: Editor, one: _Ready, now: Buffer) -> Done:

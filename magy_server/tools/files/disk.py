@@ -1,4 +1,4 @@
-"""Closed files: read by page in bounded memory, replaced whole or not at all.
+"""Closed files: read by page in bounded memory, and made anew with all that is theirs.
 
 Everything here blocks and is called in a thread. Errors are ToolErrors that say what to do.
 """
@@ -8,18 +8,14 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.values import Kind, Version, digest
-from magy_server.tools.files.encodings import Encoding, binary, sniff
+from magy_server.tools.files.encodings import binary, sniff
 from magy_server.tools.files.paths import Place, directory, listing
-from magy_server.tools.tracking import known_changes
-from magy_server.tools.tracking.known_changes import Told
 
 EDIT_LIMIT = 10_000_000
 """Bytes of the largest file that is edited."""
@@ -83,7 +79,8 @@ def stream(place: Place) -> Iterator[str]:
         size = os.fstat(file.fileno()).st_size
         if encoding is None:
             raise ToolError(binary(head, size, place.name))
-        decoder = _decoder(encoding)
+        inner = codecs.getincrementaldecoder(encoding.codec)("replace")
+        decoder = io.IncrementalNewlineDecoder(inner, translate=True)
         yield decoder.decode(head[len(encoding.mark) :])
         while chunk := file.read(CHUNK):
             if b"\0" in chunk and encoding.codec in ("utf-8", "cp1252"):
@@ -92,13 +89,8 @@ def stream(place: Place) -> Iterator[str]:
         yield decoder.decode(b"", final=True)
 
 
-def _decoder(encoding: Encoding) -> io.IncrementalNewlineDecoder:
-    inner = codecs.getincrementaldecoder(encoding.codec)("replace")
-    return io.IncrementalNewlineDecoder(inner, translate=True)
-
-
 def check_writable(place: Place) -> None:
-    """Raises ToolError when it is known beforehand that `replace` cannot work."""
+    """Raises ToolError when it is known beforehand that the file cannot be replaced."""
     try:
         mode = os.lstat(place.path).st_mode
     except OSError:
@@ -111,46 +103,7 @@ def check_writable(place: Place) -> None:
         )
 
 
-def replace(place: Place, data: bytes, expected: str | None, *, like: Place | None = None) -> None:
-    """The file reads `data` from now on, durably, or stays as it is and ToolError is raised.
-
-    `expected` is the hash of what it must hold until then (None: it must not exist). Mode and
-    extended attributes are kept, owner where that is allowed; a new file has those of `like`, if
-    that is given. A file with several names is the same by all of them afterwards. Missing
-    directories are made.
-    """
-    check_writable(place)
-    with directory(place, create=expected is None) as (fd, name):
-        before = like_of(fd, name)
-        if before is not None and before.linked:
-            with known_changes.turn:
-                was = _check_unchanged(fd, name, place, expected)
-                overwrite(fd, name, data)
-                _tell(place, was, data, before)
-        else:
-            if before is None and like is not None:
-                before = like_of(None, like.path)
-            spare = f".magy-{secrets.token_hex(8)}.tmp"
-            create(fd, spare, data, before)
-            try:
-                with known_changes.turn:
-                    was = _check_unchanged(fd, name, place, expected)
-                    os.replace(spare, name, src_dir_fd=fd, dst_dir_fd=fd)
-                    _tell(place, was, data, before)
-            except BaseException:
-                os.unlink(spare, dir_fd=fd)
-                raise
-        os.fsync(fd)
-
-
-def _tell(place: Place, was: bytes | None, now: bytes, like: Like | None) -> None:
-    kind: Kind = "executable" if like and like.mode & 0o111 else "file"
-    before = Version() if was is None else Version(hash=digest(was), kind=kind)
-    after = Version(hash=digest(now), kind=kind)
-    known_changes.tell(place.path, Told(before, was or b""), Told(after, now))
-
-
-def overwrite(fd: int, name: str, data: bytes, executable: bool | None = None) -> None:
+def overwrite(fd: int, name: str, data: bytes, executable: bool) -> None:
     """The file `name` in the directory `fd` itself reads `data` from now on, durably, by all its
     names; when that fails, what it did before. Unlike `create` and a rename this is not all at
     once: who dies in the middle leaves it to what is on record of the file to put it right."""
@@ -162,9 +115,8 @@ def overwrite(fd: int, name: str, data: bytes, executable: bool | None = None) -
             with suppress(OSError):
                 _rewrite(file, before)
             raise
-        if executable is not None:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            os.fchmod(file.fileno(), _runnable(mode, executable))
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        os.fchmod(file.fileno(), _runnable(mode, executable))
 
 
 def _rewrite(file: io.FileIO, data: bytes) -> None:
@@ -180,15 +132,9 @@ def _write(file: io.FileIO, data: bytes) -> None:
         view = view[file.write(view) or 0 :]
 
 
-def create(
-    fd: int,
-    name: str,
-    data: bytes,
-    like: Like | None,
-    executable: bool | None = None,
-) -> None:
-    """A new file in the directory `fd`, durable, with mode, owner and attributes of `like`;
-    `executable` says whether it can be run, None: as `like`. When that fails there is none."""
+def create(fd: int, name: str, data: bytes, like: Like | None, executable: bool) -> None:
+    """A new file in the directory `fd`, durable, with mode, owner and attributes of `like`, but for
+    whether it can be run. When that fails there is none."""
     with io.FileIO(os.open(name, _CREATE, 0o666, dir_fd=fd), "w") as file:
         try:
             _fill(file, data, like, executable)
@@ -197,7 +143,7 @@ def create(
             raise
 
 
-def _fill(file: io.FileIO, data: bytes, like: Like | None, executable: bool | None) -> None:
+def _fill(file: io.FileIO, data: bytes, like: Like | None, executable: bool) -> None:
     fd = file.fileno()
     if like is not None:
         os.fchmod(fd, like.mode & 0o700)  # private until it is whole
@@ -206,7 +152,7 @@ def _fill(file: io.FileIO, data: bytes, like: Like | None, executable: bool | No
     if like is not None and like.owner not in (None, (now.st_uid, now.st_gid)):
         _own(fd, *like.owner)
     mode = stat.S_IMODE(now.st_mode) if like is None else like.mode
-    os.fchmod(fd, mode if executable is None else _runnable(mode, executable))
+    os.fchmod(fd, _runnable(mode, executable))
     for name, value in like.attributes.items() if like else ():
         with suppress(OSError):  # not everybody may set all, nor on every file system
             os.setxattr(fd, name, value)
@@ -214,8 +160,10 @@ def _fill(file: io.FileIO, data: bytes, like: Like | None, executable: bool | No
 
 
 def _runnable(mode: int, executable: bool) -> int:
-    """By whom it can be read."""
-    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+    """By whom it can be read, unless it can be run already."""
+    if not executable:
+        return mode & ~0o111
+    return mode if mode & 0o111 else mode | (mode & 0o444) >> 2
 
 
 def _own(fd: int, owner: int, group: int) -> None:
@@ -229,8 +177,9 @@ def _own(fd: int, owner: int, group: int) -> None:
 
 def like_of(fd: int | None, name: str) -> Like | None:
     """Returns what a file in the place of this one takes over from it; None when there is none."""
-    found = _stat(fd, name)
-    if found is None:
+    try:
+        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
         return None
     attributes = _attributes(fd, name) if stat.S_ISREG(found.st_mode) else {}
     owner = (found.st_uid, found.st_gid)
@@ -250,26 +199,3 @@ def _attributes(fd: int | None, name: str) -> dict[str, bytes]:
         finally:
             os.close(file)
     return found
-
-
-def _stat(fd: int | None, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def _check_unchanged(fd: int, name: str, place: Place, expected: str | None) -> bytes | None:
-    """What it holds; None: there is none."""
-    data: bytes | None = None
-    if _stat(fd, name) is not None:
-        with opened(fd, name, place) as file:
-            data = file.readall()
-    now = None if data is None else digest(data)
-    if now != expected:
-        what = "was created" if expected is None else "was changed" if now else "was removed"
-        raise ToolError(
-            f"{place.name} {what} by someone else at the same moment; nothing was written. Read "
-            "it again and redo the edit on its present text."
-        )
-    return data

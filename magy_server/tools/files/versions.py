@@ -1,8 +1,7 @@
 """What is at a path, links and executable bits included, and making it so: whole or not at all.
 
-Unlike `disk`, which serves the edits of models, this knows all kinds of `core.values.Version`, and
-does not follow a link in the last part of a path either: the link is what is looked at. Everything
-here blocks and is called in a thread.
+This knows all kinds of `core.values.Version`, and does not follow a link in the last part of a path
+either: the link is what is looked at. Everything here blocks and is called in a thread.
 """
 
 from __future__ import annotations
@@ -43,15 +42,23 @@ def look(root: str, path: str, without: Collection[str] | None = None) -> tuple[
 
 
 def put(
-    root: str, path: str, expected: Version, now: Version, data: bytes, *, prune: bool = False
+    root: str,
+    path: str,
+    expected: Version,
+    now: Version,
+    data: bytes,
+    *,
+    like: Place | None = None,
+    prune: bool = False,
 ) -> None:
     """Makes `path` hold `now`, whose bytes are `data`, durably; or leaves it as it is and raises.
     EditRefused: there is something else than `expected`; ToolError: it cannot be done.
 
     Mode, owner and extended attributes of a file are kept, but for the executable bits when `now`
-    is of another kind; a new file has the mode of `now`, where that is known. Missing directories
-    are made; a directory without files makes way for a new one. With `prune`, those that a removal
-    leaves empty are removed.
+    is of another kind; a new file has those of `like`, if that is given, else the mode of `now`,
+    where that is known. A file with several names is the same by all of them afterwards. Missing
+    directories are made; a directory without files makes way for a new one. With `prune`, those
+    that a removal leaves empty are removed.
     """
     place = placed(root, path)
     if now.hash is None:
@@ -71,7 +78,7 @@ def put(
         with _folder(place, create=expected.hash is None) as (fd, name):
             if expected.hash is None and _hollow(fd, name, place):
                 _make_way(fd, name)
-            _replace(fd, name, place, expected, now, data)
+            _replace(fd, name, place, expected, now, data, like)
     except FileNotFoundError:
         raise _refusal(place, expected, NO_FILE) from None
 
@@ -188,22 +195,30 @@ def _checked(fd: int, name: str, place: Place, expected: Version) -> Told:
 
 
 def _replace(
-    fd: int, name: str, place: Place, expected: Version, now: Version, data: bytes
+    fd: int,
+    name: str,
+    place: Place,
+    expected: Version,
+    now: Version,
+    data: bytes,
+    like: Place | None,
 ) -> None:
     spare = f".magy-{secrets.token_hex(8)}.tmp"
     there = _now(fd, name, place).version
-    if there.hash is None or there.kind == "link":
-        like = None if now.mode is None else disk.Like(now.mode)
+    if there.hash is not None and there.kind != "link":
+        kept = disk.like_of(fd, name)
+        if kept is not None and kept.linked and now.kind != "link":
+            _overwrite(fd, name, place, expected, now, data)
+            return
+    elif like is not None:
+        kept = disk.like_of(None, like.path)
     else:
-        like = disk.like_of(fd, name)
-    if like is not None and like.linked and now.kind != "link":
-        _overwrite(fd, name, place, expected, now, data)
-        return
+        kept = None if now.mode is None else disk.Like(now.mode)
     try:
         if now.kind == "link":
             os.symlink(data, os.fsencode(spare), dir_fd=fd)
         else:
-            disk.create(fd, spare, data, like, now.kind == "executable")
+            disk.create(fd, spare, data, kept, now.kind == "executable")
         # what counts is the last look: the spare may have taken its time
         with known_changes.turn:
             was = _checked(fd, name, place, expected)
