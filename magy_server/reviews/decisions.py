@@ -95,18 +95,18 @@ def decide(now: Now, wish: Wish, chosen: Chosen) -> Made:
     if now.held.proposed:
         return _of_proposal(now, wish, chosen)
     _check_own(now, wish, chosen)
-    results = tuple((hunk.id, DONE[wish.verb]) for hunk in chosen.hunks)
-    match wish.verb:
-        case "accept":
-            held = _accepted(now.held, chosen)
-            return Made(held, None, results, chosen.hunks)
-        case "reject":
-            held = _rejected(now.held, chosen)
-            moves = "rename" in chosen.kinds
-            return Made(held, held.text, results, chosen.hunks, moves)
-        case _:
-            held = _amended(now.held, chosen, wish.text)
-            return Made(held, held.text, results, chosen.hunks)
+    results = _all(chosen, DONE[wish.verb])
+    if wish.verb == "accept":
+        return Made(_accepted(now.held, chosen), None, results, chosen.hunks)
+    if wish.verb == "amend":
+        held = _amended(now.held, chosen, wish.text)
+        return Made(held, held.text, results, chosen.hunks)
+    held = _rejected(now.held, chosen)
+    return Made(held, held.text, results, chosen.hunks, moves="rename" in chosen.kinds)
+
+
+def _all(chosen: Chosen, state: HunkState) -> tuple[tuple[str, HunkState], ...]:
+    return tuple((hunk.id, state) for hunk in chosen.hunks)
 
 
 def _commented(now: Now, wish: Wish, chosen: Chosen) -> Made:
@@ -115,8 +115,7 @@ def _commented(now: Now, wish: Wish, chosen: Chosen) -> Made:
     made = [Comment(id=f"{wish.key}.{n}", hunk=h.id, text=wish.text)
             for n, h in enumerate(chosen.hunks)]  # fmt: skip
     held = replace(now.held, comments=(*now.held.comments, *made))
-    results = tuple((hunk.id, DONE["comment"]) for hunk in chosen.hunks)
-    return Made(held, None, results, chosen.hunks)
+    return Made(held, None, _all(chosen, "commented"), chosen.hunks)
 
 
 def _check_own(now: Now, wish: Wish, chosen: Chosen) -> None:
@@ -214,19 +213,15 @@ def _fitting(text: str, lines: Sequence[str], end: int) -> tuple[str, ...]:
 def _of_proposal(now: Now, wish: Wish, chosen: Chosen) -> Made:
     held = now.held
     if wish.verb == "reject":
-        results = tuple((hunk.id, DONE["reject"]) for hunk in chosen.hunks)
-        return Made(_dropped(held, chosen), None, results, chosen.hunks)
+        return Made(_dropped(held, chosen), None, _all(chosen, "rejected"), chosen.hunks)
     if wish.verb == "amend":
         hunk = chosen.hunks[0]
         lines = list(now.live.lines or ())
         lines[hunk.start : hunk.end] = _fitting(wish.text, now.live.lines or (), hunk.end)
         file = reworded(_existing(now.live, held.text, lines), lines, held.text)
-        results = ((hunk.id, DONE["amend"]),)
-        return Made(_dropped(held, chosen), file, results, chosen.hunks)
+        return Made(_dropped(held, chosen), file, _all(chosen, "amended"), chosen.hunks)
     free = [hunk for hunk in chosen.hunks if hunk.state != "conflict"]
-    results = tuple(
-        (hunk.id, DONE["accept"] if hunk in free else "conflict") for hunk in chosen.hunks
-    )
+    results = tuple((hunk.id, "accepted" if hunk in free else "conflict") for hunk in chosen.hunks)
     parts = [number for hunk in free for number in now.parts.get(hunk.id, ())]
     taken = Chosen(tuple(free), (), held.review, tuple(parts))
     if not free:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -38,19 +39,13 @@ class FileChanged:
 
 
 def counted(changes: Sequence[FileChange], contents: Contents) -> tuple[FileCount, ...]:
-    added: dict[str, int] = {}
-    removed: dict[str, int] = {}
+    added, removed = Counter[str](), Counter[str]()
     for one in net([changes]):
-        before, after = contents.there(one.before), contents.there(one.after)
-        more, less = _lines(before, after, contents)
-        added[one.path] = added.get(one.path, 0) + more
-        removed[one.path] = removed.get(one.path, 0) + less
+        old, new = (_text(contents.there(side), contents) for side in (one.before, one.after))
+        more, less = counts(old, new) if old is not None and new is not None else (0, 0)
+        added[one.path] += more
+        removed[one.path] += less
     return tuple(FileCount(path, added[path], removed[path]) for path in sorted(added))
-
-
-def _lines(before: There | None, after: There | None, contents: Contents) -> tuple[int, int]:
-    old, new = _text(before, contents), _text(after, contents)
-    return counts(old, new) if old is not None and new is not None else (0, 0)
 
 
 def _text(there: There | None, contents: Contents) -> str | None:

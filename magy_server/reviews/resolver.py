@@ -33,7 +33,7 @@ from magy_server.reviews.file_review import FileReview, Side, Stored, placed, st
 from magy_server.reviews.hunks import Now, infos, review_file
 from magy_server.reviews.move_back import Back
 from magy_server.reviews.notes import noted
-from magy_server.reviews.review_store import ReviewStore, acquired
+from magy_server.reviews.review_store import ReviewStore
 from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
 from magy_server.reviews.views import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
 
@@ -41,6 +41,8 @@ Same = Callable[[Decision], bool]
 """Whether a decision that has the key of a request is the one that is asked for."""
 ATTEMPTS = 20
 """How often a decision is worked out again because file or log moved on meanwhile."""
+SLICE = 0.05
+"""Seconds for which a commit's hunks wait for a file about which something is being decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ class Resolver:
         """These hunks are in the commit that is checked out. A change of the file that is being
         carried out may wait for a person, so it is not waited for: the next look finds it."""
         lock = self._store.lock(stream)
-        if not await acquired(lock):
+        try:
+            async with asyncio.timeout(SLICE):
+                await lock.acquire()
+        except TimeoutError:
             return
         try:
             await self._committed(stream, ids)

@@ -30,8 +30,6 @@ from magy_server.reviews.streams import Standing
 TOPIC = "reviews"
 KEPT = 16
 """Reviews in memory."""
-SLICE = 0.05
-"""Seconds for which a lock is waited for before it is looked at again who has it."""
 Changed = Callable[[Sequence[str]], None]
 """(paths)"""
 
@@ -209,12 +207,3 @@ class ReviewStore:
         for path, pending in paths.items():
             self.note(path, bool(message["proposed"]), pending)
         self._watchers(list(paths))
-
-
-async def acquired(lock: asyncio.Lock) -> bool:
-    """Waits for it a little; False: somebody has it still."""
-    try:
-        async with asyncio.timeout(SLICE):
-            return await lock.acquire()
-    except TimeoutError:
-        return False

@@ -118,32 +118,23 @@ def note(now: State, event: Restored, found: History, root: str) -> Noted | None
     if restore(now, event).history.past(event.turn) is None:
         return None
     former = found.restores.get(event.undoes)
-    changed = [change.path for change in event.changes]
-    undone: list[str] = []
-    made: list[str] = []
+    paths = [change.path for change in event.changes]
     if event.conversation and former:
         still = {found.steps[number].change.path for number in found.steps_of(former)}
-        undone = sorted(still & set(event.conflicts) if event.files else still)
-    elif former and not former.redid:
-        made = changed
-    else:
-        undone = changed
-    sentences = []
-    if undone:
-        sentences.append(
-            f"The user undid your changes to these files: {_named(undone, root)}. They are as "
-            "they were before, except for the user's own changes. Read them before you "
-            "change them, and do "
-            "not make those changes again unless asked."
-        )
-    if made:
-        sentences.append(
-            "The user had undone your changes to these files and has now restored them: "
-            f"{_named(made, root)}. Read them before you change them."
-        )
-    if not sentences:
+        paths = sorted(still & set(event.conflicts) if event.files else still)
+    if not paths:
         return None
-    return Noted(id=f"{event.id}/{now.id}", text=" ".join(sentences))
+    text = (
+        f"The user undid your changes to these files: {_named(paths, root)}. They are as they were "
+        "before, except for the user's own changes. Read them before you change them, and do not "
+        "make those changes again unless asked."
+    )
+    if former and not event.conversation and not former.redid:
+        text = (
+            "The user had undone your changes to these files and has now restored them: "
+            f"{_named(paths, root)}. Read them before you change them."
+        )
+    return Noted(id=f"{event.id}/{now.id}", text=text)
 
 
 def _named(paths: Sequence[str], root: str) -> str:

@@ -52,7 +52,6 @@ class _Root:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     place: tuple[object, ...] = ()
     repository: Repository | None = None
-    common: str = ""
     moved: tuple[object, ...] | None = None
     head: str | None = None
     files: OrderedDict[tuple[str, str], Found] = field(default_factory=OrderedDict)
@@ -109,7 +108,7 @@ class Commits:
         if one.repository is None:
             return None
         # read before git is asked: what moves meanwhile is seen next time
-        moved = await asyncio.to_thread(_moved, one.repository.directory, one.common)
+        moved = await asyncio.to_thread(_moved, one.repository)
         if moved != one.moved:
             try:
                 one.head = await one.repository.head() or None
@@ -120,7 +119,7 @@ class Commits:
         return one.head
 
     async def _open(self, root: str, one: _Root) -> None:
-        place = await asyncio.to_thread(_place, root, one.repository, one.common)
+        place = await asyncio.to_thread(_place, root, one.repository)
         if one.repository is not None and place == one.place:
             return
         one.repository, one.moved = None, None
@@ -131,12 +130,10 @@ class Commits:
         env = self._processes.environment(root, asker, f"look-{next(self._count)}")
         try:
             repository = await Repository.open(root, env)
-            common = await repository.git.get("rev-parse", "--git-common-dir")
         except ToolError:
             return
-        one.common = os.path.join(root, os.fsdecode(common[:-1]))
         one.repository = repository
-        one.place = await asyncio.to_thread(_place, root, repository, one.common)
+        one.place = await asyncio.to_thread(_place, root, repository)
 
 
 async def listed(
@@ -191,31 +188,32 @@ def _weight(files: Mapping[tuple[str, str], Found]) -> int:
 # --- what must have changed if something moved --------------------------------------------------
 
 
-def _place(root: str, repository: Repository | None, common: str) -> tuple[object, ...]:
+def _place(root: str, repository: Repository | None) -> tuple[object, ...]:
     """Which repository it is, and how it is configured: one stamp for each directory from the root
     up that may hold a `.git`, and a last one."""
     folders = (root, *map(str, Path(root).parents))
     marks = [_stat(os.path.join(folder, ".git")) for folder in folders]
     if repository is None:
         return (*marks, None)
-    about = [os.path.join(repository.directory, "config.worktree"), os.path.join(common, "config")]
+    about = [f"{repository.directory}/config.worktree", f"{repository.common}/config"]
     return (*map(_same, marks), *(_stat(path, os.stat) for path in about))
 
 
-def _moved(directory: str, common: str) -> tuple[object, ...]:
+def _moved(repository: Repository) -> tuple[object, ...]:
     """Where HEAD is, by what the files say. A reference is one line, so it is read; the others are
     replaced whole when they change."""
+    folders = repository.directory, repository.common
     refs: list[object] = []
     at = "HEAD"
     for _ in range(_SYMBOLIC):
-        texts = [beginning(os.path.join(folder, at)) for folder in (directory, common)]
+        texts = [beginning(os.path.join(folder, at)) for folder in folders]
         refs.append(texts)
         said = next((text for text in texts if text), b"")
         at = os.fsdecode(said.partition(b"ref: ")[2].strip())
         if not at.startswith("refs/") or ".." in at:
             break
-    packed = _stat(os.path.join(common, "packed-refs"))
-    tables = [beginning(f"{folder}/reftable/tables.list") for folder in (directory, common)]
+    packed = _stat(f"{repository.common}/packed-refs")
+    tables = [beginning(f"{folder}/reftable/tables.list") for folder in folders]
     return (*map(repr, refs), packed, *tables)
 
 

@@ -6,6 +6,7 @@ Everything here blocks and is called in a thread. Errors are ToolErrors that say
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import stat
@@ -49,6 +50,18 @@ def opened(fd: int, name: str, place: Place) -> io.FileIO:
     if stat.S_ISDIR(mode):
         raise ToolError(f"{place.name} is a directory. It has: {listing(place.path)}")
     raise ToolError(f"{place.name} is not a regular file; only a command can use it.")
+
+
+def beginning(path: str, most: int) -> bytes:
+    """The first `most` bytes of a regular file, links followed. Raises OSError: also of what is no
+    such file."""
+    fd = os.open(path, _READ & ~os.O_NOFOLLOW)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file")
+        return os.read(fd, most)
+    finally:
+        os.close(fd)
 
 
 def read(place: Place) -> bytes | None:

@@ -21,7 +21,7 @@ from magy_server.edits.rebasing.diff import unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Done, Plan, Planned, Want
-from magy_server.tools.files.encodings import decode
+from magy_server.tools.files.encodings import digest, text_of
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import Path, file_facts
@@ -107,12 +107,7 @@ def changing(hunks: Sequence[Hunk], seen: bytes | None) -> Plan:
 
 def _known(base: Base, seen: bytes | None) -> str | None:
     """Returns the raw text that the model has seen; None when that is what is there."""
-    if seen is None or seen == base.holds:
-        return None
-    try:
-        return decode(seen, base.place.name)[0]
-    except ToolError:
-        return None
+    return None if seen is None or seen == base.holds else text_of(seen)
 
 
 def _meanwhile(base: Base, known: str | None) -> list[str]:

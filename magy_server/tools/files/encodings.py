@@ -97,6 +97,14 @@ def decode(data: bytes, name: str) -> tuple[str, Encoding]:
         ) from None
 
 
+def text_of(data: bytes) -> str | None:
+    """The raw text; None of binary or damaged data."""
+    try:
+        return decode(data, "")[0]
+    except ToolError:
+        return None
+
+
 def encode(text: str, encoding: Encoding, name: str) -> bytes:
     """Raises ToolError when the encoding has no such character."""
     try:

@@ -21,7 +21,7 @@ from magy_server.edits.rebasing.diff import apply, changes
 from magy_server.edits.rebasing.rebase import rebase
 from magy_server.edits.text import plain, usual_end
 from magy_server.tools.files import disk
-from magy_server.tools.files.encodings import Encoding, decode, encode
+from magy_server.tools.files.encodings import Encoding, decode, digest, encode, text_of
 from magy_server.tools.files.paths import Place, missing
 
 ATTEMPTS = 20
@@ -186,20 +186,13 @@ async def saved(editor: Editor, base: Base, shown: Buffer) -> bytes | None:
     if done is None:
         return None
     data = await asyncio.to_thread(disk.read, base.place) or b""
-    if _says(data, done.text):
+    if (text := text_of(data)) is not None and plain(text) == plain(done.text):
         return data
     # Something changed the file on disk, or the person types and saves.
     await asyncio.sleep(SAVING)
     now = editor.buffer(base.place.path)
     typed = now is not None and now.text != done.text
     return base.to_disk(done.text) if typed else data
-
-
-def _says(data: bytes, text: str) -> bool:
-    try:
-        return plain(decode(data, "")[0]) == plain(text)
-    except ToolError:
-        return False
 
 
 @asynccontextmanager

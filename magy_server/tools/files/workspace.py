@@ -18,7 +18,7 @@ from magy_server.tasks import to_end
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
-from magy_server.tools.files.encodings import decode, encode
+from magy_server.tools.files.encodings import decode, digest, encode, text_of
 from magy_server.tools.files.live_file import Base, behind, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place
 from magy_server.tools.files.versions import placed
@@ -32,10 +32,7 @@ class WorkspaceFiles:
         self._commits = commits
 
     def text(self, data: bytes) -> str | None:
-        try:
-            return decode(data, "")[0]
-        except ToolError:
-            return None
+        return text_of(data)
 
     def encode(self, text: str, like: bytes) -> bytes:
         try:

@@ -21,7 +21,7 @@ from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolConte
 from magy_server.core.values import Evidence, Facts, Resource, digest
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tasks import to_end
-from magy_server.tools.files.encodings import decode
+from magy_server.tools.files.encodings import digest, text_of
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git.names import command, listed, literal, pathspec, shown
 from magy_server.tools.git.program import Ran, explain
@@ -280,10 +280,8 @@ def _new_file(repository: Repository, name: bytes, brief: bool) -> str:
     except OSError as error:
         return f"New file {label}: {error.strerror}\n"
     what = f"New file {label}, {size:,} bytes, SHA-256 {sha256}"
-    try:
-        return unified(None, decode(whole, label)[0], label) or f"{what}\n"
-    except ToolError:
-        return f"{what}\n"
+    text = text_of(whole)
+    return (unified(None, text, label) if text else "") or f"{what}\n"
 
 
 # --- doing it -----------------------------------------------------------------------------------

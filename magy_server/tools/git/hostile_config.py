@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from magy_server.tools.files import disk
 from magy_server.tools.files.paths import below
 from magy_server.tools.search.endless_files import endless
 
@@ -195,12 +196,6 @@ def _text(path: str) -> str:
 def beginning(path: str) -> bytes:
     """What a small file has in it; nothing for what is none, or cannot be read."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return disk.beginning(path, SMALL)
     except (OSError, ValueError):
         return b""
-    try:
-        return os.read(fd, SMALL)
-    except OSError:
-        return b""  # a directory, or a pipe
-    finally:
-        os.close(fd)

@@ -94,12 +94,14 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`top` is its work tree, the workspace root or above it; `directory` the `.git` of that."""
+    """`top` is its work tree, the workspace root or above it; `directory` the `.git` of that, and
+    `common` the one that linked work trees share."""
 
     git: Git
     root: str
     top: str
     directory: str
+    common: str
     filters: tuple[str, ...]
     """Filters that the repository itself configures: not run while looking."""
     own: bool = True
@@ -120,15 +122,16 @@ class Repository:
                 "the git tools work only in the workspace. Tell the user."
             )
         directory = os.fsdecode((await git.get("rev-parse", "--absolute-git-dir"))[:-1])
-        common = os.fsdecode((await git.get("rev-parse", "--git-common-dir"))[:-1])
-        if elsewhere := foreign(top, directory, os.path.join(root, common)):
+        shared = os.fsdecode((await git.get("rev-parse", "--git-common-dir"))[:-1])
+        common = os.path.join(root, shared)
+        if elsewhere := foreign(top, directory, common):
             raise ToolError(
                 f"The .git of {top} stands for the repository {elsewhere}, which does not point "
                 "back to this directory, so it may belong to another one: the git tools do "
                 "not show it. If it is right, the person can confirm it with: "
                 f"git --git-dir={quote(directory)} config core.worktree {quote(top)}"
             )
-        return cls(git, root, top, directory, *await disarm(git))
+        return cls(git, root, top, directory, common, *await disarm(git))
 
     @property
     def prefix(self) -> bytes:

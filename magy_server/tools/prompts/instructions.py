@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from magy_server.core.prompting.framing import escaped
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import one_line
+from magy_server.tools.files.disk import beginning
 from magy_server.tools.files.paths import below
 
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
@@ -34,7 +35,6 @@ _SKIPPED = frozenset(
     ("node_modules", "bower_components", "vendor", "third_party", "site-packages", "__pycache__",
      "venv", "env", "target", "build", "dist", "out", "coverage", "tmp")
 )  # fmt: skip
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not block
 _INTRODUCTION = (
     "Instructions for your work here, written by people of this project and by the user. Follow "
     "them. The files stand from the outermost to the nearest: where they disagree, the later one "
@@ -255,7 +255,7 @@ def _read_all(sources: Sequence[Source]) -> dict[Source, str]:
     left, texts = MOST, {}
     for source in sources:
         try:
-            data = _read(source.path, left)
+            data = beginning(source.path, left + 1)
         except OSError as error:
             texts[source] = f"(It cannot be read: {error.strerror}.)"
             continue
@@ -266,15 +266,3 @@ def _read_all(sources: Sequence[Source]) -> dict[Source, str]:
         left = max(0, left - len(data))
         texts[source] = text
     return texts
-
-
-def _read(path: str, most: int) -> bytes:
-    """One byte more than `most` if there is more. Raises OSError."""
-    fd = os.open(path, _READ)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return b""
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(most + 1)
-    finally:
-        os.close(fd)

@@ -22,7 +22,6 @@ from magy_server.core.tool import Result, ToolContext
 from magy_server.tools.files.pages import PAGE
 from magy_server.tools.files.paths import Place, below, judged
 from magy_server.tools.search import searched_place, shown_lines
-from magy_server.tools.search.file_text import pieces
 from magy_server.tools.search.ignored_paths import searched
 from magy_server.tools.search.ripgrep_queries import Answer, Expression, FilePattern, Finder
 from magy_server.tools.search.searched_place import called
@@ -139,7 +138,7 @@ class _Search:
             return False
         try:
             with shown_lines.reading(self._place) as file:
-                for piece in pieces(file):
+                for piece in shown_lines.pieces(file):
                     check()
                     if b"\0" in piece:
                         raise ToolError(

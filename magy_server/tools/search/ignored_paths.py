@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.search.file_text import opened
+from magy_server.tools.files.disk import beginning
 from magy_server.tools.search.ripgrep_queries import Answer, FilePattern, Finder
 from magy_server.tools.stoppable_thread import in_thread
 from magy_server.tools.temporary import temporary
@@ -66,5 +66,5 @@ def _copy_rules(folder: str, top: str) -> None:
             os.makedirs(f"{top}{folder}/.git/info", exist_ok=True)
     for name in _RULES:
         path = f"{folder}/{name}"
-        with suppress(OSError), opened(os.path.realpath(path)) as file:
-            Path(top + path).write_bytes(file.read(_LARGEST))
+        with suppress(OSError):
+            Path(top + path).write_bytes(beginning(path, _LARGEST))

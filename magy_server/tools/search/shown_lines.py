@@ -10,22 +10,40 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from magy_server.tools.files.disk import CHUNK, opened
 from magy_server.tools.files.encodings import sniff
 from magy_server.tools.files.paths import Place, directory
-from magy_server.tools.search.file_text import opened, pieces
 
 WIDTH = 400
 """Characters of a line that are shown."""
 _BEFORE = 100
 """Bytes before a match that are shown of a long line."""
 _BYTES = 4 * WIDTH
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 @contextmanager
 def reading(place: Place) -> Iterator[BinaryIO]:
-    """Opens a file to read. Raises ToolError, and OSError for what is no regular file."""
-    with directory(place) as (fd, name), opened(name, fd) as file:
+    """Opens a regular file to read. Raises ToolError, OSError."""
+    with directory(place) as (fd, name), opened(fd, name, place) as file:
         yield file
+
+
+def pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Gives the text as a search sees it, in UTF-8 without a byte order mark, a megabyte or so at a
+    time: UTF-16 is known by its mark, all else is taken as it is. Raises OSError."""
+    head = file.read(CHUNK) or b""
+    codec = _UTF16.get(head[:2])
+    if codec is None:
+        yield head.removeprefix(codecs.BOM_UTF8)
+        while chunk := file.read(CHUNK):
+            yield chunk
+        return
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    yield decoder.decode(head[2:]).encode()
+    while chunk := file.read(CHUNK):
+        yield decoder.decode(chunk).encode()
+    yield decoder.decode(b"", final=True).encode()
 
 
 def of_file(place: Place, wanted: Mapping[int, int], check: Callable[[], None]) -> dict[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 
 from magy_server.tasks import to_end
@@ -15,6 +15,7 @@ CHUNK = 1 << 16
 _NEEDED = frozenset({
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
 })  # fmt: skip
+"""Variables without keys, and without settings of the user that would change an answer."""
 ERRORS = 4096
 """Bytes of standard error that are kept."""
 
@@ -23,16 +24,18 @@ async def ask(
     argv: Sequence[str],
     take: Callable[[bytes], bool],
     given: bytes = b"",
+    passed: Container[str] = _NEEDED,
 ) -> tuple[int | None, bytes]:
-    """Runs a program in `/`, with no more of the environment than it needs, and gives its output
-    to `take` as it comes, until `take` says that it is enough. The answer is the exit code
+    """Runs a program in `/`, with only the `passed` variables of the environment, and gives its
+    output to `take` as it comes, until `take` says that it is enough. The answer is the exit code
     (negative: ended by a signal; None: it was enough) and the beginning of its standard error.
     However this ends, the program and its group are over. Raises OSError when it cannot be
     started."""
+    env = {name: value for name, value in os.environ.items() if name in passed}
     with groups.given(given) as file:
         process = await asyncio.create_subprocess_exec(
             *argv, stdin=file or asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, cwd="/", env=_environment(), start_new_session=True,
+            stderr=asyncio.subprocess.PIPE, cwd="/", env=env, start_new_session=True,
         )  # fmt: skip
     errors = asyncio.create_task(_errors(process))
     enough = False
@@ -45,12 +48,6 @@ async def ask(
     finally:
         await to_end(_over(process, errors))
     return None if enough else process.returncode, errors.result()
-
-
-def _environment() -> dict[str, str]:
-    """Returns an environment without keys, and without settings of the user that would change an
-    answer."""
-    return {name: value for name, value in os.environ.items() if name in _NEEDED}
 
 
 async def _errors(process: asyncio.subprocess.Process) -> bytes:

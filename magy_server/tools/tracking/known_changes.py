@@ -20,7 +20,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.ports import NO_EDITOR, Editor, Seen
 from magy_server.core.values import Version
 from magy_server.edits.text import plain
-from magy_server.tools.files.encodings import decode
+from magy_server.tools.files.encodings import text_of
 
 LARGEST = 2_000_000
 """Bytes of a file whose changes are followed."""
@@ -50,10 +50,7 @@ class Told:
         """Raw; "" of nothing, None of what is no text."""
         if self.version.hash is None:
             return ""
-        try:
-            return None if self.version.kind == "link" else decode(self.data, "")[0]
-        except ToolError:
-            return None
+        return None if self.version.kind == "link" else text_of(self.data)
 
 
 UNKNOWN = Told()

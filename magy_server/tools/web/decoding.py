@@ -6,16 +6,16 @@ import asyncio
 import codecs
 import io
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from magy_server.core.errors import ToolError
-from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import FOREIGN, binary, sniff
+from magy_server.tools.shell.capture import ask
 from magy_server.tools.web import readable
 from magy_server.tools.web.fetching import Fetched
 
@@ -35,6 +35,8 @@ _CHARSETS = re.compile(
 )
 """Of Python's codecs those that are encodings of text, and none that is slow on purpose."""
 _META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_PYTHON = ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "LANG")
+"""What Python needs to find its packages, and no more: no keys beside a stranger's page."""
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\U000e0000-\U000e007f]")
 """Controls, and the tag characters that can hide a whole text from people's eyes."""
 
@@ -136,31 +138,21 @@ async def from_html(
     takes longer than `seconds` or fails."""
     told = {"what": what, "html": html[: readable.HTML], "base": base}
     asked = (await asyncio.to_thread(json.dumps, told)).encode()
+    answer = bytearray()
+
+    def take(data: bytes) -> bool:
+        answer.extend(data)
+        return False
+
     # -P: the directory of the program must not come before the standard library.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", readable.__file__,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, env=_environment(),
-    )  # fmt: skip
-    try:
+    argv, code = [sys.executable, "-P", readable.__file__], None
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            answer, _ = await process.communicate(asked)
-    except TimeoutError:
-        answer = b""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await to_end(process.wait())
-    if process.returncode != 0 or not answer:
+            code, _ = await ask(argv, take, asked, _PYTHON)
+    if code != 0:
         raise ToolError(
             f"{base}: this HTML is too large or too unusual to be shown as a page. If you need "
             "it, fetch it with a command and search in the file."
         )
     found: Mapping[str, Any] = json.loads(answer)
     return found
-
-
-def _environment() -> dict[str, str]:
-    """What Python needs to find its packages, and no more: no keys beside a stranger's page."""
-    kept = ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "LANG")
-    return {name: os.environ[name] for name in kept if name in os.environ}
