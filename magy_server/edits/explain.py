@@ -64,7 +64,11 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> str:
 def several_alike(source: Source, matches: Sequence[Match]) -> str:
     """Of places that have the lines which change, but not all of those around them."""
     first = matches[0]
-    gone = [n for n, line in enumerate(first.old) if line.strip() and _differs(matches, n)]
+    gone = [
+        n
+        for n, line in enumerate(first.old)
+        if line.strip() and all(match.at[n] is None or n in match.weak for match in matches)
+    ]
     told = "\n".join(_candidate(source, match, gone) for match in matches[:LISTED])
     more = f"\n  and {len(matches) - LISTED} more" if len(matches) > LISTED else ""
     if gone:
@@ -79,10 +83,6 @@ def several_alike(source: Source, matches: Sequence[Match]) -> str:
         "\nIf it is one of them, send the edit again with old copied from there; else read the "
         "file again."
     )
-
-
-def _differs(matches: Sequence[Match], n: int) -> bool:
-    return all(match.at[n] is None or n in match.weak for match in matches)
 
 
 def _candidate(source: Source, match: Match, gone: Sequence[int]) -> str:
@@ -174,6 +174,10 @@ def without_anchor(span: tuple[int, int]) -> str:
     )
 
 
+NOWHERE = (
+    "The old text is empty, and nothing else says where the new text goes. Give the neighbouring "
+    "lines as old, and the same lines with the new ones as new; or give a line number."
+)
 SAYS_NOTHING = (
     "Lines that only close blocks look the same everywhere: include a line above them that "
     "identifies the block."
@@ -186,14 +190,6 @@ def no_such_line(line: int, count: int) -> str:
     return (
         f"There is no line {line - 1} to insert after: the file has {lines}, so 0 to {count} are "
         "possible (0: at the beginning)."
-    )
-
-
-def nowhere() -> str:
-    return (
-        "The old text is empty, and nothing else says where the new text goes. Give the "
-        "neighbouring lines as old, and the same lines with the new ones as new; or give a "
-        "line number."
     )
 
 

@@ -63,13 +63,8 @@ def hunks(path: str, review: Review) -> list[ReviewHunk]:
 
 
 def _digest(path: str, old: Sequence[str], new: Sequence[str]) -> bytes:
-    lines = [path, str(len(old)), *old, *new]
-    sized = (b"%d:%b" % (len(data), data) for data in map(_bytes, lines))
-    return hashlib.sha1(b"".join(sized)).digest()
-
-
-def _bytes(line: str) -> bytes:
-    return line.encode("utf-8", "surrogatepass")
+    lines = (line.encode("utf-8", "surrogatepass") for line in (path, str(len(old)), *old, *new))
+    return hashlib.sha1(b"".join(b"%d:%b" % (len(line), line) for line in lines)).digest()
 
 
 def _near(parts: Sequence[Part]) -> Iterator[range]:

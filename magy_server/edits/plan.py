@@ -67,20 +67,21 @@ def plan(live: str, hunks: Sequence[Hunk], seen: str | None = None) -> Resolved:
 def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
     """Plans a whole text, as `plan` does hunks: `new` (plain) is to replace what was `seen`. One
     hunk."""
-    left_out = _left_out(live if seen is None else seen, new)
+    old = live if seen is None else seen
+    before, after = plain(old).split("\n"), new.split("\n")
+    left_out = omission(before, after, before) if old.strip() else None
     if left_out is not None:
         return Resolved((), (Failure(0, "placeholder", explain.placeholder(left_out, True)),))
-    before = plain(live if seen is None else seen).split("\n")
-    if (line := numbered_anew(before, new.split("\n"))) is not None:
+    if (line := numbered_anew(before, after)) is not None:
         return Resolved((), (Failure(0, "parse", explain.numbered_anew(line)),))
     if seen is None or seen == live:
         return Resolved((Placed(0, tuple(changes(live, new, 0, len(live)))),))
     meant = changes(seen, new, 0, len(seen))
     if not meant and plain(live) != new:
-        diff = unified(seen, live, "", limit=SHOWN)
+        diff = "".join(split(unified(seen, live, "", limit=SHOWN))[2:])  # without the files' names
         message = (
             "This is the text that was read, so it changes nothing; but the user or a command has "
-            f"changed the file since, and that change stays:\n{_body(diff)}\n"
+            f"changed the file since, and that change stays:\n{diff}"
             "Read the file again, and edit only the lines that you want to change."
         )
         return Resolved((), (Failure(0, "conflict", message),))
@@ -89,12 +90,6 @@ def plan_text(live: str, new: str, seen: str | None = None) -> Resolved:
         told = {conflict: _Told(conflict) for conflict in wanted.conflicts}
         return Resolved((), (_conflict(0, list(told.values())),))
     return Resolved((Placed(0, wanted.changes),))
-
-
-def _left_out(old: str, new: str) -> str | None:
-    """The line of a whole text that stands for some of what it would replace."""
-    before = plain(old).split("\n")
-    return omission(before, plain(new).split("\n"), before) if old.strip() else None
 
 
 def _moved(seen: str, live: str, found: Sequence[Placed]) -> tuple[list[Placed], list[Failure]]:
@@ -120,11 +115,6 @@ def _placed(one: Placed, parts: Sequence[Moved]) -> Placed:
         notes.append(DONE_ALREADY)
     found = tuple(change for part in parts for change in part.changes)
     return replace(one, changes=found, note="; ".join(notes))
-
-
-def _body(diff: str) -> str:
-    """Without the names of the files."""
-    return "".join(split(diff)[2:]).rstrip("\n")
 
 
 # --- what is said of a conflict -----------------------------------------------------------------

@@ -7,7 +7,7 @@ nothing is guessed. What is applied is the difference between its old and its ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from magy_server.edits import explain
 from magy_server.edits.finding.choose import Site, in_order
@@ -37,22 +37,13 @@ def resolve(raw: str, hunks: Sequence[Hunk]) -> Resolved:
     return _Call(raw, hunks).resolve()
 
 
-@dataclass(slots=True)
-class _Done:
-    """A hunk that has its place."""
-
-    changes: tuple[TextChange, ...]
-    tier: str
-    note: str
-    ranges: list[Range] = field(default_factory=list)
-    """What of the text it claims, in raw offsets."""
-
-
 class _Call:
     def __init__(self, raw: str, hunks: Sequence[Hunk]) -> None:
         self.source = Source(raw, len(hunks) > MANY)
         self.hunks = hunks
-        self.done: dict[int, _Done] = {}
+        self.done: dict[int, Placed] = {}
+        self.ranges: dict[int, Sequence[Range]] = {}
+        """What of the text each of those claims, in raw offsets."""
         self.failures: dict[int, Failure] = {}
         self.claims = Claims()
         self.earlier = Earlier(raw)
@@ -69,10 +60,8 @@ class _Call:
             else:
                 text = explain.ambiguous(self.source, [(s.first, s.last) for s in sites])
                 self._fail(n, "ambiguous", text, [site.first + 1 for site in sites])
-        placed = [
-            Placed(n, changes, self.done[n].tier, self.done[n].note)
-            for n, changes in sorted(self._together().items())
-        ]
+        together = sorted(self._together().items())
+        placed = [replace(self.done[n], changes=changes) for n, changes in together]
         return Resolved(tuple(placed), tuple(self.failures[n] for n in sorted(self.failures)))
 
     def _together(self) -> dict[int, tuple[TextChange, ...]]:
@@ -131,7 +120,8 @@ class _Call:
         if other is not None:
             self._collide(n, other, changes, site)
             return
-        self.done[n] = _Done(changes, found.tier, note, ranges)
+        self.done[n] = Placed(n, changes, found.tier, note)
+        self.ranges[n] = ranges
         self.claims.add(n, ranges, changes)
         self.earlier.add(n, changes)
 
@@ -204,17 +194,19 @@ class _Call:
     ) -> None:
         changes, note = settled
         note = "; ".join(filter(None, [note, "found only after the edits before it"]))
-        self.done[n] = _Done((), found.tier, note)
+        self.done[n] = Placed(n, (), found.tier, note)
         together = brought_back(self.earlier.owned, changes, n, text)
         owned: dict[int, list[TextChange]] = {k: [] for k in self.done}
         for change, owner in together:
             owned[owner].append(change)
         for k, mine in owned.items():
             if tuple(mine) != self.done[k].changes:
-                ranges = [(change.start, change.end) for change in mine]
-                self.done[k] = replace(self.done[k], changes=tuple(mine), ranges=ranges)
+                self.done[k] = replace(self.done[k], changes=tuple(mine))
+                self.ranges[k] = [(change.start, change.end) for change in mine]
         self.earlier.become(together)
-        self.claims = Claims.of((k, done.ranges, done.changes) for k, done in self.done.items())
+        self.claims = Claims.of(
+            (k, self.ranges.get(k, ()), done.changes) for k, done in self.done.items()
+        )
 
 
 def _rank(one: Found | Failure) -> int:

@@ -221,7 +221,9 @@ def _of_proposal(now: Now, wish: Wish, chosen: Chosen) -> Made:
         file = reworded(_existing(now.live, held.text, lines), lines, held.text)
         return Made(_dropped(held, chosen), file, _all(chosen, "amended"), chosen.hunks)
     free = [hunk for hunk in chosen.hunks if hunk.state != "conflict"]
-    results = tuple((hunk.id, "accepted" if hunk in free else "conflict") for hunk in chosen.hunks)
+    results: tuple[tuple[str, HunkState], ...] = tuple(
+        (hunk.id, "accepted" if hunk in free else "conflict") for hunk in chosen.hunks
+    )
     parts = [number for hunk in free for number in now.parts.get(hunk.id, ())]
     taken = Chosen(tuple(free), (), held.review, tuple(parts))
     if not free:

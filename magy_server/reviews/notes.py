@@ -63,10 +63,10 @@ def _text(
                 f"{_now(held, hunks)} Do not make this change again unless asked."
             )
         case "amend":
+            diffs = _bounded("".join(_diff(hunk, hunk.new, decision.text) for hunk in hunks))
             return (
-                f"The user replaced your hunk in {name} with another text.{reason}\n"
-                f"{_amended(held, hunks, decision.text)}The file now has that text, and it is "
-                "accepted."
+                f"The user replaced your hunk in {name} with another text.{reason}\n{diffs}"
+                "The file now has that text, and it is accepted."
             )
         case "comment":
             return (
@@ -103,10 +103,6 @@ def _diffs(held: FileReview, hunks: Sequence[HunkInfo]) -> str:
         else:
             parts.append(_diff(hunk, hunk.old, hunk.new))
     return _bounded("".join(parts))
-
-
-def _amended(held: FileReview, hunks: Sequence[HunkInfo], text: str) -> str:
-    return _bounded("".join(_diff(hunk, hunk.new, text) for hunk in hunks))
 
 
 def _diff(hunk: HunkInfo, old: str, new: str) -> str:

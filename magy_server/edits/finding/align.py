@@ -118,13 +118,9 @@ def alignments(source: Source, old: Sequence[str]) -> list[Aligned]:
     found.sort(key=lambda one: (-one.score, one.first))
     best: list[Aligned] = []
     for one in found:
-        if not any(_overlap(one, other) for other in best):
+        if not any(one.first <= other.last and other.first <= one.last for other in best):
             best.append(one)
     return best
-
-
-def _overlap(a: Aligned, b: Aligned) -> bool:
-    return a.first <= b.last and b.first <= a.last
 
 
 def _starts(file: Lines, old: _Old) -> list[int]:

@@ -31,7 +31,8 @@ def elided(source: Source, wanted: Wanted) -> list[Match]:
     if not parts or len(parts) > 50:
         return []
     # the elisions themselves must pair up in a diff, however differently they are written
-    new = _same_marks(wanted.new, [wanted.old[n] for n in marks])
+    left = iter([wanted.old[n] for n in marks])
+    new = tuple(next(left) if is_elision(line) else line for line in wanted.new)
     wanted = replace(wanted, new=new)
     for form in FORMS:
         if found := _in_order(source, parts, form):
@@ -54,11 +55,6 @@ def _segments(old: Sequence[str], marks: Sequence[int]) -> list[Segment]:
         if first < last:
             found.append((first, tuple(old[first:last])))
     return found
-
-
-def _same_marks(new: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
-    left = iter(marks)
-    return tuple(next(left, line) if is_elision(line) else line for line in new)
 
 
 def _in_order(source: Source, parts: Sequence[Segment], form: str) -> list[list[int]]:

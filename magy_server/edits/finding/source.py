@@ -171,18 +171,17 @@ class Source:
     def form(self, name: str, blanks: bool = True) -> Lines:
         """The lines in the normal form `name`; without `blanks`, those that hold something."""
         key = (name, blanks)
-        if key not in self._forms:
-            self._forms[key] = self._form(name) if blanks else self._without_blanks(name)
-        return self._forms[key]
-
-    def _form(self, name: str) -> Lines:
-        normal = (ASCII_FORMS if self.ascii else FORMS)[name]
-        return Lines(list(map(normal, self.lines)), range(len(self.lines)), self.many)
-
-    def _without_blanks(self, name: str) -> Lines:
-        keys = self.form(name).keys
-        numbers = [n for n, line in enumerate(self.lines) if line and not line.isspace()]
-        return Lines([keys[n] for n in numbers], numbers, self.many)
+        if key in self._forms:
+            return self._forms[key]
+        if blanks:
+            normal = (ASCII_FORMS if self.ascii else FORMS)[name]
+            found = Lines(list(map(normal, self.lines)), range(len(self.lines)), self.many)
+        else:
+            keys = self.form(name).keys
+            numbers = [n for n, line in enumerate(self.lines) if line and not line.isspace()]
+            found = Lines([keys[n] for n in numbers], numbers, self.many)
+        self._forms[key] = found
+        return found
 
     @cached_property
     def closed(self) -> str:

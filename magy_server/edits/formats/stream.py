@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from magy_server.edits.model import EditError, Failure, FileEdit, Hunk
@@ -35,53 +35,43 @@ def refusal(line: int, shown: str, why: str, hunk: int = 0) -> EditError:
     return EditError([Failure(hunk, "parse", f"{at}: {why}", (line,))])
 
 
-@dataclass(slots=True)
-class _Draft:
-    edit: FileEdit
-    hunks: list[Hunk] = field(default_factory=list)
-
-    def settled(self) -> FileEdit:
-        return replace(self.edit, hunks=tuple(self.hunks)) if self.hunks else self.edit
-
-
 class Found:
     """The edits known so far. Only the last one still gets hunks."""
 
     def __init__(self) -> None:
-        self._settled: list[FileEdit] = []
-        self._draft: _Draft | None = None
-        self._shown: FileEdit | None = None
+        self._known: list[FileEdit] = []
+        self._more: list[Hunk] = []
+        """Hunks of the last edit that it does not have yet."""
         self.hunks = 0
         """All hunks so far."""
 
     def add(self, edit: FileEdit) -> None:
         """A whole edit, or the beginning of one that `hunk` goes on with."""
-        if self._draft:
-            self._settled.append(self._draft.settled())
-        self._draft, self._shown = _Draft(edit, list(edit.hunks)), None
+        self._settle()
+        self._known.append(edit)
         self.hunks += len(edit.hunks)
 
     def hunk(self, path: str, hunk: Hunk, *, to: str | None = None, other: str = "") -> None:
         """Belongs to the last file when that is `path`, else a new one begins."""
         edit = FileEdit(path, to=to, other=other)
-        last = self._draft.edit if self._draft else None
-        if last is None or replace(last, hunks=()) != edit:
+        if not self._known or replace(self._known[-1], hunks=()) != edit:
             self.add(edit)
         self.grow(hunk)
 
     def grow(self, hunk: Hunk) -> None:
         """Belongs to the edit that was added last."""
-        assert self._draft
-        self._draft.hunks.append(hunk)
-        self._shown = None
+        self._more.append(hunk)
         self.hunks += 1
 
     def known(self) -> list[FileEdit]:
-        if self._draft is None:
-            return []
-        if self._shown is None:
-            self._shown = self._draft.settled()
-        return [*self._settled, self._shown]
+        self._settle()
+        return list(self._known)
+
+    def _settle(self) -> None:
+        if self._more:
+            last = self._known[-1]
+            self._known[-1] = replace(last, hunks=(*last.hunks, *self._more))
+            self._more = []
 
 
 class LineReader:
@@ -139,6 +129,21 @@ class LineReader:
         """After the last line. Raises EditError."""
         raise NotImplementedError
 
+    def take(self, sides: Sides, number: int, line: str) -> Side | None:
+        """Enters a line of a hunk, which is not empty, by its first character; one with none of
+        ` `, `-`, `+` has lost its space. None: it only says that the one before has no end."""
+        if sides and says_no_newline(line):
+            sides.cut()
+            return None
+        side: Side = "old" if line[0] == "-" else "new" if line[0] == "+" else "both"
+        if sides.ended(side):
+            raise self.refuse(
+                "it stands after a line that has `\\ No newline at end of file`, which is the last "
+                "one of its file.", line=number, shown=line,
+            )  # fmt: skip
+        sides.add(side, line[1:] if line[0] in " +-" else line)
+        return side
+
     def refuse(self, why: str, *, line: int | None = None, shown: str = "") -> EditError:
         return refusal(line or self.number, shown, why, self.found.hunks)
 
@@ -179,11 +184,6 @@ def says_no_newline(line: str) -> bool:
 
 Side = Literal["both", "old", "new"]
 """Which text of a hunk a line belongs to."""
-
-
-def side_of(line: str) -> Side:
-    """By its first character; a line with none of ` `, `-`, `+` has lost its space."""
-    return "old" if line[0] == "-" else "new" if line[0] == "+" else "both"
 
 
 class Sides:

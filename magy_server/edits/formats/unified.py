@@ -27,8 +27,6 @@ from magy_server.edits.formats.stream import (
     LineReader,
     Side,
     Sides,
-    says_no_newline,
-    side_of,
 )
 from magy_server.edits.model import FileEdit, Hunk
 
@@ -104,14 +102,14 @@ class _Body:
     def full(self) -> bool:
         return self.counted and self.old_left <= 0 and self.new_left <= 0
 
-    def add(self, side: Side, text: str) -> None:
+    def count(self, side: Side) -> None:
         self.old_left -= side != "new"
         self.new_left -= side != "old"
-        self.sides.add(side, text)
 
     def fill(self, blank: int) -> None:
         for _ in range(blank):
-            self.add("both", "")
+            self.count("both")
+            self.sides.add("both", "")
         self.blank = 0
 
 
@@ -156,15 +154,8 @@ class UnifiedReader(LineReader):
             self._end_hunk()
             return False
         body.fill(body.blank)
-        if line[0] == "\\" and says_no_newline(line):
-            body.sides.cut()
-            return True
-        if body.sides.ended(side_of(line)):
-            raise self.refuse(
-                "it stands after a line that has `\\ No newline at end of file`, which is the last "
-                "one of its file.", line=number, shown=line,
-            )  # fmt: skip
-        body.add(side_of(line), line[1:] if line[0] in " +-" else line)
+        if side := self.take(body.sides, number, line):
+            body.count(side)
         return True
 
     def _ends(self, body: _Body, line: str) -> bool:

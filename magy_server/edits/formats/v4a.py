@@ -18,7 +18,6 @@ from magy_server.edits.formats.stream import (
     Sides,
     heredoc,
     says_no_newline,
-    side_of,
 )
 from magy_server.edits.model import FileEdit, Hunk
 
@@ -223,16 +222,7 @@ class V4AReader(LineReader):
         for _ in range(body.blank):
             body.sides.add("both", "")
         body.blank = 0
-        if says_no_newline(line) and body.sides:
-            body.sides.cut()
-            return
-        side = side_of(line)
-        if body.sides.ended(side):
-            raise self.refuse(
-                "it stands after a line that has `\\ No newline at end of file`, which is the last "
-                "one of its file.", line=number, shown=line,
-            )  # fmt: skip
-        body.sides.add(side, line[1:] if line[0] in " +-" else line)
+        self.take(body.sides, number, line)
 
     def _end_hunk(self) -> None:
         body, self._body = self._body, None

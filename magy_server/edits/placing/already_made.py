@@ -69,7 +69,9 @@ def wrapped_before(lines: Sequence[str], match: Match) -> list[bool]:
 
 def _wraps(lines: Sequence[str], match: Match, block: Block, known: set[int]) -> bool:
     a, b, c, d = block
-    old, new = (_solid(side) for side in (match.old[a:b], match.new[c:d]))
+    old, new = (
+        [line for line in side if line.strip()] for side in (match.old[a:b], match.new[c:d])
+    )
     at = [where for where in match.at[a:b] if where is not None and lines[where].strip()]
     head = next((n for n in range(1, len(new)) if _words(new[n:][: len(old)]) == _words(old)), 0)
     if not old or not head or len(at) != len(old):
@@ -86,10 +88,6 @@ def _wraps(lines: Sequence[str], match: Match, block: Block, known: set[int]) ->
         and any(_says(there[n]) for n in range(head))
         and known.isdisjoint(above)
     )
-
-
-def _solid(lines: Sequence[str]) -> list[str]:
-    return [line for line in lines if line.strip()]
 
 
 def _words(lines: Sequence[str]) -> list[str]:

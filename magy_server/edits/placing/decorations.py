@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from magy_server.edits.finding.normal_forms import squeeze, weight
 from magy_server.edits.model import Hunk
@@ -29,6 +30,7 @@ _ELISION = re.compile(
     r"\s*(?:\*/\}?|-->)?\s*"
 )
 _ESCAPED = re.compile(r"\\([\"'`\\/nt])")
+_ESCAPES = {"n": "\n", "t": "\t"}
 _QUOTE = re.compile(r"\\([\"'`])")
 _ENTITY = re.compile("&(lt|gt|amp|quot|apos|#39);")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'"}
@@ -240,20 +242,8 @@ def _lines(reading: Callable[[str], str], lines: Sequence[str]) -> tuple[str, ..
     return tuple(reading("\n".join(lines)).split("\n")) if lines else ()
 
 
-def _quotes(text: str) -> str:
-    return _QUOTE.sub(r"\1", text)
-
-
-def _escapes(text: str) -> str:
-    return _ESCAPED.sub(lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text)
-
-
-def _entities(text: str) -> str:
-    return _ENTITY.sub(lambda found: _ENTITIES[found[1]], text)
-
-
 _READINGS: dict[str, Callable[[str], str]] = {
-    "the backslashes before quotes": _quotes,
-    "the backslash escapes": _escapes,
-    "the HTML entities": _entities,
+    "the backslashes before quotes": partial(_QUOTE.sub, r"\1"),
+    "the backslash escapes": partial(_ESCAPED.sub, lambda found: _ESCAPES.get(found[1], found[1])),
+    "the HTML entities": partial(_ENTITY.sub, lambda found: _ENTITIES[found[1]]),
 }

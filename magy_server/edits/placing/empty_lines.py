@@ -30,8 +30,7 @@ def reconciled(
     content = list(texts[lead : len(texts) - tail])
     missing = len(blanks) - thought
     if not content:
-        count = max(0, len(texts) + missing)
-        return [*blanks[:count], *[""] * (count - len(blanks))]
+        return _some(blanks, max(0, len(texts) + missing))
     if missing < 0:
         on_lead = lead >= tail
         lead, tail = (max(0, lead + missing), tail) if on_lead else (lead, max(0, tail + missing))

@@ -266,7 +266,7 @@ def _insertion(source: Source, hunk: Hunk) -> Found | Failure:
     elif hunk.at_end:
         at = count
     else:
-        return Failure(0, "parse", explain.nowhere())
+        return Failure(0, "parse", explain.NOWHERE)
     return _inserted(source, hunk, at)
 
 
@@ -396,7 +396,9 @@ def _quoted(source: Source, hunk: Hunk, site: Site) -> Callable[[int], bool]:
 def _as_written(
     source: Source, hunk: Hunk, span: tuple[int, int]
 ) -> tuple[Sequence[TextChange], str]:
-    note = _anchor_note(source, hunk)
+    note = ""
+    if hunk.anchors and not anchor_lines(source, hunk.anchors):
+        note = f"no line is like the anchor {hunk.anchors[-1].strip()!r}"
     if hunk.lines:
         return _at_span(source, hunk, span), note
     at, new = fitted(source.text, span, plain(hunk.old), plain(hunk.new))
@@ -419,12 +421,6 @@ def _fragment(source: Source, hunk: Hunk, site: Site) -> list[TextChange]:
     new = merge(old, new, there)
     to_raw = source.view.to_raw
     return changes(source.raw, new, to_raw(site.span[0]), to_raw(site.span[1]))
-
-
-def _anchor_note(source: Source, hunk: Hunk) -> str:
-    if hunk.anchors and not anchor_lines(source, hunk.anchors):
-        return f"no line is like the anchor {hunk.anchors[-1].strip()!r}"
-    return ""
 
 
 def _applied_here(source: Source, hunk: Hunk, site: Site) -> bool:

@@ -175,14 +175,14 @@ def trim(raw: str, change: TextChange) -> TextChange:
     return TextChange(change.start + head, change.end - tail, new[head : len(new) - tail])
 
 
-def apply(text: str, edits: Sequence[TextChange]) -> str:
-    """Returns the text after `edits`, which are in order and do not overlap; all offsets are into
-    `text`."""
-    parts, at = [], 0
+def apply(text: str, edits: Sequence[TextChange], start: int = 0, end: int | None = None) -> str:
+    """Returns characters [start, end) of the text after `edits` of them, which are in order and do
+    not overlap; all offsets are into `text`."""
+    parts, at = [], start
     for edit in edits:
         parts += [text[at : edit.start], edit.text]
         at = edit.end
-    return "".join([*parts, text[at:]])
+    return "".join([*parts, text[at:end]])
 
 
 def counts(before: str, after: str) -> tuple[int, int]:

@@ -119,7 +119,7 @@ def brought_back(
     if not later:
         return list(earlier)
     start, end = later[0].start, later[-1].end
-    middle = apply(text[start:end], [_moved(change, -start) for change in later])
+    middle = apply(text, later, start, end)
     before: list[Owned] = []
     after: list[Owned] = []
     head, tail, owner = start, end, hunk
@@ -138,7 +138,3 @@ def brought_back(
             owner = min(owner, owned)
     joined = text[head:start] + middle + text[end:tail]
     return [*before, (TextChange(head - shift, tail - behind, joined), owner), *after]
-
-
-def _moved(change: TextChange, by: int) -> TextChange:
-    return TextChange(change.start + by, change.end + by, change.text)

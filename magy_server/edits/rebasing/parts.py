@@ -61,10 +61,8 @@ def units(base: Lines, changes: Sequence[TextChange]) -> list[Unit]:
         else:
             found.append(Unit(start, end, [number], [change]))
     for unit in found:
-        origin = base.starts[unit.start]
-        region = base.raw[origin : base.starts[unit.end]]
-        inside = [TextChange(c.start - origin, c.end - origin, c.text) for c in unit.changes]
-        unit.parts = parts_of(base, unit.start, unit.end, Lines(apply(region, inside)))
+        wanted = apply(base.raw, unit.changes, base.starts[unit.start], base.starts[unit.end])
+        unit.parts = parts_of(base, unit.start, unit.end, Lines(wanted))
     return found
 
 
