@@ -116,7 +116,11 @@ class Applying:
         below it, since a file under review is the same whichever root it is looked at from."""
         store = self._store.world.store
         async with self._mending:
-            for own in await self._begun(root):
+            for info in await below(store, EDITS):
+                own = info.summary["root"]
+                near = _contains(own, root) or _contains(root, own)
+                if not (near and info.summary.get("pending")):
+                    continue
                 lease = await store.lease(_stream(own))
                 if lease is None:
                     continue  # it is being done
@@ -124,12 +128,6 @@ class Applying:
                     await self._mend(own, lease)
                 finally:
                     await store.release(lease)
-
-    async def _begun(self, root: str) -> list[str]:
-        """The roots of edits that have begun and whose outcome is not written down."""
-        infos = await below(self._store.world.store, EDITS)
-        begun = [info.summary["root"] for info in infos if info.summary.get("pending")]
-        return [own for own in begun if _contains(own, root) or _contains(root, own)]
 
     # --- doing it -------------------------------------------------------------------------------
 

@@ -72,13 +72,13 @@ class Resolver:
             stream, wish.key, lambda had: _wished(had, wish), lambda: self._resolve(stream, wish)
         )
 
-    async def undo(self, stream: Stream, id: str, by: str, key: str) -> Outcome:
-        key = key or uuid4().hex
+    async def undo(self, id: str, path: str, by: str, key: str) -> Outcome:
+        stream, key = await self._find(id, path), key or uuid4().hex
         return await self._once(
             stream, key, lambda had: had.undoes == id, lambda: self._undo(stream, id, by, key)
         )
 
-    async def find(self, id: str, path: str) -> Stream:
+    async def _find(self, id: str, path: str) -> Stream:
         """The stream of a decision. Raises NotFound."""
         store = self._store.world.store
         if path:
@@ -239,7 +239,8 @@ class Resolver:
         else:
             # What is typed meanwhile is no part of the decision: to undo it would take that back.
             alone = put.was.version == now.live.version
-            found = put.now if alone else _holding(now.found, file)
+            mine = replace(now.found, version=file.version, data=file.data, text=file.text)
+            found = put.now if alone else mine
         return await self._finish(replace(work, at=at), found)
 
     async def _write_both(self, work: _Work) -> Outcome:
@@ -417,10 +418,6 @@ def _check(now: Now, revision: str) -> None:
 
 def _begun(at: Standing) -> bool:
     return bool(at.event and at.event.decision and at.event.decision.intent)
-
-
-def _holding(found: Found, side: Side) -> Found:
-    return replace(found, version=side.version, data=side.data, text=side.text)
 
 
 def _taken(now: Now, work: _Work) -> FileReview:

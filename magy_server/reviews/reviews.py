@@ -183,8 +183,7 @@ class Reviews:
         """Takes back any decision, also an undo. `path`: of the file, where it is known. What does
         not fit any more is said in `message`, and nothing is done. Raises NotFound, ToolError,
         EditorError."""
-        stream = await self._resolver.find(decision, path)
-        return await self._resolver.undo(stream, decision, by, key)
+        return await self._resolver.undo(decision, path, by, key)
 
     async def settle(self, root: str, paths: Sequence[str] = ()) -> None:
         """Keeps what the person changed in files under review (all of them, or `paths`): what

@@ -204,7 +204,7 @@ async def _one(ctx: ToolContext, ready: list[_Ready], at: int, label: str) -> Do
         if one.idle:
             return Done(one.want.place)
         place, base = one.base.place, one.base
-        if not (base.edited and ctx.editor) or base.buffer is None or one.data is None:
+        if not base.edited or base.buffer is None or one.data is None:
             await _written(ctx.editor, one, label)
             return await asyncio.to_thread(_done, one)
         try:
@@ -246,7 +246,7 @@ def _beside(one: _Ready, sent: Buffer, text: str) -> _Ready:
 async def _written(editor: Editor, one: _Ready, label: str) -> None:
     """On disk; the buffer of a file that was gone follows."""
     place, buffer = one.base.place, one.base.buffer
-    if not (one.base.gone and buffer and editor) or one.data is None:
+    if not (one.base.gone and buffer) or one.data is None:
         return await to_end(asyncio.to_thread(_on_disk, one))
     try:
         async with refilled(editor, place, buffer, plain(one.after), label):

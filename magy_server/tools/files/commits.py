@@ -92,7 +92,8 @@ class Commits:
                 one.files[key] = await asyncio.to_thread(_found, path, data)
             one.files.move_to_end(key)
             found = one.files[key]
-            while len(one.files) > KEPT or _weight(one.files) > KEPT_BYTES:
+            kept = one.files.values()
+            while len(kept) > KEPT or sum(len(file.data) for file in kept) > KEPT_BYTES:
                 one.files.popitem(last=False)
             return found
 
@@ -179,10 +180,6 @@ def _innermost(root: str, path: str) -> str:
             return folder
         folder = os.path.dirname(folder)
     return root
-
-
-def _weight(files: Mapping[tuple[str, str], Found]) -> int:
-    return sum(len(found.data) for found in files.values())
 
 
 # --- what must have changed if something moved --------------------------------------------------

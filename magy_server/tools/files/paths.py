@@ -13,7 +13,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,10 @@ from magy_server.core.values import Effect, Facts, Resource
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
+LINKED = (
+    "a symbolic link was put in this path after it was checked; nothing was done. Call again if "
+    "you mean the new target."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,8 @@ def directory(place: Place, *, create: bool = False) -> Iterator[tuple[int, str]
         yield fds[-1], name
     except BaseException as error:
         for fd, folder in reversed(made):
-            _remove(fd, folder)
+            with suppress(OSError):  # someone else put something there
+                os.rmdir(folder, dir_fd=fd)
         if isinstance(error, OSError):
             raise ToolError(explain(error, place)) from None
         raise
@@ -141,21 +146,11 @@ def _make(fd: int, folder: str) -> list[tuple[int, str]]:
     return [(fd, folder)]
 
 
-def _remove(fd: int, folder: str) -> None:
-    try:
-        os.rmdir(folder, dir_fd=fd)
-    except OSError:
-        return  # someone else put something there
-
-
 def explain(error: OSError, place: Place) -> str:
     """What failed and what to do, for the model."""
     name = place.name
     if error.errno == errno.ELOOP or os.path.realpath(place.path) != place.path:
-        return (
-            f"{name}: a symbolic link was put in this path after it was checked; nothing was "
-            "done. Call again if you mean the new target."
-        )
+        return f"{name}: {LINKED}"
     if error.errno in _MISSING:
         return missing(place)
     if error.errno in (errno.EACCES, errno.EPERM):
@@ -182,8 +177,6 @@ def _kind(mode: int) -> str:
         stat.S_IFBLK: "a block device",
         stat.S_IFIFO: "a fifo (named pipe)",
         stat.S_IFSOCK: "a socket",
-        stat.S_IFLNK: "a symbolic link",
-        stat.S_IFDIR: "a directory",
     }
     return kinds.get(stat.S_IFMT(mode), "a special file")
 

@@ -46,7 +46,7 @@ async def read_file(
     unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
     (PNG, JPEG, GIF, WebP) is shown to you."""
     (place,) = judged(ctx.root, ctx.facts)
-    buffer = ctx.editor.buffer(place.path) if ctx.editor else None
+    buffer = ctx.editor.buffer(place.path)
     whole = await _whole(ctx, place)
     live = whole.raw if whole else buffer.text if buffer else None
     if live is None and (picture := await asyncio.to_thread(_picture, place)):

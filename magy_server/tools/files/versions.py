@@ -68,8 +68,8 @@ def put(
         return
     if digest(data) != now.hash:
         raise ValueError("the bytes are not those of the version")
-    if now.kind == "link":
-        _check_target(place, data)
+    if now.kind == "link" and (not data or b"\0" in data):
+        raise ToolError(f"{place.name} cannot be a link to {data!a}: that names nothing.")
     if expected.hash is not None and not _exists(place):
         raise _refusal(place, expected, NO_FILE)
     if expected.hash is not None and expected.kind != "link":
@@ -273,11 +273,6 @@ def _prune(place: Place) -> None:
 def _same(found: Version, expected: Version) -> bool:
     """Nothing has no kind."""
     return found.hash == expected.hash and (found.hash is None or found.kind == expected.kind)
-
-
-def _check_target(place: Place, target: bytes) -> None:
-    if not target or b"\0" in target:
-        raise ToolError(f"{place.name} cannot be a link to {target!a}: that names nothing.")
 
 
 def _refusal(place: Place, expected: Version, found: Version) -> EditRefused:

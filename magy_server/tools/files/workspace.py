@@ -25,8 +25,6 @@ from magy_server.tools.files.versions import placed
 
 
 class WorkspaceFiles:
-    """`editor` None: no buffers are open anywhere."""
-
     def __init__(self, editor: Editor, commits: Commits) -> None:
         self._editor = editor
         self._commits = commits
@@ -52,8 +50,7 @@ class WorkspaceFiles:
             return Found(path, buffer=base.buffer)
         there, data = await asyncio.to_thread(versions.look, root, path, without)
         if base is None or base.before is None:
-            text = self.text(data) if there.hash and there.kind != "link" else None
-            return Found(path, there, data, text)
+            return self._holding(path, there, data)
         version = Version(hash=digest(base.before), kind=there.kind, mode=there.mode)
         unsaved = there if base.unsaved else None
         return self._holding(path, version, base.before, base.buffer, unsaved)

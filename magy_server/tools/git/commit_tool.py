@@ -235,7 +235,8 @@ async def _contents(
     changed = [c for c in await repository.changed(base, paths=specs) if c.name not in set(new)]
     changed += [Changed(name, "A") for name in new]
     for path in names:
-        if not any(_covers(os.fsencode(path), change.name) for change in changed):
+        folder = b"" if path == "." else os.fsencode(f"{path}/")
+        if not any((one.name + b"/").startswith(folder) for one in changed):
             raise ToolError(
                 f"There is nothing to commit in {path}: it is unchanged, ignored, or does not "
                 "exist."
@@ -248,10 +249,6 @@ async def _contents(
         brief = len(diff) > PREVIEW
         diff += await asyncio.to_thread(_new_file, repository, name, brief)
     return changed, untracked, diff
-
-
-def _covers(path: bytes, name: bytes) -> bool:
-    return path in (b".", name) or name.startswith(path + b"/")
 
 
 async def _diff(repository: Repository, what: Sequence[str], specs: Sequence[str]) -> str:

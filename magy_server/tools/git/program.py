@@ -109,7 +109,8 @@ class Git:
                 f"git {words[0]} took longer than {LOOK:.0f} s and was stopped; narrow it down, "
                 "or run it with bash in the background."
             )
-        return Ran(process.returncode, captured.data, errors.text, captured.cut)
+        said = clean(errors.data.decode("utf-8", "replace"))
+        return Ran(process.returncode, captured.data, said, captured.cut)
 
     async def get(
         self, *words: str, env: Mapping[str, str] | None = None, given: bytes = b""
@@ -253,10 +254,6 @@ class Captured:
     @property
     def data(self) -> bytes:
         return bytes(self._data)
-
-    @property
-    def text(self) -> str:
-        return clean(self._data.decode("utf-8", "replace"))
 
 
 class Spool:

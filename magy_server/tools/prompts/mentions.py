@@ -225,13 +225,13 @@ def _beginnings(word: str) -> Iterator[str]:
     while end > 1 and word[end - 1] in CLOSING:
         end -= 1
         yield word[:end]
-    cuts = [at for at in range(1, end) if word[at] in CLOSING[1:] or _turns(word, at)]
+    cuts = [
+        at
+        for at in range(1, end)
+        if word[at] in CLOSING[1:] or (word[at - 1].isascii() and not word[at].isascii())
+    ]
     for at in reversed(cuts[-20:] + cuts[:5]):
         yield word[:at].rstrip(".")
-
-
-def _turns(word: str, at: int) -> bool:
-    return word[at - 1].isascii() and not word[at].isascii()
 
 
 # --- making ---------------------------------------------------------------------------------------
@@ -248,7 +248,8 @@ class _Maker:
 
     def content(self, mention: Mention) -> Content:
         place, lines = mention
-        link = _link(place)
+        uri, folder = Path(place.path).as_uri(), "/" if os.path.isdir(place.path) else ""
+        link = Link(uri=uri, name=f"{place.name}{folder}")
         if not _may_read(self._rules, place):
             return link  # nobody can be asked here; read_file asks
         try:
@@ -281,11 +282,6 @@ class _Maker:
 def _may_read(rules: Sequence[Ruleset], place: Place) -> bool:
     found = Facts(resources=(resource(place.root, place.path, "read"),))
     return not rules or permit.decide(found, "read", "read", rules).action == "allow"
-
-
-def _link(place: Place) -> Link:
-    folder = "/" if Path(place.path).is_dir() else ""
-    return Link(uri=Path(place.path).as_uri(), name=f"{place.name}{folder}")
 
 
 # --- skills ---------------------------------------------------------------------------------------

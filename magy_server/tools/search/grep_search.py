@@ -99,14 +99,10 @@ class _Search:
     # --- finding --------------------------------------------------------------------------------
 
     def _open_here(self) -> dict[str, str]:
-        editor = self._ctx.editor
-        found = {}
-        for path in editor.open_paths() if editor else ():
-            if below(self._place.path, path) is not None:
-                buffer = editor.buffer(path) if editor else None
-                if buffer is not None:
-                    found[path] = buffer.text
-        return found
+        editor, here = self._ctx.editor, self._place.path
+        paths = [path for path in editor.open_paths() if below(here, path) is not None]
+        buffers = {path: editor.buffer(path) for path in paths}
+        return {path: buffer.text for path, buffer in buffers.items() if buffer}
 
     async def _searched(self, opened: Mapping[str, str]) -> dict[str, bytes]:
         """Returns the open files that the search would find on disk."""

@@ -9,7 +9,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext
 from magy_server.core.values import Facts
-from magy_server.tools.files.paths import Place, missing, resolve, resource
+from magy_server.tools.files.paths import LINKED, Place, missing, resolve, resource
 
 
 def facts(ctx: FactContext, path: str, title: str) -> Facts:
@@ -31,10 +31,7 @@ def check_there(place: Place) -> None:
     if not os.path.lexists(place.path):
         raise ToolError(missing(place))
     if os.path.realpath(place.path) != place.path:
-        raise ToolError(
-            f"{place.name}: a symbolic link was put in this path after it was checked; nothing was "
-            "done. Call again if you mean the new target."
-        )
+        raise ToolError(f"{place.name}: {LINKED}")
 
 
 def called(place: Place) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from magy_server.core.values import Kind, Version, digest
 from magy_server.tools.files.versions import kind_of
@@ -22,7 +21,6 @@ from magy_server.tools.git.repository import Repository, disarm
 from magy_server.tools.tracking.known_changes import LARGEST
 from magy_server.tools.tracking.snapshot import ALL, Held
 
-T = TypeVar("T")
 _STATED = re.compile(rb"\n  size: (\d+)\tflags: [0-9a-f]+\n")
 _CHANGED = ("filter", "working-tree-encoding")
 """Attributes by which git has other bytes than the work tree."""
@@ -62,13 +60,16 @@ class Index:
     async def listing(self) -> Listing:
         """Raises ToolError."""
         others = ("ls-files", "-z", "--others", "--exclude-standard")
-        differ, unknown = await together(
-            self._differing(), self.repository.git.get(*others, env=self._env)
-        )
-        names = unknown.split(b"\0")[:-1]
+        try:
+            async with asyncio.TaskGroup() as group:
+                differ = group.create_task(self._differing())
+                unknown = group.create_task(self.repository.git.get(*others, env=self._env))
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        names = unknown.result().split(b"\0")[:-1]
         found = frozenset(name for name in names if not name.endswith(b"/"))
         modules = os.path.lexists(os.path.join(self.repository.top, ".gitmodules"))
-        return Listing(_raw(differ), found, inner=modules or len(found) < len(names))
+        return Listing(_raw(differ.result()), found, inner=modules or len(found) < len(names))
 
     async def _differing(self) -> bytes:
         # of what was changed very shortly before it was added, git compares the contents: filtered
@@ -174,16 +175,6 @@ async def disarmed(repository: Repository) -> None:
     """So that no filter runs that was configured since."""
     if not repository.own:
         await disarm(repository.git)
-
-
-async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """All of it at once; the first that fails ends the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in work]
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def _raw(out: bytes) -> dict[bytes, Indexed]:

@@ -89,7 +89,8 @@ def _read(root: str, name: bytes, at: Stamp | None, room: int) -> Held:
     try:
         version, data = look(root, _path(root, name))
     except ToolError:
-        if _behind_link(root, name):
+        folder = os.path.dirname(_path(root, name))
+        if os.path.realpath(folder) != folder:
             return ABSENT  # it is another directory's file that is seen through the link
         return Held(problem="it cannot be read", stamp=at)
     return Held(version, data, stamp=at, sure=began - at[-1] > UNSURE)
@@ -101,8 +102,3 @@ def _too_much(at: Stamp | None) -> Held:
 
 def _path(root: str, name: bytes) -> str:
     return os.path.join(root, os.fsdecode(name))
-
-
-def _behind_link(root: str, name: bytes) -> bool:
-    folder = os.path.dirname(_path(root, name))
-    return os.path.realpath(folder) != folder
