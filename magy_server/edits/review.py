@@ -258,12 +258,8 @@ def _meet(part: Part, change: Block, text: Sequence[str], by: int) -> bool:
         return True
     if part.start < a == b < part.end or by != PERSON:
         return True
-    return any(_telling(line) and line in part.old for line in text[c:d])
-
-
-def _telling(line: str) -> bool:
-    """Whether to find the same line elsewhere means something."""
-    return any(char.isalnum() for char in line)
+    # to find a line again that only closes a block means nothing
+    return any(line in part.old and any(map(str.isalnum, line)) for line in text[c:d])
 
 
 class _Cluster:

@@ -179,12 +179,6 @@ def status(held: FileReview) -> Status:
     return "renamed" if held.moved_from else "modified"
 
 
-def counts(found: Sequence[HunkInfo]) -> tuple[int, int]:
-    """Lines added and removed."""
-    own = [hunk for hunk in found if not hunk.whole]
-    return sum(len(split(hunk.new)) for hunk in own), sum(len(split(hunk.old)) for hunk in own)
-
-
 def sessions(found: Sequence[HunkInfo]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(origin.session for hunk in found for origin in hunk.origins))
 
@@ -211,15 +205,15 @@ def review_file(one: Now) -> ReviewFile:
 
 def _summed(one: Now) -> dict[str, Any]:
     """The fields of a summary."""
-    added, removed = counts(one.hunks)
+    lines = [hunk for hunk in one.hunks if not hunk.whole]
     return {
         "root": one.held.root,
         "path": one.held.path,
         "status": status(one.held),
         "revision": one.revision,
         "pending": len(one.hunks),
-        "added": added,
-        "removed": removed,
+        "added": sum(len(split(hunk.new)) for hunk in lines),
+        "removed": sum(len(split(hunk.old)) for hunk in lines),
         "sessions": sessions(one.hunks),
         "proposed": one.held.proposed,
         "moved_from": one.held.moved_from,

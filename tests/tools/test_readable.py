@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from magy_server.core.errors import ToolError
-from magy_server.tools.web import readable
+from magy_server.tools.shell import capture
+from magy_server.tools.web import decoding, readable
 from magy_server.tools.web.decoding import from_html
 
 BASE = "https://example.org/docs/start/"
@@ -144,11 +145,18 @@ async def test_a_page_that_would_take_hours_is_given_up() -> None:
 
 
 async def test_the_program_does_not_see_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    from magy_server.tools.web.decoding import _environment
-
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    assert "SOME_API_KEY" not in _environment() and _environment()["PYTHONPATH"] == "/somewhere"
+    said = bytearray()
+
+    def take(data: bytes) -> bool:
+        said.extend(data)
+        return False
+
+    argv = [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"]
+    assert await capture.ask(argv, take, passed=decoding.PYTHON) == (0, b"")
+    seen = json.loads(said)
+    assert "SOME_API_KEY" not in seen and seen["PYTHONPATH"] == "/somewhere"
 
 
 RESULT = """<div class="result results_links results_links_deep {more}">

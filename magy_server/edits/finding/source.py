@@ -41,9 +41,6 @@ def places(text: str, wanted: str) -> Iterator[int]:
         at = text.find(wanted, at + 1)
 
 
-Stretch = tuple[int, int]
-
-
 class Lines:
     """Some lines of a text in one normal form, to look for a run of them in linear time."""
 
@@ -114,7 +111,7 @@ class Source:
         """The last line has a line end."""
         self.ascii = self.text.isascii()
         self._forms: dict[tuple[str, bool], Lines] = {}
-        self._units: dict[Stretch, str] = {}
+        self._units: dict[tuple[int, int], str] = {}
         self._counted = 0
 
     @cached_property

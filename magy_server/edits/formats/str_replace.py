@@ -152,13 +152,12 @@ class StrReplaceReader:
             raise Unfit(f"A list of edits cannot stand beside {', '.join(sorted(others))}.")
         edits = found["edits"]
         self._object_path = _text(found, "path", "")
-        if isinstance(edits, str):  # some models write the list as a string
+        if as_text := isinstance(edits, str):  # as some models write the list
             edits = _loads(edits)
-            if not isinstance(edits, list):
-                raise Unfit(f"edits is {_said(edits)}, not a list.")
-            self._hold(edits, piece.line)
         if not isinstance(edits, list):
             raise Unfit(f"edits is {_said(edits)}, not a list.")
+        if as_text:
+            self._hold(edits, piece.line)
         for one in edits:
             if not isinstance(one, dict):
                 raise Unfit(f"{_said(one)} is not an edit.")
@@ -253,7 +252,9 @@ def _insertion(found: Mapping[str, Any], source: int) -> Hunk:
         if after is not None and not isinstance(after, int):
             if inner.keys() & {"line", "insert_line"}:
                 raise Unfit("insert has both line and after; give only one.")
-            return _after(plain(_text({"after": after}, "after")), _inserted(inner), source)
+            quoted = _text({"after": after}, "after")
+            quoted = _line(quoted if quoted.strip() else "", "insert.after is empty.")
+            return Hunk(quoted, quoted + _inserted(inner), lines=True, source=source)
         if after is not None:
             inner = {"line": after, **inner}
     else:
@@ -267,11 +268,6 @@ def _insertion(found: Mapping[str, Any], source: int) -> Hunk:
 def _inserted(found: Mapping[str, Any]) -> str:
     name = next((n for n in ("insert_text", "new_text", "content") if n in found), "insert_text")
     return _line(_text(found, name), "The inserted text is empty.")
-
-
-def _after(after: str, text: str, source: int) -> Hunk:
-    after = _line(after if after.strip() else "", "insert.after is empty.")
-    return Hunk(after, after + text, lines=True, source=source)
 
 
 def _line(text: str, empty: str) -> str:

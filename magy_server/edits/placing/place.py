@@ -280,9 +280,8 @@ def _inserted(source: Source, hunk: Hunk, at: int) -> Found | Failure:
             return Failure(0, "already_applied", explain.applied(start), (start + 1,))
     where = source.offset(at)
     if at == len(source.lines) and not source.ended:
-        made = changes(source.raw, f"\n{text[:-1]}", where, where)
-    else:
-        made = changes(source.raw, text, where, where)
+        text = f"\n{text[:-1]}"
+    made = changes(source.raw, text, where, where)
     return Found("exact", [Site(at, at, done=tuple(made))])
 
 

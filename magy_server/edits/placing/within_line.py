@@ -111,11 +111,7 @@ CELLS = 2500
 def pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     """Which line of `new` each line of `old` became, in order: the likest together."""
     if len(old) * len(new) > CELLS:
-        return (
-            dict(zip(range(len(old)), range(len(new)), strict=False))
-            if (len(old) == len(new))
-            else {}
-        )
+        return {n: n for n in range(len(old))} if len(old) == len(new) else {}
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
     alike = [[_alike(a, b) for b in new] for a in old]
     for i in range(len(old) - 1, -1, -1):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import EditorError, ToolError
-from magy_server.core.knowledge import Evaluated, Evaluation
+from magy_server.core.knowledge import Evaluation
 from magy_server.core.ports import Editor
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
@@ -60,7 +60,9 @@ async def emacs_eval(
     if found.error is not None:
         raise ToolError(f"Emacs signals an error: {_cut(clean(found.error))}{said}")
     value = _cut(clean(found.value))
-    return Result(for_model=f"{value or 'nil'}{said}", output=_whole(found))
+    cut = max(len(found.value), len(found.output)) > SHOWN
+    whole = f"{found.value}\n{found.output}".encode("utf-8", "replace") if cut else None
+    return Result(for_model=f"{value or 'nil'}{said}", output=whole)
 
 
 def _refuse_without_emacs(editor: Editor) -> None:
@@ -88,9 +90,3 @@ def _cut(text: str) -> str:
         return text
     half = SHOWN // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
-
-
-def _whole(found: Evaluated) -> bytes | None:
-    if len(found.value) <= SHOWN and len(found.output) <= SHOWN:
-        return None
-    return f"{found.value}\n{found.output}".encode("utf-8", "replace")

@@ -30,7 +30,14 @@ def picture(data: bytes, name: str) -> Image:
         raise InvalidRequest(f"{shown} is not a PNG, JPEG, GIF or WebP picture; convert it first.")
     if len(data) > LARGEST:
         raise too_large(shown, len(data))
-    width, height = _checked(data, shown)
+    try:
+        width, height = size(data)
+    except ValueError as error:
+        said = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
+        raise InvalidRequest(
+            f"{shown} looks like a {said[kind]} image ({len(data):,} bytes), but is damaged: "
+            f"{error}."
+        ) from None
     if max(width, height) > SIDE:
         raise InvalidRequest(
             f"{shown} has {width}x{height} pixels; models take at most {SIDE:,} each way. {_SHRINK}"
@@ -83,17 +90,6 @@ def load(place: Place) -> bytes | None:
         if (size := os.fstat(file.fileno()).st_size) > LARGEST:
             raise too_large(place.name, size)
         return file.read(LARGEST + 1)
-
-
-def _checked(data: bytes, name: str) -> tuple[int, int]:
-    try:
-        return size(data)
-    except ValueError as error:
-        kind = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
-        raise InvalidRequest(
-            f"{name} looks like a {kind[mime(data)]} image ({len(data):,} bytes), but is damaged: "
-            f"{error}."
-        ) from None
 
 
 # --- the four kinds -------------------------------------------------------------------------------

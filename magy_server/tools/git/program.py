@@ -271,11 +271,7 @@ class Spool:
             self.output.feed(data)
         return not self.cut
 
-    def end(self) -> None:
-        self.output.feed(b"", final=True)
-
     def pieces(self) -> Iterator[str]:
-        """Gives the text, in pieces."""
         at = 0
         while piece := self.output.page(at, _CHUNK):
             yield piece

@@ -202,7 +202,7 @@ class Repository:
         spool = Spool()
         try:
             ran = await self.diff(*words, sink=spool.feed)
-            spool.end()
+            spool.output.feed(b"", final=True)
             if ran.code != 0 and not spool.cut:
                 raise ToolError(f"git diff: {explain(ran.err)}")
             yield spool

@@ -293,10 +293,8 @@ def _writes(argv: Sequence[str]) -> bool:
 
 def _reachable(root: str, path: str) -> bool:
     """False for what only looks like a path: `/api/v1` where there is no `/api`."""
-    if below(root, path) is not None:
-        return path not in _HARMLESS
     first = os.path.join("/", *path.split("/", 2)[1:2])
-    return os.path.lexists(first) and path not in _HARMLESS
+    return path not in _HARMLESS and (below(root, path) is not None or os.path.lexists(first))
 
 
 def _named(cwd: _Cwd, word: str) -> Iterator[str]:

@@ -53,7 +53,8 @@ class Output:
         self._head = self._tail = ""
         self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by `close`
         self._bytes = 0
-        self._kept = 0  # characters in the file
+        self.readable = 0
+        """Characters that `page` can give."""
         self._marks = [(0, 0)]  # (characters, bytes) every now and then, to find offsets
 
     @property
@@ -87,13 +88,13 @@ class Output:
         self.chars += len(text)
         self.lines += text.count("\n")
         data = text.encode()
-        if self._kept + len(text) == self.chars and self._bytes + len(data) <= KEPT:
+        if self.readable + len(text) == self.chars and self._bytes + len(data) <= KEPT:
             if not self._write(data):
                 return  # the disk is full: what follows is treated as too much
             self._bytes += len(data)
-            self._kept = self.chars
+            self.readable = self.chars
             if self._bytes - self._marks[-1][1] >= _STRIDE:
-                self._marks.append((self._kept, self._bytes))
+                self._marks.append((self.readable, self._bytes))
 
     def _write(self, data: bytes) -> bool:
         try:
@@ -103,16 +104,11 @@ class Output:
 
     def page(self, offset: int, limit: int) -> str:
         """At most `limit` characters from `offset` on, of those that were kept."""
-        if offset >= self._kept:
+        if offset >= self.readable:
             return ""
         chars, at = self._marks[bisect_right(self._marks, (offset, self._bytes)) - 1]
         data = os.pread(self._file.fileno(), 4 * (offset - chars + limit), at)
         return data.decode("utf-8", "ignore")[offset - chars : offset - chars + limit]
-
-    @property
-    def readable(self) -> int:
-        """Characters that `page` can give."""
-        return self._kept
 
     def summary(self, call: str) -> str:
         """All of it, or its beginning and end with a note on how to read the rest."""
@@ -130,10 +126,10 @@ class Output:
     def stored(self) -> bytes:
         """For the log: the whole, or beginning and end."""
         size = self._bytes
-        if self._kept == self.chars and size <= STORED:
+        if self.readable == self.chars and size <= STORED:
             return os.pread(self._file.fileno(), size, 0)
         head = os.pread(self._file.fileno(), STORED // 2, 0).decode("utf-8", "ignore")
-        if self._kept == self.chars:
+        if self.readable == self.chars:
             end = os.pread(self._file.fileno(), STORED // 2, max(0, size - STORED // 2))
             tail = end.decode("utf-8", "ignore")
         else:

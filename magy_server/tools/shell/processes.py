@@ -195,9 +195,8 @@ class Processes:
     ) -> None:
         self._hidden = frozenset(hidden)
         self._more = frozenset(more)
-        known = os.environ if base is None else base
-        self._secrets = Secrets(known.get(name, "") for name in self._hidden)
-        self._base = base
+        self._base = os.environ if base is None else base
+        self._secrets = Secrets(self._base.get(name, "") for name in self._hidden)
         self._tasks = Tasks()
         self._running: dict[tuple[str, str], tuple[Command, asyncio.Task[None]]] = {}
         self._ended: dict[tuple[str, str], Command] = {}
@@ -213,8 +212,8 @@ class Processes:
 
     def environment(self, cwd: str, session: str, call: str) -> dict[str, str]:
         """What the processes of a call get: no keys, and the mark they are known by."""
-        base = os.environ if self._base is None else self._base
-        return environment(base, cwd, groups.mark(session, call), self._hidden, self._more)
+        marked = groups.mark(session, call)
+        return environment(self._base, cwd, marked, self._hidden, self._more)
 
     def busy(self) -> bool:
         """Whether commands run in the background."""

@@ -28,6 +28,7 @@ _TEXTS = re.compile(
     r"text/.*|.*[+/](?:json|xml|yaml|x-yaml|toml|ndjson|x-ndjson|jsonl|javascript|x-javascript"
     r"|ecmascript|typescript|graphql|sql|x-sh|x-httpd-php|x-www-form-urlencoded|x-subrip)"
 )
+_HTML = re.compile(r"\s*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _UNKNOWN = ("", "application/octet-stream", "binary/octet-stream", "application/x-unknown")
 _CHARSETS = re.compile(
     r"ascii|utf-8(?:-sig)?|utf-(?:16|32)(?:-[lb]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-[a-z]+|big5.*"
@@ -35,7 +36,7 @@ _CHARSETS = re.compile(
 )
 """Of Python's codecs those that are encodings of text, and none that is slow on purpose."""
 _META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_PYTHON = ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "LANG")
+PYTHON = ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "LANG")
 """What Python needs to find its packages, and no more: no keys beside a stranger's page."""
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\U000e0000-\U000e007f]")
 """Controls, and the tag characters that can hide a whole text from people's eyes."""
@@ -65,7 +66,7 @@ async def read(fetched: Fetched) -> Reading:
         )
     text = await asyncio.to_thread(decode, fetched)
     notes = [f"only the first {len(fetched.body):,} bytes were read"] if fetched.cut else []
-    if fetched.kind in HTML or (fetched.kind in _UNKNOWN and _looks_like_html(text)):
+    if fetched.kind in HTML or (fetched.kind in _UNKNOWN and _HTML.match(text[:1000])):
         if len(text) > readable.HTML:
             notes.append(f"only the first {readable.HTML:,} characters of HTML were read")
         found = await from_html("page", text, fetched.url)
@@ -123,10 +124,6 @@ def _codec(charset: str) -> str | None:
     return name if _CHARSETS.fullmatch(name) else None
 
 
-def _looks_like_html(text: str) -> bool:
-    return re.match(r"\s*<(?:!doctype\s+html|html[\s>])", text[:1000], re.IGNORECASE) is not None
-
-
 def _shown(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
@@ -148,7 +145,7 @@ async def from_html(
     argv, code = [sys.executable, "-P", readable.__file__], None
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            code, _ = await ask(argv, take, asked, _PYTHON)
+            code, _ = await ask(argv, take, asked, PYTHON)
     if code != 0:
         raise ToolError(
             f"{base}: this HTML is too large or too unusual to be shown as a page. If you need "
