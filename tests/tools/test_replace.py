@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.errors import EditRefused
-from magy_server.core.values import Version
+from magy_server.core.values import Version, digest
 from magy_server.tools.files import versions
-from magy_server.tools.files.encodings import digest
 
 OLD, NEW = b"one\ntwo\nthree\n", b"one\n2\n"
 

@@ -13,9 +13,8 @@ import pytest
 
 from magy_server.core.ports import Seen
 from magy_server.core.tool import Result, Tool
-from magy_server.core.values import FileChange, Version
+from magy_server.core.values import FileChange, Version, digest
 from magy_server.tools.files.change import busy
-from magy_server.tools.files.encodings import digest
 from magy_server.tools.files.versions import look, put
 from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes

@@ -21,7 +21,7 @@ from magy_server.edits.rebasing.diff import unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Done, Plan, Planned, Want
-from magy_server.tools.files.encodings import digest, text_of
+from magy_server.tools.files.encodings import text_of
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import Path, file_facts

@@ -21,7 +21,7 @@ from magy_server.edits.rebasing.diff import apply, changes
 from magy_server.edits.rebasing.rebase import rebase
 from magy_server.edits.text import plain, usual_end
 from magy_server.tools.files import disk
-from magy_server.tools.files.encodings import Encoding, decode, digest, encode, text_of
+from magy_server.tools.files.encodings import Encoding, decode, encode, text_of
 from magy_server.tools.files.paths import Place, missing
 
 ATTEMPTS = 20

@@ -18,7 +18,7 @@ from magy_server.tasks import to_end
 from magy_server.tools.files import disk, versions
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
-from magy_server.tools.files.encodings import decode, digest, encode, text_of
+from magy_server.tools.files.encodings import decode, encode, text_of
 from magy_server.tools.files.live_file import Base, behind, load, rebased, refilled, saved
 from magy_server.tools.files.paths import Place
 from magy_server.tools.files.versions import placed

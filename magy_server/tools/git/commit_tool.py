@@ -21,7 +21,7 @@ from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolConte
 from magy_server.core.values import Evidence, Facts, Resource, digest
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tasks import to_end
-from magy_server.tools.files.encodings import digest, text_of
+from magy_server.tools.files.encodings import text_of
 from magy_server.tools.files.paths import resource
 from magy_server.tools.git.names import command, listed, literal, pathspec, shown
 from magy_server.tools.git.program import Ran, explain
