@@ -27,8 +27,8 @@ from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
+from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.runner import Runner
-from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import World
 from magy_server.store.memory import MemoryStore
 from magy_server.tools.files.commits import Commits

@@ -1,3 +1,3 @@
-"""Magy: an agent backend for editors. Importing this package does no work."""
+"""Magy is an agent backend for editors. Importing this package does no work."""
 
 __version__ = "0.1.0"

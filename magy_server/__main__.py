@@ -1,4 +1,4 @@
-"""The `magy` command. Each subcommand imports only what it needs."""
+"""This module runs the `magy` command. Each subcommand imports only what it needs."""
 
 from __future__ import annotations
 

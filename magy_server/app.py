@@ -1,5 +1,5 @@
-"""The composition root: configuration -> adapters -> engine -> front door. The only file that
-knows all layers; what is slow to import is imported where it is first needed."""
+"""The composition root builds Magy from its configuration: adapters, engine, front door. Only this
+file knows all layers; it imports what is slow to import where it first needs that."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import whole
 from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.feature_ports import Features
+from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
-from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.trees import Herald
 from magy_server.engine.world import Expand, World, read_project
 from magy_server.listeners.audit import Audit
-from magy_server.listeners.consult import Titles
 from magy_server.listeners.mirror import Mirror, mirroring
+from magy_server.listeners.titles import Titles
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables
 from magy_server.reviews.checkpoints import Checkpoints
@@ -46,8 +46,8 @@ from magy_server.store.sqlite import SqliteStore
 from magy_server.team.access import TeamAccess
 from magy_server.team.budget import Purse
 from magy_server.team.children import Children
+from magy_server.team.delivery import report
 from magy_server.team.mailing import Mailing
-from magy_server.team.reports import report
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from magy_server.tools.files.commits import Commits

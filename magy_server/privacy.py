@@ -1,4 +1,4 @@
-"""What Magy does at its start so that the commands it runs cannot read its keys.
+"""At its start Magy hides its keys from the commands that it runs.
 
 They run as the same user, so on Linux `/proc/<pid>` of this process is open to them: environment,
 memory, descriptors. The kernel closes it for a process that says it is not to be dumped. It does

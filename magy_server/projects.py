@@ -1,4 +1,4 @@
-"""The configuration and the agents that hold for each workspace root, with its trust."""
+"""This module reads the configuration and agents of each workspace root, and keeps its trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which providers there are, which model a person who names none gets, and what is known of it.
+"""This module makes the providers, chooses the default model, and tells what is known of a model.
 
 Beside `app.py` in the composition layer: it knows the configuration and the adapters.
 """

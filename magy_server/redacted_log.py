@@ -1,4 +1,4 @@
-"""Magy's own log, for whoever looks for a fault: it holds none of the keys that Magy knows."""
+"""Magy writes its own log for whoever looks for a fault, with none of the keys that it knows."""
 
 from __future__ import annotations
 

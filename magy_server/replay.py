@@ -1,5 +1,5 @@
-"""`magy replay`: every request of a session's conversation, exactly as it was sent, from the log
-alone. Titles and summaries are no part of it."""
+"""`magy replay` prints every request of a session's conversation exactly as it was sent, from the
+log alone. It leaves titles and summaries out."""
 
 from __future__ import annotations
 

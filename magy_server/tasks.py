@@ -1,4 +1,4 @@
-"""Background tasks that have an owner, and work that is done to its end though nobody waits."""
+"""Every background task has an owner; some work runs to its end though nobody waits for it."""
 
 from __future__ import annotations
 

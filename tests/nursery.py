@@ -35,7 +35,7 @@ MODULES = (
     "lsprotocol.types", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
     "magy_server.lsp.server", "magy_server.lsp.front_door", "magy_server.lsp.broadcasts",
     "magy_server.api.sessions.session_verbs", "magy_server.lsp.connect",
-    "magy_server.lsp.workspace", "magy_server.llm.scripted", "magy_server.cli.dispatch",
+    "magy_server.lsp.live_editor", "magy_server.llm.scripted", "magy_server.cli.dispatch",
     "magy_server.cli.commands.run", "magy_server.cli.commands.sessions",
     "magy_server.cli.commands.agents", "magy_server.cli.commands.transcripts",
     "magy_server.doctor",

@@ -1,1 +1,1 @@
-"""What every front door shares and none owns: the verbs, and what follows a session."""
+"""This package holds what all front doors share: the verbs, and what follows a session."""

@@ -1,4 +1,4 @@
-"""One connection of a front door, as the verbs see it."""
+"""The verbs see a front door's connection through these types: its documents, roots, outbox."""
 
 from __future__ import annotations
 

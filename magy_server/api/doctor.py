@@ -1,5 +1,5 @@
-"""`magy/doctor/run`: the doctor over the wire, for clients that show what is wrong. It also answers
-when nothing else of Magy could be started: then it is needed most."""
+"""`magy/doctor/run` runs the doctor over the wire, for clients that show what is wrong. It also
+answers when nothing else of Magy could be started: then it is needed most."""
 
 from __future__ import annotations
 

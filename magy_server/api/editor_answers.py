@@ -1,4 +1,4 @@
-"""What an editor answers when it is asked what it knows, as values."""
+"""This module turns what an editor answers about code (problems, places, symbols) into values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which place a client means: the canonical paths of files and directories, the workspace around a
-directory, and the URIs of files and of texts that are only shown.
+"""This module finds which place a client means: the canonical path of a file or directory, and the
+workspace around a directory. It makes the URIs of files and of texts that are only shown.
 
 `magy:/base/PATH` is what a person has accepted of a file, `magy:/proposed/PATH` what it is proposed
 to be; PATH is absolute, so an editor finds the language by its extension.

@@ -1,4 +1,4 @@
-"""Places in texts as LSP counts them, by line and code unit, and as strings count them."""
+"""This module converts places in texts between LSP's (line and code unit) and string offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the engine as values of the wire."""
+"""This module turns the engine's sessions, questions and options into values of the wire."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a front door can ask of Magy, whichever it is: each verb appends or reads, and answers at
-once. It knows no connection and no wire."""
+"""Every front door asks Magy through `Service`, whichever it is: each verb appends or reads, and
+answers at once. The service knows no connection and no wire."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
-from magy_server.api.sessions import options, pages, questions
+from magy_server.api.sessions import options, pages, resolutions
 from magy_server.api.sessions.options import Option
 from magy_server.api.sessions.pages import Attached
 from magy_server.core.agents import tree
@@ -30,11 +30,11 @@ from magy_server.core.state.state import State
 from magy_server.core.values import Content, Grant, Hash
 from magy_server.engine import trees
 from magy_server.engine.briefing import mentioned
+from magy_server.engine.loaded_sessions import FRESH, LoadedSessions
 from magy_server.engine.log import Decide, Write
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import FRESH, LoadedSessions
 from magy_server.engine.world import Project, World, record
-from magy_server.listeners.consult import consult
+from magy_server.listeners.titles import consult
 from magy_server.reviews.checkpoints import Checkpoints
 from magy_server.reviews.reviews import Reviews
 from magy_server.tasks import Tasks
@@ -289,7 +289,7 @@ class Service:
         *,
         allow: bool,
         reason: str,
-        scope: questions.Scope,
+        scope: resolutions.Scope,
         by: str,
     ) -> bool:
         """The first answer wins; False for a later one. Raises NotFound for a question that never
@@ -301,7 +301,7 @@ class Service:
         answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
 
         def decide(now: State) -> Write | None:
-            return questions.answered(now, answer, project)
+            return resolutions.answered(now, answer, project)
 
         while True:
             try:
@@ -311,7 +311,7 @@ class Service:
                 before, project = project.head, await self._project(session)
                 if project.head == before:  # nobody did: the session is not run here any more
                     raise
-        if not accepted and not questions.was_asked(session.state, call):
+        if not accepted and not resolutions.was_asked(session.state, call):
             raise NotFound(
                 f"There is no question {interaction!r}. `magy/interaction/list` names open ones."
             )

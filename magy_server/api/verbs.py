@@ -1,4 +1,4 @@
-"""All that one connection may ask of Magy, whichever front door it came in by."""
+"""This module puts together all verbs of one connection, whichever front door it came in by."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from magy_server.api.edits.edit_verbs import EditVerbs
 from magy_server.api.prompts.completion import PromptVerbs
 from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
-from magy_server.api.reviews.checkpoints import CheckpointVerbs
+from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
 from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
-from magy_server.api.sessions.interactions import QuestionVerbs
+from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.methods import Verbs
 from magy_server.api.workspaces import WorkspaceVerbs

@@ -1,5 +1,5 @@
-"""The verbs of `magy/agent/*` and `magy/workspace/*`: what a workspace has, and whether it is
-trusted."""
+"""The verbs of `magy/agent/*` and `magy/workspace/*` tell which agents a workspace has and how
+agents are, and tell or change whether a person trusts it."""
 
 from __future__ import annotations
 

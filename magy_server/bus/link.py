@@ -1,4 +1,4 @@
-"""One connection between two processes of the mesh.
+"""A link is one connection between two processes of the mesh.
 
 A frame is four bytes of length (big-endian) and a JSON array that begins with its kind:
 

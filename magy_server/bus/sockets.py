@@ -1,4 +1,4 @@
-"""Where the processes of the mesh find each other: one socket file for each, in a private place."""
+"""The processes of the mesh find each other by socket files, one for each, in a private place."""
 
 from __future__ import annotations
 

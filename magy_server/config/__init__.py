@@ -1,1 +1,1 @@
-"""What the person, the project and the environment ask for: settings, agents, where files are."""
+"""The person, the project and the environment configure Magy: settings, agents, where files are."""

@@ -1,4 +1,4 @@
-"""Agents from files: those that Magy ships, the user's, and those of a trusted project.
+"""Agents come from files: those that Magy ships, the user's, and those of a trusted project.
 
 Of two files for the same name the one nearer to the project counts. A file that is wrong is said,
 does not stop the others, and leaves its agent unusable: none from further away stands in for it.

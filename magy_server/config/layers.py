@@ -1,4 +1,4 @@
-"""One typed tree of settings: defaults < user magy.toml < project magy.toml < editor < environment.
+"""Layers merge into one tree: defaults < user magy.toml < project magy.toml < editor < environment.
 
 An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask
 and lower values of `limits` and `spawn` are used; the rest is named, so that a person can be told.

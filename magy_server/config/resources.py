@@ -1,4 +1,4 @@
-"""Files that Magy ships beside its code: built-in agents, built-in skills, editor clients."""
+"""This module finds what Magy ships beside its code: built-in agents, skills, editor clients."""
 
 from __future__ import annotations
 

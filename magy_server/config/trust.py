@@ -1,4 +1,4 @@
-"""Workspace trust: until a person trusts a root, its own Magy files may only narrow.
+"""Until a person trusts a workspace root, its own Magy files may only narrow the settings.
 
 Trust is remembered with a hash of those files; when one of them changes, it must be given again.
 """

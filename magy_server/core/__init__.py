@@ -1,1 +1,1 @@
-"""The rules of Magy as values and pure functions: events, state, steps, permissions, prompts."""
+"""Magy's rules are values and pure functions: events, state, steps, permissions, prompts."""

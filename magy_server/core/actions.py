@@ -1,4 +1,4 @@
-"""Actions: things to ask an agent with one click, as data.
+"""An action is something to ask an agent with one click; files describe it as data.
 
     audit:
       title: Audit this code

@@ -1,4 +1,4 @@
-"""The exception tree. Every message says what was wrong, where, and what to do next.
+"""Magy's exceptions form a tree. Every message says what was wrong, where, and what to do next.
 
 MagyError
 ├── InvalidConfig        a setting, agent file or trust record is wrong

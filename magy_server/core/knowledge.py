@@ -1,4 +1,4 @@
-"""What an editor knows of code: the questions that it may be asked, and the answers.
+"""An editor knows the code; these are the questions that it may be asked, and its answers.
 
 Files are canonical absolute paths, lines count from 1. An answer is as good as the editor: it may
 be out of date, and may name any file.

@@ -1,4 +1,4 @@
-"""A list of callbacks that are called in order: whoever wants to hear of something adds one."""
+"""`Listeners` calls its callbacks in order: whoever wants to hear of something adds one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two pattern languages of permission rules: for files, and for commands and other words."""
+"""Permission rules have two pattern languages: one for files, one for commands and other words."""
 
 from __future__ import annotations
 

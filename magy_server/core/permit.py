@@ -1,4 +1,4 @@
-"""May this call run? Facts and rules -> allow, ask or deny, with the rule that decided. Pure.
+"""Facts and rules decide whether a call may run: allow, ask or deny, and by which rule. Pure.
 
 A source (an agent, the configuration) has a list of rules per permission key. Over sources and over
 all that a call touches, deny beats ask, and ask beats allow; a source whose rules say nothing about
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from magy_server.core.patterns import literal, matches_command, matches_file
-from magy_server.core.shell.always import remembered_words
 from magy_server.core.shell.deny_patterns import is_about
 from magy_server.core.shell.programs import program
+from magy_server.core.shell.remembered_commands import remembered_words
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.shell.unknown_programs import may_run
 from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Resource, Value

@@ -1,5 +1,5 @@
-"""The ports: what the engine needs from the world, as Protocols. Adapters implement them; the
-middle packages meet only here and in `app.py`."""
+"""The ports are Protocols that say what the engine needs from the world. Adapters implement them;
+the middle packages meet only here and in `app.py`."""
 
 from __future__ import annotations
 

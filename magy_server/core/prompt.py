@@ -1,4 +1,4 @@
-"""State -> what the model sees. Pure, so a session replays exactly from its log.
+"""This module builds a model request from the state. Pure: a session replays exactly from its log.
 
 The prefix (system text, tool schemas) comes from the first briefing and stays as it is while agent,
 model and tools stay; a section that changes later is said in the conversation, where it happened,

@@ -1,4 +1,4 @@
-"""Agent files: markdown with YAML front matter -> values.
+"""This module parses agent files, markdown with YAML front matter, into values.
 
     ---
     description: Reviews a change

@@ -1,4 +1,4 @@
-"""What to do next, as a pure and total function of the state.
+"""`next_step` tells what to do next: it is a pure and total function of the state.
 
 Normal running, answering a question an hour later and resuming after a crash are one code path:
 fold the log, ask `next_step`, perform. It names every call that may start now, and is asked again

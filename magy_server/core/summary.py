@@ -1,4 +1,4 @@
-"""What the store keeps beside the log of a session, written with each append.
+"""The store keeps a summary beside the log of a session, written with each append.
 
 Lists and clients that attach read it instead of folding: opening a session of ten thousand events
 costs what one of a hundred does.

@@ -1,4 +1,4 @@
-"""Entries -> session updates, in the shape of the Agent Client Protocol v2 draft.
+"""Entries become session updates here, in the shape of the Agent Client Protocol v2 draft.
 
 All front doors send these; each only wraps them. One entry gives any number of updates, and needs
 nothing but itself and the diffs it names, so a page of the log can be shown from anywhere.

@@ -1,4 +1,4 @@
-"""The values that events are made of: content, usage, facts, decisions. All immutable."""
+"""Events are made of these values: content, usage, facts, decisions. All are immutable."""
 
 from __future__ import annotations
 

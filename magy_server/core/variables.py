@@ -1,4 +1,4 @@
-"""Which environment variables the processes of tools get. Pure, and quick to import.
+"""This module chooses which environment variables tools' processes get. Pure, quick to import.
 
 A list of what they get, not of what they do not: nobody can list all names that hold a key. On it
 is what the shell, the locale, the terminal and the usual toolchains read.

@@ -1,4 +1,4 @@
-"""`magy demo`: a whole task over the real wire, in a project made for it.
+"""`magy demo` plays a whole task over the real wire, in a project made for it.
 
 A person (Ada) has a file open with unsaved text and asks for a fix. The real server runs over real
 stdio; only the model is scripted, unless a real one is asked for.

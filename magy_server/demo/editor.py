@@ -1,4 +1,4 @@
-"""A very small editor: one language client over stdio, with live buffers."""
+"""The demo has a very small editor: one language client over stdio, with live buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third act: a child agent, seen at work beneath its parent, steered, and asked about."""
+"""The third act shows a child agent at work beneath its parent; Ada steers it and answers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small real project that the demo works in."""
+"""The demo makes a small real project here, and works in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second act: what the agent did is looked at hunk by hunk, while it works and Ada types."""
+"""In the second act Ada looks at what the agent did, hunk by hunk, while it works and she types."""
 
 from __future__ import annotations
 

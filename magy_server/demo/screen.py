@@ -1,4 +1,4 @@
-"""Shows session updates on a terminal: text streams, tool calls are one line each."""
+"""The demo shows session updates on a terminal: text streams, tool calls are one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`magy doctor`: what is wrong with this installation, and how to mend it (docs/howto/doctor.md).
+"""`magy doctor` says what is wrong with an installation, and how to mend it (docs/howto/doctor.md).
 
 Small checks that run side by side, each with a time limit. A check that fails is a finding, too.
 """

@@ -1,4 +1,4 @@
-"""What a check of the doctor returns: a status, a sentence, and what to do."""
+"""Each check of the doctor returns a finding: a status, a sentence, and what to do."""
 
 from __future__ import annotations
 

@@ -39,14 +39,14 @@ def trusts(root: str) -> str | None:
     from magy_server.core.errors import StoreError
     from magy_server.core.events import Trusted
     from magy_server.engine.world import project_stream
-    from magy_server.store import log
+    from magy_server.store import sql
 
     path = str(layers.state_dir() / "magy.db")
     if not os.path.exists(path):
         return None
     try:
         with reading(path) as db:
-            entries = log.read(db, project_stream(root), 0, None, None)
+            entries = sql.read(db, project_stream(root), 0, None, None)
     except (sqlite3.Error, StoreError):
         return None  # the check of the database says it
     said = [entry.event for entry in entries if isinstance(entry.event, Trusted)]

@@ -1,4 +1,4 @@
-"""The edit engine, pure and usable alone: it imports nothing else of Magy.
+"""The edit engine is pure and usable alone: it imports nothing else of Magy.
 
 formats -> hunks -> locate -> changes -> rebase onto the live text -> hunks for review
 """

@@ -1,5 +1,5 @@
-"""The values of the edit engine: what a model wants (`FileEdit`, `Hunk`), what that comes to in a
-text (`TextChange`), and why it cannot be done (`EditError`). All immutable."""
+"""These values say what a model wants (`FileEdit`, `Hunk`), what that comes to in a text
+(`TextChange`), and why it cannot be done (`EditError`). All are immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From hunks to changes of a text: where each belongs, and what it comes to there.
+"""This module turns hunks into changes of a text: where each belongs, and what it comes to there.
 
 A hunk goes where its old text is, found by ever looser tiers, and only when one place is left:
 nothing is guessed. What is applied is the difference between its old and its new text.

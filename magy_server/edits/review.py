@@ -1,4 +1,4 @@
-"""What agents did to a text, hunk by hunk, until a person has decided about each.
+"""A review keeps what agents did to a text, hunk by hunk, until a person has decided about each.
 
 A review is the text as it is now and its *parts*: the ranges of lines that agents' changes came to,
 each with the lines that it replaced. Everything else is the same in the *base*, which is the text

@@ -1,6 +1,5 @@
-"""A place in a text that a model rewrites while a person goes on typing: where the place is by now,
-and what the model's answer comes to there. All texts are plain.
-"""
+"""A model rewrites a place in a text while a person goes on typing: this module tells where the
+place is by now, and what the model's answer comes to there. All texts are plain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text and line ends.
+"""This module converts between the line ends of texts.
 
 A file's text has two views: *raw* (decoded, no byte order mark, line ends as they are) and *plain*,
 every line end a `\\n`, which is what models read and write.

@@ -1,1 +1,1 @@
-"""The loop: sessions, their logs, and the runner that performs their next steps."""
+"""The engine runs the loop: sessions, their logs, and the runner that performs their next steps."""

@@ -1,4 +1,4 @@
-"""What enters the prompts of a session: agent, rules, tools, sizes, and what a prompt mentions."""
+"""This module gathers what enters prompts: agent, rules, tools, sizes, and what they mention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running one tool call: whatever comes of it becomes a result for the log."""
+"""This module runs one tool call: whatever comes of it becomes a result for the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from magy_server.core.state.turn import CallState
 from magy_server.core.tool import Result, Tool, ToolContext
 from magy_server.core.values import Call, Evidence, FileChange, Hash, Version
 from magy_server.engine.context import RunContext
-from magy_server.engine.results import Results
+from magy_server.engine.read_cache import Results
 from magy_server.engine.world import put
 
 LOG = logging.getLogger(__name__)

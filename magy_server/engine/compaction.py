@@ -1,4 +1,4 @@
-"""The Compact step: the model sums up what it has seen, the log adds what must not get lost."""
+"""In the Compact step a model sums up what it has seen; the log adds what must not get lost."""
 
 from __future__ import annotations
 

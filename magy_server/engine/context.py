@@ -1,4 +1,4 @@
-"""What a tool gets to work with: `core.tool.ToolContext` and `FactContext`, on a live session."""
+"""Tools work with these contexts: `core.tool.ToolContext`, `FactContext`, on a live session."""
 
 from __future__ import annotations
 

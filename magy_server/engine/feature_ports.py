@@ -1,5 +1,5 @@
-"""What the loop asks before it acts, and about what it did: ports of features, none of which it
-knows.
+"""The loop asks the features through these ports, before it acts and about what it did, and knows
+none of them.
 
 The bodies here are the form that does nothing, which holds where the feature is not there.
 """

@@ -1,4 +1,4 @@
-"""Between reply and run: facts by I/O, a decision by rules, and perhaps a question."""
+"""Between reply and run the judge finds facts by I/O, decides by rules, and perhaps asks."""
 
 from __future__ import annotations
 

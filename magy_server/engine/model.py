@@ -1,5 +1,5 @@
-"""One model request, with retries: nothing that was half streamed ever reaches the log. And what a
-person is shown while the model reads the prompt and says nothing yet.
+"""This module makes one model request, with retries: nothing that was half streamed ever reaches
+the log. It shows a person how far the model is while that reads the prompt and says nothing yet.
 
 A model on a machine without a graphics card reads for minutes. Its server may say how far it is;
 else how long it took so far, and after a while what would help.

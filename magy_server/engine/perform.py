@@ -1,4 +1,4 @@
-"""Performs the steps: each method does one, and appends what came of it."""
+"""The performer carries out the steps: each method does one, and appends what came of it."""
 
 from __future__ import annotations
 

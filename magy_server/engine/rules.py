@@ -1,4 +1,4 @@
-"""Whose rules decide in a session at this moment: its own, and those of each session above it.
+"""The rules of a session, and of each session above it, decide what it may do at this moment.
 
 A level is one session's sources of rules as they are now. What a child may do is the strictest of
 what each of its levels says. So is what becomes of its edits.

@@ -1,4 +1,4 @@
-"""Which sessions run here: one supervised task each, under the lease of their tree.
+"""The runner runs sessions here: each in a supervised task, under the lease of its tree.
 
 A lease is held only while there is something to do in the tree. Who takes it goes on with all of
 the tree that was left open. Who appends a prompt tries to run it; where another process has the
@@ -25,10 +25,10 @@ from magy_server.engine import trees
 from magy_server.engine.calls import closed, no_room
 from magy_server.engine.compaction import given_up
 from magy_server.engine.feature_ports import Features
+from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
 from magy_server.engine.world import World

@@ -1,4 +1,4 @@
-"""A session as one process holds it: its log, what streams in it, and who watches.
+"""A process holds a session as three things: its log, what streams in it, and who watches.
 
 Every process that shows or runs a session has one of these; all of them fold the same log. The
 bus tells that the log grew, and carries what streams: it may drop, the log may not.

@@ -1,4 +1,4 @@
-"""What streams in a session and is in no log: the reply of a model, the output of a command."""
+"""This module keeps what streams in a session and is in no log: model replies, command output."""
 
 from __future__ import annotations
 

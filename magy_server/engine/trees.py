@@ -1,4 +1,4 @@
-"""The trees of sessions: which of them this process runs, and what the store lists of them.
+"""Sessions form trees: this module tells which of them run here, and what the store lists of them.
 
 A tree (a root session and all its children) has one lease, that of the root's stream: taken for the
 first of its sessions that needs it, shared by the others here, and released after the last. Lists

@@ -1,4 +1,4 @@
-"""The loop: ask what is next, perform it, until the session rests.
+"""The loop asks what is next and performs it, until the session rests.
 
 All decisions are `core/steps.py`, all effects `engine/perform.py`; this only keeps track of what
 is being performed, so that nothing is started twice.

@@ -1,4 +1,4 @@
-"""What the engine works with: the adapters and values that `app.py` composes."""
+"""The engine works with a `World`: the adapters and values that `app.py` composes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
 from magy_server.core.values import Content, Grant, Hash, digest
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
-from magy_server.engine.results import Results
+from magy_server.engine.read_cache import Results
 
 USUAL_REPLY = 32_000
 """Tokens."""

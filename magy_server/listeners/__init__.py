@@ -1,1 +1,1 @@
-"""What follows the log and never stands in its way: audit, readable mirrors, titles."""
+"""Listeners follow the log and never stand in its way: audit, readable mirrors, titles."""

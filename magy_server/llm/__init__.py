@@ -1,1 +1,1 @@
-"""Providers of models: requests and answers in the wires that they speak."""
+"""Providers write requests to models and read their answers, in the wires that they speak."""

@@ -1,5 +1,5 @@
-"""The Anthropic Messages wire, without I/O: a ModelRequest as a request body, and the events of a
-streamed answer as deltas and one Replied. https://platform.claude.com/docs/en/api/messages"""
+"""A ModelRequest becomes an Anthropic Messages body, and the events of a streamed answer become
+deltas and one Replied, without I/O. https://platform.claude.com/docs/en/api/messages"""
 
 from __future__ import annotations
 

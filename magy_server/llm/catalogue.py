@@ -1,4 +1,4 @@
-"""What is known of models beforehand: their sizes, their prices, which one to start with.
+"""The catalogue knows models beforehand: their sizes, their prices, which one to start with.
 
 A small table with a date. A model that is not in it is not known: nothing is guessed from a name
 that looks alike. What people know better they say in `magy.toml` (`[provider.about]`).

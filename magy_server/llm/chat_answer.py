@@ -1,7 +1,6 @@
-"""The answer side of OpenAI's Chat Completions wire, without I/O: the chunks of a stream as deltas
-and one Replied, as they come from OpenAI, Ollama, llama.cpp, vLLM, Groq, DeepSeek, Gemini, Mistral
-and the like. What is said here of "some servers" was seen of one of those.
-"""
+"""This module reads answers on OpenAI's Chat Completions wire, without I/O: the chunks of a stream
+become deltas and one Replied, as they come from OpenAI, Ollama, llama.cpp, vLLM, Groq, DeepSeek,
+Gemini, Mistral and the like. What is said here of "some servers" was seen of one of those."""
 
 from __future__ import annotations
 

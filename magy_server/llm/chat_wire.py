@@ -1,5 +1,5 @@
-"""The request side of OpenAI's Chat Completions wire, without I/O: a ModelRequest as a request
-body, for OpenAI and the many servers that speak nearly the same.
+"""This module writes requests on OpenAI's Chat Completions wire, without I/O: a ModelRequest
+becomes a request body, for OpenAI and the many servers that speak nearly the same.
 https://developers.openai.com/api/reference/chat-completions"""
 
 from __future__ import annotations

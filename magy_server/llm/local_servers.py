@@ -1,4 +1,4 @@
-"""Servers of open models: whether one is near, and what it says of the window it gives a model.
+"""This module tells whether a server of open models is near, and which window it gives a model.
 OpenAI's API has no word for that, so each says it in a place of its own. Without I/O."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""OpenAI's two wires, Responses and Chat Completions, through the official SDK: for OpenAI itself
-and for the many servers that speak one of them."""
+"""These providers speak OpenAI's two wires, Responses and Chat Completions, through the official
+SDK: with OpenAI itself and with the many servers that speak one of them."""
 
 from __future__ import annotations
 

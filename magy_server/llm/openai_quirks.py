@@ -1,5 +1,5 @@
-"""How servers that speak OpenAI's wires differ from each other, without I/O: what is known from a
-server's address and model names, and what its refusals teach."""
+"""Servers that speak OpenAI's wires differ from each other: this module knows how, without I/O,
+from a server's address and model names, and learns from its refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Requests whose pictures cannot all be shown, without I/O: models that do not see, and APIs that
-take only so many. What is not shown is named, so that the model knows that there was something."""
+"""This module leaves out pictures that cannot be shown, without I/O: for models that do not see,
+and APIs that take only so many. It names what it leaves out, so that the model knows of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The OpenAI Responses wire, without I/O: a ModelRequest as a request body, and the events of a
-streamed answer as deltas and one Replied. https://developers.openai.com/api/reference/responses
+"""A ModelRequest becomes an OpenAI Responses body, and the events of a streamed answer become
+deltas and one Replied, without I/O. https://developers.openai.com/api/reference/responses
 
 Nothing is kept at the provider (`store` is false): the whole conversation goes with each request,
 reasoning included, which comes encrypted and goes back as it came.

@@ -15,7 +15,7 @@ from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.llm.faults import RETRYABLE
-from magy_server.llm.script import Fail, Pause, Reply, Say, Script, Use, last_output, parse
+from magy_server.llm.script_format import Fail, Pause, Reply, Say, Script, Use, last_output, parse
 
 CHARACTERS_PER_TOKEN = 4
 """Rough, for usage the script does not give."""

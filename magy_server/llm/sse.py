@@ -1,4 +1,4 @@
-"""Server-sent events out of the chunks of a response body, without I/O.
+"""This module reads server-sent events from the chunks of a response body, without I/O.
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 
 Only the data of an event is given: all wires say in it what kind of event it is.

@@ -1,5 +1,5 @@
-"""Tool calls that models write into their text, because their server does not read them, or because
-they never learnt the server's own form. Without I/O.
+"""This module finds tool calls that models write into their text, because their server does not
+read them, or because they never learnt the server's own form. Without I/O.
 
 A text is calls when it holds nothing else: JSON objects that name an offered tool (bare, in a code
 fence, in a list, between tags such as `<tool_call>`, behind marks such as `[TOOL_CALLS]`), XML such

@@ -1,5 +1,5 @@
-"""Thinking that models behind simple servers put into their text: between `<think>` tags at the
-very beginning, and nowhere else. Without I/O; what is fed may be cut anywhere."""
+"""Models behind simple servers put thinking into their text: between `<think>` tags at the very
+beginning, and nowhere else. This module finds it without I/O; what is fed may be cut anywhere."""
 
 from __future__ import annotations
 

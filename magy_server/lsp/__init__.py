@@ -1,1 +1,1 @@
-"""The language server: the connection to one editor, its documents and edits in its buffers."""
+"""The language server serves one editor: its connection, its documents, edits in its buffers."""

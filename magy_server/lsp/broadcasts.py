@@ -1,5 +1,5 @@
-"""What an editor is told without having subscribed: open questions, changed sessions, and the
-progress of each turn in the editor's own way.
+"""An editor is told some things without having subscribed: open questions, changed sessions, and
+the progress of each turn in the editor's own way.
 
 A listener of the engine. For an editor that knows no `magy/*` it also has permission asked, by
 `plain/questions.py`.

@@ -1,4 +1,4 @@
-"""What a client announces under `initializationOptions.magy`."""
+"""A client announces these options under `initializationOptions.magy`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One editor's connection: all that answers it, put together once it has said what it can."""
+"""This module puts together all that answers one editor, once that has said what it can."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from magy_server.api.verbs import Magy
 from magy_server.api.wire.methods import handlers
 from magy_server.core.errors import EditorError
 from magy_server.lsp.client_options import ClientOptions
+from magy_server.lsp.live_editor import LiveEditor
 from magy_server.lsp.plain.client import Plain
 from magy_server.lsp.plain.review import PlainReview
 from magy_server.lsp.plain.targets import Pointing
 from magy_server.lsp.server import Answering, Server
-from magy_server.lsp.workspace import LiveEditor
 
 ANSWER = 10.0
 """Seconds a client may take to answer what nothing waits for."""

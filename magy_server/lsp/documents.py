@@ -1,4 +1,4 @@
-"""The editor's documents as it shows them, unsaved changes included.
+"""The server keeps documents as the editor shows them, unsaved changes included.
 
 pygls's own mirror is wrong in ways that matter here: it cuts lines at form feeds, U+2028 and the
 like, where LSP knows only LF, CRLF and CR, so that one such character shifts every later edit; it

@@ -1,4 +1,4 @@
-"""LSP's base protocol, read tolerantly: bytes in, JSON values and `Malformed` notes out.
+"""The decoder reads LSP's base protocol tolerantly: bytes become JSON values or `Malformed` notes.
 
 A header block is lines up to an empty one; only `Content-Length` counts, in any case, with CRLF or
 LF. The decoder never raises and never gets stuck. What makes that possible: the bytes of a header

@@ -1,4 +1,4 @@
-"""The front door of an editor: what stands behind the language server once it is initialized.
+"""The editor's front door stands behind the language server once that is initialized.
 
 Light to import: the engine comes with `start`, after `initialize` has been answered.
 """

@@ -1,5 +1,5 @@
-"""What the client's editor knows, asked over the wire. An answer is checked before anything looks
-at it: what a client says may be sloppy, stale or hostile."""
+"""Magy asks the client's editor over the wire what it knows. An answer is checked before anything
+looks at it: what a client says may be sloppy, stale or hostile."""
 
 from __future__ import annotations
 

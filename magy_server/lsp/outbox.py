@@ -1,5 +1,5 @@
-"""Writes all messages to one editor. Nothing here ever blocks the loop, and nothing grows without
-bound.
+"""The outbox writes all messages to one editor. Nothing here ever blocks the loop, and nothing
+grows without bound.
 
 Responses and our own requests are *sent*: they queue in order, and while too many bytes wait the
 reader pauses, so that a client which asks must also read. Everything that streams is *pulled*: a

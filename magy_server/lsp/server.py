@@ -1,5 +1,5 @@
-"""The standard half of the server, on pygls: lifecycle, document sync, capabilities; and `run`,
-which puts it together with the connection and the front door.
+"""The server answers the standard half of LSP, on pygls: lifecycle, document sync, capabilities.
+`run` puts it together with the connection and the front door.
 
 pygls is the only heavy import before `initialize` is answered. The front door is started at the
 `initialized` notification, or at the first message of ours if that comes sooner.
@@ -32,7 +32,7 @@ from magy_server.lsp.outbox import Failure, Outbox, settle
 from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
 
 if TYPE_CHECKING:
-    from magy_server.lsp.workspace import LiveEditor
+    from magy_server.lsp.live_editor import LiveEditor
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +213,7 @@ class Server:
 
     def editor(self, offers: Sequence[str] = ()) -> LiveEditor:
         """The port to the live buffers; `offers` are the `magy/editor/*` methods announced."""
-        from magy_server.lsp.workspace import LiveEditor
+        from magy_server.lsp.live_editor import LiveEditor
 
         can = self.client.workspace
         edits = can.workspace_edit if can else None

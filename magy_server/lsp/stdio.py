@@ -1,4 +1,4 @@
-"""The process's standard streams, made safe for a protocol.
+"""This module makes the process's standard streams safe for a protocol.
 
 After `claim` nothing but the outbox can reach the client: file descriptor 1 is the error stream, so
 that a stray print, a C library or a child process ends up in the log, and 0 is empty.

@@ -1,4 +1,4 @@
-"""The connection to one editor: decides for every message who handles it.
+"""The connection to one editor decides for every message who handles it.
 
 Our own methods (`magy/*` and a few standard ones) are handled here, with their parameters exactly
 as they were sent. The rest goes to the standard server (pygls), one whole message at a time.

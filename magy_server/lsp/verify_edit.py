@@ -1,4 +1,4 @@
-"""What an editor made of an edit, told from the changes that it then shows.
+"""This module tells what an editor made of an edit by the changes that the editor then shows.
 
 An edit was computed on one text, and the person may type while it is on its way. An editor that
 keeps to the protocol refuses it then; one that does not carries the edit out at positions that are

@@ -1,1 +1,1 @@
-"""Hunks under review, what is decided about them, and going back: features on `Sessions`."""
+"""People review hunks, decide about them, and go back: these are features on `Sessions`."""

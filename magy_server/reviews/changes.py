@@ -19,6 +19,7 @@ from magy_server.edits.text import split
 from magy_server.engine.log import Letter, Letters, Write
 from magy_server.engine.rules import review_mode
 from magy_server.reviews import streams
+from magy_server.reviews.current_review import Now, infos, sessions
 from magy_server.reviews.decisions import undone
 from magy_server.reviews.file_review import (
     FileReview,
@@ -31,7 +32,6 @@ from magy_server.reviews.file_review import (
     stored,
     typed,
 )
-from magy_server.reviews.hunks import Now, infos, sessions
 from magy_server.reviews.review_store import ReviewStore
 from magy_server.reviews.streams import Standing
 

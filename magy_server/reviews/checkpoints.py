@@ -1,5 +1,4 @@
-"""Going back: every turn of a session can be undone and redone, its files, its conversation, or
-both."""
+"""A person can undo and redo every turn of a session: its files, its conversation, or both."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
 from magy_server.engine import trees
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.reviews.file_changes import FileChanged, FileCount, counted, shown
 from magy_server.reviews.restore_files import Performed, Plan, Restorer

@@ -1,5 +1,4 @@
-"""What a decision comes to: pure, from the review as it is now to the review, and the file, as they
-shall be."""
+"""A decision makes of the review as it is now the review and the file as they shall be. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
 from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
+from magy_server.reviews.current_review import Now
 from magy_server.reviews.file_review import FileReview, Side, of_kind, reworded, unchanged
-from magy_server.reviews.hunks import Now
 from magy_server.reviews.views import HunkInfo, HunkState, Which, Wish
 
 DONE: dict[str, HunkState] = {

@@ -1,4 +1,4 @@
-"""Edits that a front door asks for, and no call of an agent's: all files, or none.
+"""A front door, and no call of an agent's, asks for these edits: all files are edited, or none.
 
 What is meant is in the log, with the bytes before and after, before the first file is touched; what
 came of it is appended together with the reviews. Where the process died in between, whoever looks

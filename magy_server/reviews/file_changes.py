@@ -1,4 +1,4 @@
-"""What happened to files, or would, for people: as lines added and removed, and as a diff."""
+"""People see what happened to files, or would: as lines added and removed, and as a diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review of one file in memory, and what changes do to it. Nothing here does I/O.
+"""This module keeps a file's review in memory, and tells what changes do to it. It does no I/O.
 
 Texts are reviewed by lines (`edits.review`); what is no text, or too large, and what is no matter
 of lines (that a file exists, its executable bit), is reviewed as a whole.

@@ -9,9 +9,9 @@ from magy_server.core.errors import EditorError, InvalidRequest, ToolError
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Decision
 from magy_server.core.values import NO_FILE
+from magy_server.reviews.current_review import Now
 from magy_server.reviews.decisions import Made, choose, decide
 from magy_server.reviews.file_review import FileReview, Side
-from magy_server.reviews.hunks import Now
 from magy_server.reviews.restore_files import look
 from magy_server.reviews.review_store import ReviewStore
 from magy_server.reviews.streams import Standing

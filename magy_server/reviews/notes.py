@@ -1,4 +1,4 @@
-"""What models are told of decisions: short and exact."""
+"""Notes tell models what was decided about their hunks; they are short and exact."""
 
 from __future__ import annotations
 

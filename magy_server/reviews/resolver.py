@@ -1,4 +1,4 @@
-"""Decisions, carried out: the file first, then the log, so that neither says what is not so.
+"""The resolver carries out decisions: file first, then log, so that neither says what is not so.
 
 A decision that changes the file is put into the journal before that, as an intent with the review
 as it was. Who finds an intent without its outcome (the process died in between) looks at the file:
@@ -28,9 +28,9 @@ from magy_server.core.reviews.review_events import Decision
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
 from magy_server.reviews import move_back, streams
+from magy_server.reviews.current_review import Now, infos, review_file
 from magy_server.reviews.decisions import DONE, Chosen, Made, choose, decide, undone
 from magy_server.reviews.file_review import FileReview, Side, Stored, placed, stored, typed
-from magy_server.reviews.hunks import Now, infos, review_file
 from magy_server.reviews.move_back import Back
 from magy_server.reviews.notes import noted
 from magy_server.reviews.review_store import ReviewStore

@@ -1,4 +1,4 @@
-"""Files go back: what that would do, and doing it.
+"""The restorer puts files back, and tells beforehand what that would do.
 
 What is going to be done is in the log first (`Restoring`), file by file. Doing it looks at each
 of them again, so that it can be begun anew at any point, by another process, too.

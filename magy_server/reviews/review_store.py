@@ -1,5 +1,5 @@
-"""What all work on reviews shares: where a review stands, how the file is now, appending, and
-telling those who watch."""
+"""All work on reviews shares `ReviewStore`: where a review stands, how the file is now, appending,
+and telling those who watch."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from magy_server.core.ports import Batch, Files, Found, same
 from magy_server.core.reviews.review_events import Noted, Reviewed
 from magy_server.core.reviews.undo_merge import UNSAVED
 from magy_server.core.values import Hash
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
-from magy_server.reviews import hunks, streams
+from magy_server.reviews import current_review, streams
+from magy_server.reviews.current_review import Now
 from magy_server.reviews.file_review import FileReview, Side, Stored, held_of, made, side
-from magy_server.reviews.hunks import Now
 from magy_server.reviews.restore_files import adrift, look
 from magy_server.reviews.streams import Standing
 
@@ -93,7 +93,7 @@ class ReviewStore:
             held = (at.event.base.hash, at.event.removed) if gone else ()
             found = await look(self.files, at.event.root, at.event.path, held, () if gone else None)
         except ToolError as error:
-            return hunks.blind(at.seq, stored, at.event, error.message)
+            return current_review.blind(at.seq, stored, at.event, error.message)
         if gone and at.pending and adrift(found):  # that it was removed is still to be decided
             shown = await self.shown(at.seq, stored, at.event, Found(found.path))
             return replace(shown, unreadable=f"{shown.held.name} was removed. {UNSAVED}")
@@ -110,7 +110,7 @@ class ReviewStore:
         return kept[1]
 
     async def shown(self, seq: int, held: FileReview, event: Reviewed, found: Found) -> Now:
-        return await asyncio.to_thread(hunks.now, seq, held, event, found, self.files.text)
+        return await asyncio.to_thread(current_review.now, seq, held, event, found, self.files.text)
 
     def side(self, found: Found) -> Side:
         return side(found.version, found.data, self.files.text)

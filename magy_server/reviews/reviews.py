@@ -1,4 +1,4 @@
-"""Reviews: what agents did to files, hunk by hunk, until a person has decided about it.
+"""`Reviews` keeps what agents did to files, hunk by hunk, until a person has decided about it.
 
 One for each process. What it knows is in the streams of the store and in the files themselves, so
 that all processes know the same, and a restart loses nothing.
@@ -20,14 +20,14 @@ from magy_server.core.reviews.review_events import Noted, Restored, Reviewed
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal
 from magy_server.core.values import FileChange, Hash
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Letters, Write
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
-from magy_server.reviews import changes, hunks, streams
-from magy_server.reviews.commits import Commits
+from magy_server.reviews import changes, current_review, streams
+from magy_server.reviews.committed import Commits
+from magy_server.reviews.current_review import Now
 from magy_server.reviews.direct_edits import Applying
 from magy_server.reviews.file_review import stored
-from magy_server.reviews.hunks import Now
 from magy_server.reviews.notes import Pending, reminder
 from magy_server.reviews.resolver import Resolver
 from magy_server.reviews.review_store import Changed, ReviewStore
@@ -84,7 +84,7 @@ class Reviews:
             return None
         text = now.held.text
         data = self._store.made(text).data if text.exists else None
-        return Proposal(data, hunks.sessions(now.hunks))
+        return Proposal(data, current_review.sessions(now.hunks))
 
     async def notes(self, state: State) -> Noted | None:
         """For the beginning of a turn: what is undecided of this session's hunks, and what the
@@ -139,7 +139,7 @@ class Reviews:
         for at in await self._pending(root):
             now = await self._look(at)
             if now.hunks:
-                found.append(replace(hunks.summary(now), root=root))
+                found.append(replace(current_review.summary(now), root=root))
         return sorted(found, key=lambda one: (one.path, one.proposed))
 
     async def get(self, path: str, proposed: bool = False) -> ReviewFile:
@@ -147,7 +147,7 @@ class Reviews:
         when it never was under review."""
         at = await self._store.known(path, proposed)
         now = await self._look(at)
-        return await asyncio.to_thread(hunks.review_file, now)
+        return await asyncio.to_thread(current_review.review_file, now)
 
     async def navigate(
         self, root: str, path: str, line: int, direction: Literal["next", "previous"]

@@ -1,4 +1,4 @@
-"""The streams of reviews: their names, what stands in them, and what was decided."""
+"""Each review has a stream: this module knows its name, what stands in it, what was decided."""
 
 from __future__ import annotations
 

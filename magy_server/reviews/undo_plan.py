@@ -1,4 +1,4 @@
-"""What is undone when a person goes back, and what the model is told of it. Pure."""
+"""This module plans what going back undoes, and what the model is told of it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a front door is shown of a review. All immutable; lines are counted from 0."""
+"""A front door is shown a review by these values. All are immutable; lines are counted from 0."""
 
 from __future__ import annotations
 

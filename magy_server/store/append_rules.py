@@ -1,4 +1,4 @@
-"""What an append means, free of any database: every store judges by `place`, so all judge alike.
+"""Every store judges an append by `place`, free of any database, so all stores judge alike.
 
 The values here are named tuples, not frozen dataclasses: they are made for every entry written.
 """

@@ -1,4 +1,4 @@
-"""Whether the database is still the file that was opened.
+"""This module checks that the database is still the file that was opened.
 
 SQLite goes on writing into a file that was removed, or whose side files were: all of that is lost
 when the last process closes it, and nobody is told.

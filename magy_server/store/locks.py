@@ -1,4 +1,4 @@
-"""Leases as kernel file locks: they end with the process that holds them, however it ends."""
+"""Leases are kernel file locks: they end with the process that holds them, however it ends."""
 
 from __future__ import annotations
 

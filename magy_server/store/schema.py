@@ -1,4 +1,4 @@
-"""The database file: its tables, how Magy brings an older file up to date, and how it opens one."""
+"""This module opens the database file, makes its tables, and brings an older file up to date."""
 
 from __future__ import annotations
 

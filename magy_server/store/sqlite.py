@@ -1,4 +1,4 @@
-"""The store on disk: one SQLite file that all processes of a user on a machine share."""
+"""The store on disk is one SQLite file that all processes of a user on a machine share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from magy_server.core.errors import StoreError, StoreUnavailable
 from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Lease, Page, StreamInfo
 from magy_server.core.values import Hash
-from magy_server.store import locks, log
+from magy_server.store import locks, sql
 from magy_server.store.append_rules import Draft, draft, lost, position
 from magy_server.store.database import Database, create_directory, create_file, unavailable
 from magy_server.store.file_identity import DatabaseFile
@@ -89,8 +89,8 @@ class SqliteStore:
             undo.push_async_callback(writer.close)
             reader = await Database.connect(path, busy_timeout)
             undo.push_async_callback(reader.close)
-            version = await writer.run(log.data_version)
-            if await writer.run(log.has_streams):
+            version = await writer.run(sql.data_version)
+            if await writer.run(sql.has_streams):
                 file.written()
             file.check()
             undo.pop_all()
@@ -111,12 +111,12 @@ class SqliteStore:
         self, stream: Stream, *, after: int = 0, before: int | None = None, limit: int | None = None
     ) -> list[Entry]:
         self._check_open()
-        work = partial(log.read, stream=stream, after=after, before=before, limit=limit)
+        work = partial(sql.read, stream=stream, after=after, before=before, limit=limit)
         return await self._reader.run(work)
 
     async def turn_starts(self, stream: Stream, last: int, before: int | None = None) -> list[int]:
         self._check_open()
-        work = partial(log.turn_starts, stream=stream, last=last, before=before)
+        work = partial(sql.turn_starts, stream=stream, last=last, before=before)
         return await self._reader.run(work)
 
     async def head(self, stream: Stream) -> int:
@@ -125,7 +125,7 @@ class SqliteStore:
 
     async def info(self, stream: Stream) -> StreamInfo | None:
         self._check_open()
-        return await self._reader.run(partial(log.info, stream=stream))
+        return await self._reader.run(partial(sql.info, stream=stream))
 
     async def streams(
         self,
@@ -139,8 +139,8 @@ class SqliteStore:
     ) -> Page:
         self._check_open()
         work = partial(
-            log.list_streams,
-            names=log.Names(prefix, flat),
+            sql.list_streams,
+            names=sql.Names(prefix, flat),
             first_root=first_root,
             root=root,
             start=position(cursor),
@@ -150,7 +150,7 @@ class SqliteStore:
 
     async def below(self, stream: Stream) -> list[StreamInfo]:
         self._check_open()
-        return await self._reader.run(partial(log.below, stream=stream))
+        return await self._reader.run(partial(sql.below, stream=stream))
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]
@@ -158,13 +158,13 @@ class SqliteStore:
     async def blobs(self, hashes: Sequence[Hash]) -> dict[Hash, bytes]:
         """Raises NotFound when one of them is missing."""
         self._check_open()
-        work = partial(log.read_blobs, hashes=tuple(hashes), path=self.path)
+        work = partial(sql.read_blobs, hashes=tuple(hashes), path=self.path)
         return await self._reader.run(work)
 
     async def delete(self, stream: Stream) -> bool:
         self._check_open()
         self._file.check()
-        return await self._writer.run(partial(log.delete, stream=stream))
+        return await self._writer.run(partial(sql.delete, stream=stream))
 
     async def lease(self, root: str) -> Lease | None:
         self._check_open()
@@ -176,7 +176,7 @@ class SqliteStore:
         if lock is None:
             return None
         try:
-            lease = Lease(root, await self._writer.run(partial(log.next_epoch, root=root)))
+            lease = Lease(root, await self._writer.run(partial(sql.next_epoch, root=root)))
             self._held[root] = _Held(lease, lock)
         finally:
             if root not in self._held:
@@ -190,7 +190,7 @@ class SqliteStore:
     async def changed(self) -> bool:
         self._check_open()
         # Asked on the connection that writes: its own commits do not count, all others do.
-        version, self._version = self._version, await self._writer.run(log.data_version)
+        version, self._version = self._version, await self._writer.run(sql.data_version)
         return version != self._version
 
     async def close(self) -> None:
@@ -238,10 +238,10 @@ class SqliteStore:
 
     async def _commit(self, group: list[_Waiting]) -> None:
         drafts = [waiting.draft for waiting in group]
-        outcomes: Sequence[log.Outcome | StoreError]
+        outcomes: Sequence[sql.Outcome | StoreError]
         try:
             self._file.check()
-            work = partial(log.commit, drafts=drafts, now=self._clock())
+            work = partial(sql.commit, drafts=drafts, now=self._clock())
             outcomes = await self._writer.run(work)
             self._file.written()
         except StoreError as error:

@@ -1,1 +1,1 @@
-"""Agents below agents: spawned, written to, waited for, limited and started again."""
+"""Agents have agents below them: spawned, written to, waited for, limited and started again."""

@@ -1,4 +1,4 @@
-"""What an agent may do with the other agents of its tree: `core.tool.Team`, for one session."""
+"""An agent deals with the other agents of its tree by `core.tool.Team`, here for one session."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from magy_server.core.errors import (
     ToolError,
 )
 from magy_server.core.tool import Delivery
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.team.children import Children
 from magy_server.team.mailing import Mailing

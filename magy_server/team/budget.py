@@ -1,4 +1,4 @@
-"""What a run may take in all its sessions together, held while many ask models at once.
+"""A run keeps its caps in all its sessions together, also while many ask models at once.
 
 Before each request the most that it can take is put aside; it is made only if that and all that is
 spent or put aside stays within the caps. So no number of agents exceeds a cap together. What was
@@ -21,9 +21,9 @@ from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Usage
 from magy_server.engine import trees
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.rules import caps
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import USUAL_REPLY, World
 
 SETTLES = (Replied, Compacted, Consulted, Ended)

@@ -1,4 +1,4 @@
-"""The children of sessions: spawned, listed, closed, stopped and deleted.
+"""This module spawns, lists, closes, stops and deletes the children of sessions.
 
 A child is a session of its own, below its parent by name. It is made in one append that also holds
 the parent where it stands, so none comes under a parent that was closed, cancelled or deleted, and
@@ -25,9 +25,9 @@ from magy_server.core.state.state import State
 from magy_server.core.summary import Row, children, row, task_id
 from magy_server.core.values import Hash
 from magy_server.engine import trees
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.tasks import Tasks
 from magy_server.team.request_keys import message, same

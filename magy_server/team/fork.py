@@ -1,4 +1,4 @@
-"""A session with another one's history: a fork, or a child that is to know what its parent does."""
+"""Forks begin with another session's history; so do children that are to know their parent's."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from magy_server.core.agents.mail import Mailed, SignalPayload, key_of, keys, ul
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.state.state import State
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 
 

@@ -1,4 +1,4 @@
-"""Speaking with agents, and waiting for them.
+"""This module sends messages to agents, and waits for agents.
 
 A message is in the log of who gets it before anybody is told, so none is lost; sending it twice
 under one key is once. Nobody polls: who waits watches the sessions that matter, under one timer.
@@ -32,9 +32,9 @@ from magy_server.core.steps import opener
 from magy_server.core.tool import Delivery
 from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.briefing import mentioned
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Decide, Write, ahead
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.tasks import Tasks
 from magy_server.team.children import NO_BLOBS, Children

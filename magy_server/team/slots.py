@@ -1,4 +1,4 @@
-"""How much goes on at once: slots for the turns of children, permits for requests to models.
+"""Slots limit how many turns of children go on at once, and permits how many requests to models.
 
 Both are first come, first served and can be resized at any time. What only waits (for a person, for
 another agent, to try again) holds neither, so nobody can wait for somebody who waits for them.

@@ -1,4 +1,4 @@
-"""How a child begins: everything that its first append holds, looked up and checked beforehand."""
+"""Before a child begins, everything that its first append holds is looked up and checked here."""
 
 from __future__ import annotations
 

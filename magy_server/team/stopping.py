@@ -1,4 +1,4 @@
-"""What is appended to stop the work of a session; nothing, where there is none."""
+"""This module gives the events that stop the work of a session; none, where there is no work."""
 
 from __future__ import annotations
 

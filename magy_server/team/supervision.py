@@ -1,4 +1,4 @@
-"""How the agents of a process are, and starting again what failed: without any model.
+"""The supervisor tells how a process's agents are, and starts again what failed, without any model.
 
 An agent is a task over a log, so an agent that died of an error of ours is begun anew from the log,
 its turn as after a crash. Only one that keeps failing is given up; the others never notice.
@@ -19,8 +19,8 @@ from magy_server.core.agents.tree import SESSIONS, Stream
 from magy_server.core.events import Ended, Entry
 from magy_server.core.prompting.sizes import size
 from magy_server.core.state.state import State
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.tasks import Tasks
 

@@ -1,4 +1,4 @@
-"""One wait for agents: level-triggered, without polling, under one timer.
+"""Whoever waits for agents waits level-triggered, without polling, under one timer.
 
 What is looked at is how the agents *are*, never whether something was heard, so nothing that ended
 before the wait began, or while nobody listened, is missed.
@@ -16,8 +16,8 @@ from magy_server.core.agents.child import LIVE, Result, Waited, status
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.state.state import Reported
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World
 from magy_server.team.children import Children
 

@@ -1,1 +1,1 @@
-"""Built-in tools, one topic a file. `kit.make_tools` gives them all."""
+"""Agents get these built-in tools, one topic a package. `kit.make_tools` gives them all."""

@@ -1,4 +1,4 @@
-"""The list of all built-in tools, made with their settings."""
+"""`make_tools` makes the list of all built-in tools, with their settings."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from magy_server.core.permit import Rule, Ruleset, decide, proposals
-from magy_server.core.shell.always import _KINDS, remembered_words
+from magy_server.core.shell.remembered_commands import _KINDS, remembered_words
 from magy_server.core.values import Grant
 
 from .rules import command

@@ -28,10 +28,10 @@ from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Call, Evidence, FileChange, Kind, Seen, Text
 from magy_server.engine.feature_ports import Features
+from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.log import Write
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import Models, World
 from magy_server.store.sqlite import SqliteStore
 from magy_server.team.slots import LimitedSlots

@@ -17,9 +17,9 @@ from magy_server.core.reviews.review_events import Decision, Noted
 from magy_server.core.settings import EditSettings, Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Call, FileChange, Text
+from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.world import World
 from magy_server.reviews.reviews import Reviews
 from magy_server.reviews.views import Outcome, Which, Wish

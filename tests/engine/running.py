@@ -23,9 +23,9 @@ from magy_server.core.steps import Rest, next_step
 from magy_server.core.tool import Result, ToolContext, tool
 from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
+from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import LoadedSessions
 from magy_server.engine.trees import DELETED
 from magy_server.engine.world import World
 from magy_server.llm.scripted import ScriptedProvider
@@ -34,8 +34,8 @@ from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
 from magy_server.team.budget import Purse
 from magy_server.team.children import Children
+from magy_server.team.delivery import report
 from magy_server.team.mailing import Mailing
-from magy_server.team.reports import report
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from magy_server.tools.files.commits import Commits

@@ -15,6 +15,7 @@ from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.values import Origin, Version
 from magy_server.edits.review import PERSON
 from magy_server.edits.text import split
+from magy_server.reviews.current_review import Now, now
 from magy_server.reviews.decisions import choose, decide, undone
 from magy_server.reviews.file_review import (
     FileReview,
@@ -26,7 +27,6 @@ from magy_server.reviews.file_review import (
     stored,
     typed,
 )
-from magy_server.reviews.hunks import Now, now
 from magy_server.reviews.views import Lines, Verb, Which, Wish
 
 WORD = st.sampled_from(["a\n", "b\n", "x = 1\n", "}\n", "\n", "c\r\n"])

@@ -20,8 +20,8 @@ from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Admitted, Ended, Resumed
 from magy_server.core.ports import Lease
 from magy_server.engine import runner
+from magy_server.engine.loaded_sessions import FRESH
 from magy_server.engine.log import Write
-from magy_server.engine.sessions import FRESH
 from magy_server.engine.trees import Trees, root_of
 from magy_server.reviews import checkpoints
 from magy_server.store.memory import MemoryStore

@@ -12,7 +12,7 @@ import pytest
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.ports import Message
 from magy_server.core.values import Call, Text, Thinking
-from magy_server.llm.script import parse
+from magy_server.llm.script_format import parse
 from magy_server.llm.scripted import ScriptedProvider
 
 from .conversations import ask, assistant, output, request, user

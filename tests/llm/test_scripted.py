@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from magy_server.core.errors import InvalidConfig, ProviderError
 from magy_server.core.ports import Delta, Message, Picture
 from magy_server.core.values import Call, Text, Thinking, Usage
-from magy_server.llm.script import EXHAUSTED, UNKNOWN, parse
+from magy_server.llm.script_format import EXHAUSTED, UNKNOWN, parse
 from magy_server.llm.scripted import ScriptedProvider, pieces
 from tests.patience import PATIENCE
 

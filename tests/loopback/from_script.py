@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from magy_server.llm import script
+from magy_server.llm import script_format
 from magy_server.llm.scripted import load
 
 from . import parts
@@ -29,25 +29,25 @@ def answers(source: str | Path, wire: type[ModelServer]) -> Callable[[Any], Answ
     def answer(body: Any) -> Answer:
         messages = wire.conversation(body)
         reply = loaded.next_reply(messages)
-        last = script.last_output(messages)
+        last = script_format.last_output(messages)
         result: list[parts.Part] = [parts.Counted(reply.usage)]
         if reply.stop:
             result.append(parts.Stopped(wire.stops[reply.stop]))
         said = False
         for step in reply.steps:
             match step:
-                case script.Fail():
+                case script_format.Fail():
                     failed[step.line] += 1
                     if failed[step.line] <= step.times:
                         return [*result, _broken(step, wire)] if said else _fault(step, wire)
-                case script.Pause():
+                case script_format.Pause():
                     result.append(parts.Pause(step.seconds))
-                case script.Say():
+                case script_format.Say():
                     said = True
                     signature = "sig-script" if step.kind == "thinking" else ""
                     text = step.text.replace("{{last}}", last)
                     result.append(parts.Said(step.kind, text, signature, step.speed))
-                case script.Use():
+                case script_format.Use():
                     said = True
                     arguments = json.dumps(dict(step.arguments), ensure_ascii=False)
                     result.append(parts.Called(step.name, arguments, None, 20, step.speed))
@@ -56,13 +56,13 @@ def answers(source: str | Path, wire: type[ModelServer]) -> Callable[[Any], Answ
     return answer
 
 
-def _fault(step: script.Fail, wire: type[ModelServer]) -> parts.Fault:
+def _fault(step: script_format.Fail, wire: type[ModelServer]) -> parts.Fault:
     name, type = wire.faults[step.fault]
     headers = {} if step.retry_after is None else {"retry-after": str(step.retry_after)}
     return parts.Fault(name, "the script says so", type, headers)
 
 
-def _broken(step: script.Fail, wire: type[ModelServer]) -> parts.Part:
+def _broken(step: script_format.Fail, wire: type[ModelServer]) -> parts.Part:
     if step.fault == "connection":
         return parts.Cut()
     if step.fault == "malformed":

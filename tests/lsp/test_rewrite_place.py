@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from magy_server.api.rewrites.drafts import LivePlace
+from magy_server.api.rewrites.live_preview import LivePlace
 from magy_server.core.values import Selected
 from magy_server.lsp.documents import LiveWorkspace
 from tests.lsp.client import uri_of

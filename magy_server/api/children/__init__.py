@@ -1,1 +1,1 @@
-"""Child agents, as front doors show and steer them."""
+"""Front doors show child agents and steer them through this package."""

@@ -1,4 +1,4 @@
-"""Tells a client how the children are, in the trees of which it watches a session.
+"""This module tells a client how the children are, in the trees of which it watches a session.
 
 Whoever appends to a child says so on the bus, whichever process that is. What comes in a burst is
 looked up once, in the summaries beside the logs; a client hears only of what looks different.

@@ -1,4 +1,4 @@
-"""Children, and where in a tree a question is asked, as values of the wire."""
+"""This module turns children, and where in a tree a question is asked, into values of the wire."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Edits that a front door asks for."""
+"""Front doors preview and apply edits through this package."""

@@ -1,4 +1,4 @@
-"""What an edit in any format comes to in the live files: drafts of them, and what does not fit."""
+"""Drafts show what an edit in any format makes of the live files, and which of it does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of `magy/edit/*`: the edit engine for editors and scripts."""
+"""The verbs of `magy/edit/*` give editors and scripts the edit engine."""
 
 from __future__ import annotations
 

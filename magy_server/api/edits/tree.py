@@ -1,5 +1,5 @@
-"""Edits of files are worked out in memory first, whatever the files are: those of a disk, or those
-that an editor shows.
+"""This module works out edits of files in memory first, whether the files are those of a disk or
+those that an editor shows.
 
 An edit sees what the ones before it made of its file. Encodings, byte order marks, line ends and
 modes stay; where a path is a link inside the directory, the file it leads to is meant.

@@ -1,1 +1,1 @@
-"""What helps a person to write a prompt: completion, and context from the editor."""
+"""This package helps a person to write a prompt: by completion, and by context from the editor."""

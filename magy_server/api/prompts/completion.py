@@ -1,4 +1,4 @@
-"""`magy/prompt/complete`: what may follow an `@` in a prompt, or a `/` at its beginning."""
+"""`magy/prompt/complete` offers what may follow an `@` in a prompt, or a `/` at its beginning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`magy/context/get`: what is around the cursor, as blocks that a prompt can take along.
+"""`magy/context/get` gives what is around the cursor, as blocks that a prompt can take along.
 
 The pure part composes items from a text and what the client showed; `ContextVerbs` finds the text
 and asks the editor for its outline, if it offers one.

@@ -1,4 +1,4 @@
-"""Which files an editor's helpers may show to a model: those that no rule keeps from agents."""
+"""This module tells which files may be shown to a model: those that no rule keeps from agents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Hunks under review and going back, as front doors show and decide them."""
+"""Front doors show hunks under review, decide about them, and go back through this package."""

@@ -1,5 +1,5 @@
-"""Tells the client that something under review is not what it was: after decisions and edits, of
-this process or another, and when the person pauses typing. Never at every keystroke."""
+"""This module tells the client when something under review has changed: after decisions and edits,
+of this process or another, and when the person pauses typing. Never at every keystroke."""
 
 from __future__ import annotations
 

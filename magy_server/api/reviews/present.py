@@ -1,4 +1,4 @@
-"""Reviews as values of the wire: whole lines become ranges in the negotiated encoding."""
+"""Reviews become values of the wire: whole lines turn into ranges in the negotiated encoding."""
 
 from __future__ import annotations
 

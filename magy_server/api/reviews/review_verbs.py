@@ -1,4 +1,4 @@
-"""The verbs of `magy/review/*`."""
+"""The verbs of `magy/review/*` list hunks, show them, decide about them, and undo decisions."""
 
 from __future__ import annotations
 

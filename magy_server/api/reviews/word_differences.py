@@ -1,4 +1,4 @@
-"""What differs within lines that were changed, for editors that show it."""
+"""This module finds the words that differ within changed lines, for editors that show them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A selection rewritten in place: begun, shown while it streams, accepted or refused."""
+"""A person has a selection rewritten in place: it begins, streams, and is accepted or refused."""

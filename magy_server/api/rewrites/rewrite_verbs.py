@@ -1,4 +1,4 @@
-"""The verbs of `magy/rewrite/*`, and the command for clients that know only the standard."""
+"""The verbs of `magy/rewrite/*` start rewrites; a command does so for clients of plain LSP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from os.path import basename
 from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of
 from magy_server.api.positions import Positions
-from magy_server.api.rewrites.drafts import Drafts
+from magy_server.api.rewrites.live_preview import Drafts
 from magy_server.api.rewrites.start import AGENT, MESSAGE, Place, Rewriting, session_of
 from magy_server.api.wire import rewriting as wire
 from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
@@ -19,7 +19,7 @@ from magy_server.core.ports import StreamInfo
 from magy_server.core.text.sanitizing import one_line
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.sessions import FRESH
+from magy_server.engine.loaded_sessions import FRESH
 
 
 class RewriteVerbs:

@@ -1,4 +1,4 @@
-"""Rewriting a place of a file: a selection and an instruction become a session of their own.
+"""A rewrite begins here: a selection and an instruction become a session of their own.
 
 Its agent, `rewrite`, has one tool, `replace_selection`, and the run of that tool ends the turn.
 That the answer is the argument of a call, and not the text of a reply, gives a rewrite all that an

@@ -1,1 +1,1 @@
-"""Sessions, questions and transcripts, as front doors show them and act on them."""
+"""Front doors show sessions, questions and transcripts, and act on them, through this package."""

@@ -1,4 +1,4 @@
-"""What somebody who watches one session has not seen yet, as session updates.
+"""A follower turns what a watcher of one session has not seen yet into session updates.
 
 A cursor into the log and one into what streams. Whoever sleeps through ten thousand deltas gets,
 on waking, the event that replaced them.

@@ -1,4 +1,4 @@
-"""The options of a session: what may be chosen, and what holds where nothing was."""
+"""A session has options: this module tells what may be chosen, and what holds where nothing was."""
 
 from __future__ import annotations
 

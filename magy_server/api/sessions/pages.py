@@ -1,4 +1,4 @@
-"""Bounded looks at a session's log."""
+"""Clients read a session's log in bounded pages, which this module makes."""
 
 from __future__ import annotations
 

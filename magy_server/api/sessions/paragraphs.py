@@ -1,4 +1,4 @@
-"""A session's transcript as paragraphs of Markdown, read from the store alone."""
+"""This module writes a session's transcript as paragraphs of Markdown, from the store alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The verbs of `magy/session/*` and `magy/queue/*`: each is one of the engine's. What they hold is
-the connection's subscriptions."""
+"""Each verb of `magy/session/*` and `magy/queue/*` calls one of the engine's. The verbs themselves
+hold only the connection's subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever leaves waits until a session has come to rest, or ends at once what runs in it."""
+"""This module waits until a session has come to rest, or ends its running commands at once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Transcripts as Markdown for editors that show none themselves: as `magy:/transcript/ID.md` where
-the editor takes texts from the server, as a file in the state directory where it does not."""
+"""Editors that show no transcripts themselves get them as Markdown: as `magy:/transcript/ID.md`
+where the editor takes texts from the server, as a file in the state directory where it does not."""
 
 from __future__ import annotations
 

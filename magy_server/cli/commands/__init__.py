@@ -1,1 +1,1 @@
-"""The commands of the terminal, a module for each."""
+"""Each command of the terminal has a module here."""

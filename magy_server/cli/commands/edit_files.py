@@ -1,4 +1,4 @@
-"""Files of the disk that are edited: all of them are written, or none."""
+"""`magy edit` reads files of the disk here, and writes either all of them or none."""
 
 from __future__ import annotations
 

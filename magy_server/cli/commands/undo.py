@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Sequence
 
-from magy_server.api.reviews.checkpoints import CheckpointVerbs
+from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
 from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import Wire
 from magy_server.cli import exit_codes

@@ -1,1 +1,1 @@
-"""What a terminal shows and what it is asked: updates as lines, and keys."""
+"""This package turns updates into lines on a terminal, and reads the keys of the person."""

@@ -1,1 +1,1 @@
-"""A turn as a terminal shows it, from its prompt to its last line."""
+"""A terminal shows a turn from its prompt to its last line."""

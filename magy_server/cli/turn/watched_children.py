@@ -1,4 +1,4 @@
-"""The children of the session that is shown: this module hears how they are, and what they ask."""
+"""This module hears how the children of the session that is shown are, and what they ask."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from magy_server.api.children.news import hear
 from magy_server.api.children.present import who
 from magy_server.api.service import Service
-from magy_server.api.sessions.interactions import QuestionVerbs
+from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 from magy_server.api.wire.sessions import Interaction, InteractionsParams
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo

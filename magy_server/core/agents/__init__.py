@@ -1,1 +1,1 @@
-"""Child agents as values: their ids, limits, messages and results."""
+"""Child agents are values in this package: their ids, limits, messages and results."""

@@ -1,4 +1,4 @@
-"""Children as seen from outside: how they are, and whether one more may be spawned. Pure."""
+"""This module tells how children are, and whether one more may be spawned. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mail between agents, and the end of one.
+"""These events carry mail between agents, or close an agent.
 
 A message is an event in the inbox of who gets it; its id is made of who sent it and of what it was
 sent by, so the same message sent again, after a crash say, is known and ignored. It is kept in the

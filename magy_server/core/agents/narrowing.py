@@ -1,4 +1,4 @@
-"""The rules that a child is spawned with: they forbid and ask, and permit nothing. Pure."""
+"""A child may be spawned with rules of its own: they forbid and ask, and permit nothing. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What goes into a prompt, how large it is, and what a compaction leaves of it."""
+"""This package makes the parts of a prompt, measures it, and decides what a compaction leaves."""

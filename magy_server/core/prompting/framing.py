@@ -1,4 +1,4 @@
-"""What stands between the marks of a prompt, and what is said about it, cannot end or make one.
+"""This module frames texts in a prompt with marks, such that no text can end or make a mark.
 
 A prompt is one text to the model: Magy's own notes, texts of files, mail of other agents. Each of
 these stands between marks such as `<context>` and `</context>`. A text that was written elsewhere

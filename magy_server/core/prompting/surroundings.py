@@ -1,5 +1,5 @@
-"""Which lines around a line belong together, in any language: found by indentation, as far as that
-tells. Lines count from 0, ends are exclusive.
+"""This module finds which lines around a line belong together, in any language: by indentation, as
+far as that tells. Lines count from 0, ends are exclusive.
 
 An editor that knows the language knows better; this is for those that do not say. Files may be
 generated, or hostile: the work grows with the text looked at and no faster, so that no expression

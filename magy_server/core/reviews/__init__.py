@@ -1,1 +1,1 @@
-"""Reviews and undo as values: their events, what files went through, three-way merges."""
+"""Reviews and undo are values here: their events, what files went through, three-way merges."""

@@ -1,4 +1,4 @@
-"""What the turns of a session did to files, and which of it is undone; the log gives both."""
+"""The log tells what the turns of a session did to files, and which of it is undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of reviews and of going back.
+"""These events record reviews, and what a person takes back.
 
 A review belongs to a file and to no single session or root: it is a stream of its own, named
 `review/<path>` (of what is applied) or `proposal/<path>` (of what is only proposed), the path

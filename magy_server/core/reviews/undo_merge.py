@@ -1,5 +1,5 @@
-"""Taking changes of files back while others go on changing the files: each is a three-way merge, so
-that what came later stays. Where both meet, the file is a conflict and left exactly alone."""
+"""Changes of files are taken back while others go on changing the files: by a three-way merge each,
+so that what came later stays. Where both meet, the file is a conflict and left exactly alone."""
 
 from __future__ import annotations
 

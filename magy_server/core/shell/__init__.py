@@ -1,1 +1,1 @@
-"""Bash command lines, read without running them: which programs they run, and with what."""
+"""This package reads bash command lines without running them: which programs they run, on what."""

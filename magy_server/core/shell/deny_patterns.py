@@ -1,4 +1,4 @@
-"""Which commands a pattern that denies or asks is about, however their options are put. Pure.
+"""A pattern that denies or asks matches a command however the command puts its options. Pure.
 
 An allow holds for what is written, a deny for what is meant. So for deny and ask it is enough that
 a pattern's words are among those of the command: in their order, with anything between them

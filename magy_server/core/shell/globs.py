@@ -1,4 +1,4 @@
-"""Words that bash replaces by file names: whoever makes a file chooses such a word.
+"""Bash replaces some words by file names: whoever makes a file chooses such a word.
 
 It may be taken only where any word at all does the same harm as a file name, none. Looking at what
 the pattern matches now would not do: the same line may make the file first.

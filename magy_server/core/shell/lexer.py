@@ -1,7 +1,6 @@
-"""Bash source -> tokens, for the part of bash whose meaning is plain: words of literal text, quotes
+"""The lexer cuts bash source into tokens where its meaning is plain: words of literal text, quotes
 and `$name`; redirections and here-documents; operators. Anything else raises `Unclear`: where bash
-and this reader could differ, this reader gives up.
-"""
+and this reader could differ, this reader gives up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tokens of bash -> the simple commands among them: in lists, pipelines, groups, `if`, `while` and
-`for`. Other constructs raise `Unclear`."""
+"""The parser finds the simple commands in tokens of bash: in lists, pipelines, groups, `if`,
+`while` and `for`. Other constructs raise `Unclear`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is known about programs: which of them run another command, or change what later commands
-mean, so that their own words do not say what will happen."""
+"""This module tells whether a command runs another one, or changes what later commands mean, so
+that its own words do not say what will happen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that only look, as long as their options are known ones: what else a command of theirs
+"""These programs only look, as long as their options are known ones. What else a command of theirs
 does is told as a command beside it (`grep -rn x` is also `grep -r`), so that rules can speak of it.
 
 Only options that are listed count as known: a new one of the program is not trusted before it is.

@@ -1,4 +1,4 @@
-"""A bash command line -> the simple commands it would run, for the judge of permissions.
+"""This module lists the simple commands that a bash line would run, for the judge of permissions.
 
 It fails closed: what is not fully understood becomes an opaque part, which no allow pattern and no
 remembered answer matches. A line counts as understood only when two readers agree on it word by

@@ -1,6 +1,6 @@
-"""Whether a program that Magy does not know is given a command that a rule denies or asks about, as
-`runner -n 5 git push` may. No list of the programs that run others is ever whole; this is for those
-that are missing. Pure."""
+"""This module tells whether a program that Magy does not know is given a command that a rule denies
+or asks about, as `runner -n 5 git push` may. No list of the programs that run others is ever whole;
+this is for those that are missing. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that run other programs: told what to run, they show nothing of what will happen.
+"""These lists name programs that run other programs, and so show nothing of what will happen.
 
 The lists cannot be complete. Where a person forbids a command, `permit` looks for it behind every
 program that is not known to run nothing, too.

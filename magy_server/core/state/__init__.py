@@ -1,1 +1,1 @@
-"""What a session is after its log: each part of the state with its own fold."""
+"""A session's state follows from its log; each part of the state has its own fold."""

@@ -1,5 +1,5 @@
-"""What the model sees of a session: the conversation, and what goes with it when it is taken back
-or compacted."""
+"""This part of the state is what the model sees of a session: the conversation, and what goes with
+it when it is taken back or compacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold: entries -> State. Nothing here does I/O.
+"""The fold turns entries into a State. Nothing here does I/O.
 
 It is total: an event that makes no sense where it stands (a second answer, a late cancel) changes
 nothing. Each part of the state has its own fold; which event goes to which parts is said here, and

@@ -1,4 +1,4 @@
-"""The inbox: prompts and messages that wait to enter the conversation."""
+"""The queue is the inbox: prompts and messages wait in it to enter the conversation."""
 
 from __future__ import annotations
 

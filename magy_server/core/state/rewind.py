@@ -1,5 +1,5 @@
-"""Going back, in the fold: what a restore takes from a session, and how that comes back. Money that
-was spent and tokens that were used stay so."""
+"""When a person goes back, the fold takes a part of the session away; another restore brings it
+back. Money that was spent and tokens that were used stay so."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import replace
 from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
-from magy_server.core.state.history import Kept, Past
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
+from magy_server.core.state.turn_starts import Kept, Past
 from magy_server.core.values import FileChange, Hash
 
 # --- what is possible ---------------------------------------------------------------------------

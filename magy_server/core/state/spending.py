@@ -1,4 +1,4 @@
-"""What the model requests of a session took: in all, in each run, in a turn."""
+"""This part of the state counts what model requests took: in all, in each run, in a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session is, after all that its log says: parts, each of which knows how it changes."""
+"""`State` is a session after all that its log says: parts, each of which knows how it changes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.events import Asked, CompactAsked, Opened, Stop
 from magy_server.core.state.conversation import Conversation
-from magy_server.core.state.history import History
 from magy_server.core.state.queue import Queue
 from magy_server.core.state.spending import Spending
 from magy_server.core.state.turn import Turn
+from magy_server.core.state.turn_starts import History
 from magy_server.core.values import Grant
 
 

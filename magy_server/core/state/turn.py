@@ -1,4 +1,4 @@
-"""A turn, as far as it has come: its calls, and what it took."""
+"""`Turn` tells how far a turn has come: its calls, and what it took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An append-only sequence that is a value: `append` gives a new one and shares the storage.
+"""A vector is an append-only sequence and a value: `append` gives a new one and shares the storage.
 
 A fold appends thousands of items to one growing history; copying a tuple each time would make it
 quadratic. Two versions grown from the same one do not see each other's items.

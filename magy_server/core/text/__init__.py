@@ -1,1 +1,1 @@
-"""Text made safe to show and to store, and sessions written as text."""
+"""This package makes text safe to show and to store, and writes sessions as text."""

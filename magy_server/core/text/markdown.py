@@ -1,4 +1,4 @@
-"""A session as Markdown, for exports and for editors that show no transcript themselves. Pure."""
+"""Sessions become Markdown here, for exports and for editors that show no transcript. Pure."""
 
 from __future__ import annotations
 

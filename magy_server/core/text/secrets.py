@@ -1,4 +1,4 @@
-"""Keys, taken out of what is shown or stored: also where they are encoded, or come in pieces. Pure.
+"""Keys are taken out of what is shown or stored, also where they are encoded or in pieces. Pure.
 
 A provider may repeat the key that it was sent, in an error, in its answer; a command may print one.
 Here a key is known by its value, in the forms that programs give it: as it is, with characters

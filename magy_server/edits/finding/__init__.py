@@ -1,1 +1,1 @@
-"""Where in a text the lines of a hunk are."""
+"""This package finds where in a text the lines of a hunk are."""

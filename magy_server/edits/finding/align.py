@@ -1,4 +1,4 @@
-"""Which line of a file each line of a hunk is, when not all of them are there as written.
+"""This module aligns a hunk with a file in which not all of its lines are there as written.
 
 Lines that are there (in their loosest form) vote for where the hunk begins, so that a large file
 costs next to nothing; only the best few places are aligned line by line. All work is bounded.

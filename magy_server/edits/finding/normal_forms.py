@@ -1,4 +1,4 @@
-"""The normal forms of a line, from strict to loose: they say what of it counts when the engine
+"""Each line has normal forms, from strict to loose, which say what of it counts when the engine
 compares it."""
 
 from __future__ import annotations

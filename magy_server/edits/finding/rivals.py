@@ -1,5 +1,5 @@
-"""Places with as good a claim as those that were found: where the lines that an edit is about are
-to the letter, or where the edit itself says that it belongs. Then nothing decides."""
+"""Rivals are places with as good a claim as those that were found: where the lines that an edit is
+about are to the letter, or where the edit itself says that it belongs. Then nothing decides."""
 
 from __future__ import annotations
 

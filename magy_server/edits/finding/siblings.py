@@ -1,4 +1,4 @@
-"""Whether a place that is like the one that was quoted belongs to another thing of the same kind:
+"""This module tells whether a place like the quoted one belongs to another thing of the same kind:
 the block that was meant is gone or renamed, and a sibling has the same lines."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A text to be edited: its lines, where each begins, and its lines in normal forms, each made only
-when a tier asks for it."""
+"""`Source` is a text to be edited: its lines, where each begins, and its lines in normal forms,
+each made only when a tier asks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits as models write them, in any of the usual formats, to `FileEdit`s.
+"""This package reads edits as models write them, in any of the usual formats, into `FileEdit`s.
 
     parse(format, text, path) -> [FileEdit]          Parser(format, path): the same while it streams
     detect(text) -> format

@@ -1,4 +1,4 @@
-"""Search/replace blocks, as Aider, Cline and Roo Code have them.
+"""This module reads search/replace blocks, as Aider, Cline and Roo Code have them.
 
     greet.py                      ------- SEARCH              <<<<<<< SEARCH
     <<<<<<< SEARCH                return 'hello'              :start_line:2

@@ -1,4 +1,4 @@
-"""Which format an edit is written in, by the first line that gives it away."""
+"""This module tells the format of an edit by the first line that gives it away."""
 
 from __future__ import annotations
 

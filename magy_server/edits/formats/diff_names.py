@@ -1,4 +1,4 @@
-"""File names as diffs write them."""
+"""This module reads and writes file names as diffs have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File names in what models write around code: on a line before it, decorated in many ways."""
+"""This module finds the file name on a line before code, which models decorate in many ways."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Finds the edits in a stream of JSON as soon as each is whole, at a cost that depends only on what
-is new: every character is looked at once, by a regular expression."""
+"""The scanner finds the edits in a stream of JSON as soon as each is whole, at a cost that depends
+only on what is new: it looks at every character once, by a regular expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `@@` line before a hunk, as unified diffs and V4A patches have it."""
+"""This module reads the `@@` line before a hunk, as unified diffs and V4A patches have it."""
 
 from __future__ import annotations
 

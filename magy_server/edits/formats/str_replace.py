@@ -1,4 +1,4 @@
-"""Edits as JSON: one object, a list of them, or `{"path": ..., "edits": [...]}`.
+"""This module reads edits as JSON: one object, a list of them, or `{"path": ..., "edits": [...]}`.
 
     {"path": "greet.py", "old_text": "'hello'", "new_text": "'good morning'"}
     {"path": "greet.py", "insert": {"line": 0, "text": "import sys"}}

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: a stream cut into lines, the edits known so far, and how
+"""The readers of all formats share this: a stream cut into lines, the edits known so far, and how
 an edit that cannot be read is refused."""
 
 from __future__ import annotations

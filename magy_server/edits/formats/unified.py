@@ -1,4 +1,4 @@
-"""Unified diffs: as git, diff(1) and models write them.
+"""This module reads unified diffs as git, diff(1) and models write them.
 
 The text of a hunk says where it belongs; its numbers are a hint (`Hunk.line`), may be wrong, and
 may be missing (`@@ ... @@`, `@@ def greet():`). Where they are right they decide what else would

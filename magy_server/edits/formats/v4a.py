@@ -1,4 +1,4 @@
-"""V4A patches (`*** Begin Patch`), which OpenAI's models are trained to write.
+"""This module reads V4A patches (`*** Begin Patch`), which OpenAI's models are trained to write.
 
 After the grammar of Codex `apply_patch`, with what models get wrong allowed where it stays clear
 what is meant: spaces around markers, a here-document or a fence around the patch, missing Begin

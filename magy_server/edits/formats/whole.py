@@ -1,5 +1,5 @@
-"""Whole files: a line with the file's name, then its content in a fence. When the tool names the
-file, the text is its content, and a name and a fence around it are taken off."""
+"""A whole file is a line with its name, then its content in a fence. When the tool names the file,
+the text is its content, and the readers take off a name and a fence around it."""
 
 from __future__ import annotations
 

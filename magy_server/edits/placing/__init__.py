@@ -1,1 +1,1 @@
-"""What a hunk changes at the place where it was found."""
+"""This package works out what a hunk changes at the place where it was found."""

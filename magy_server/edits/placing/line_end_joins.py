@@ -1,4 +1,4 @@
-"""Line ends that must not meet: a lone `\\r` before a lone `\\n` would be one line end, not two."""
+"""No change may put a lone CR before a lone LF: these would be one line end, not two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New text may leave something out in words: "// ... rest of the code". This module notices."""
+"""This module notices new text that leaves something out in words: "// ... rest of the code"."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A text that is quoted up to the middle of a line, or from there, and a new text that has the line
-in full: what is left of the line goes then, or it would stand there twice."""
+"""A model may quote a text up to the middle of a line, or from there, and write the line in full:
+then what is left of the line goes, or it would stand there twice."""
 
 from __future__ import annotations
 

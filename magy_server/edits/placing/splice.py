@@ -1,4 +1,4 @@
-"""The model's change, not its text: diff(old, new), made in the lines that are there.
+"""This module makes the model's change, not its text: diff(old, new), in the lines that are there.
 
 Lines that the diff does not touch keep their bytes, however the model wrote them. A line that
 changes is indented as the file has it, and changes only in the words the model changed.

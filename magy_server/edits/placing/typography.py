@@ -1,4 +1,4 @@
-"""Typographic signs that a model wrote for plain ones: where the lines it quotes have plain ones in
+"""A model may write typographic signs for plain ones: where the lines it quotes have plain ones in
 the file, so have the lines that it adds."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Changes within a line: what a model changed in the line it quoted, made in the line that is
-there."""
+"""What a model changed within a line that it quoted is changed in the line that is there."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Changes moved onto a text that somebody has typed in since."""
+"""This package moves changes onto a text that somebody has typed in since."""

@@ -1,5 +1,5 @@
-"""What the hunks placed so far make of a text. A model may write a hunk for the text as its earlier
-hunks leave it; to find out, only the lines around what they changed are looked at."""
+"""A model may write a hunk for the text as its earlier hunks leave it. This module knows what the
+hunks placed so far make of a text; it looks only at the lines around what they changed."""
 
 from __future__ import annotations
 

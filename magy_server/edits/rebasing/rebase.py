@@ -1,4 +1,4 @@
-"""Changes that were worked out in one text, wanted in another that somebody has typed in since.
+"""A rebase carries changes over from the text in which they were worked out to what it is by now.
 
 Lines decide. Changes of different lines go together, also when the lines touch; of the same lines,
 or two insertions at one point, only when both sides did the same. What comes out changes no byte

@@ -1,1 +1,1 @@
-"""Magy for clients that know only the standard protocol: commands, actions, lenses, messages."""
+"""Clients that know only the standard protocol get commands, actions, lenses and messages."""

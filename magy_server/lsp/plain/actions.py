@@ -1,4 +1,4 @@
-"""Code actions: what an editor is offered at the cursor, from the actions of a workspace root.
+"""An editor is offered code actions at the cursor, made of the actions of a workspace root.
 
 They are asked for at every movement of the cursor, so that no file is read for an answer; what a
 choice comes to is made when it is chosen.

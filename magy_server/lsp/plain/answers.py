@@ -1,4 +1,4 @@
-"""How a person who has no transcript before them reads what came of their command."""
+"""A person who has no transcript before them is shown here what came of their command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every editor gets through the standard protocol, put together for a connection (G001)."""
+"""This module puts together what every editor gets through the standard protocol (G001)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Review for editors without any Magy code: code lenses above each pending hunk, code actions at
-the cursor, and the commands behind both.
+"""Editors without any Magy code review by code lenses above each pending hunk, code actions at the
+cursor, and the commands behind both.
 
 Pure: from files under review, as the wire has them, to what the Language Server Protocol shows.
 """

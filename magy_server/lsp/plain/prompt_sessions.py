@@ -1,4 +1,4 @@
-"""Prompts that come by commands: to which session they go, and what becomes of them."""
+"""This module sends the prompts of commands to sessions, and hears what becomes of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Entry, Replied, Requeued, Stop
 from magy_server.core.state.state import State
 from magy_server.core.values import Content
-from magy_server.engine.sessions import FRESH
+from magy_server.engine.loaded_sessions import FRESH
 
 REMEMBERED = 50
 """Sessions that a connection used."""

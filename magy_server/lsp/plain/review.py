@@ -1,4 +1,4 @@
-"""Review through the standard protocol: the requests and commands that any client knows (G001)."""
+"""This module answers the standard requests and commands by which any client reviews (G001)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from magy_server.api.wire import names
 from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
+from magy_server.lsp.live_editor import LiveEditor
 from magy_server.lsp.plain import lenses
 from magy_server.lsp.plain.actions import Asked
 from magy_server.lsp.server import Command, Server
-from magy_server.lsp.workspace import LiveEditor
 
 COMMANDS = "workspace/executeCommand"
 PATIENCE = 2.0

@@ -1,5 +1,5 @@
-"""What a command points at: the words that say where it is, and the lines as the editor shows them
-now."""
+"""This module tells what a command points at: the words that say where it is, and the lines as the
+editor shows them now."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The tools by which an agent spawns, messages, awaits and closes other agents, and plans."""
+"""By these tools an agent spawns, messages, awaits and closes other agents, and plans."""

@@ -1,4 +1,4 @@
-"""The agent's plan: its list of tasks, shown in the transcript."""
+"""An agent keeps its plan by this tool: a list of tasks, shown in the transcript."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The tools that ask the editor: diagnostics, definitions, references, symbols, evaluation."""
+"""These tools ask the editor: for diagnostics, definitions, references, symbols, evaluation."""

@@ -1,4 +1,4 @@
-"""`emacs_eval`: code that runs in the person's own Emacs, with all that it can reach."""
+"""`emacs_eval` runs code in the person's own Emacs, with all that it can reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics and places in files, in one line each, as compilers write them."""
+"""Diagnostics and places in files become one line each, as compilers write them."""
 
 from __future__ import annotations
 

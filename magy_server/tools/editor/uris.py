@@ -1,5 +1,5 @@
-"""What a URI of any kind may be about. Editors name files in many ways, rules know paths:
-`git:/project/.env?ref=HEAD`, `vscode-vfs://host/project/.env`."""
+"""This module tells which files a URI of any kind may be about. Editors name files in many ways,
+rules know paths: `git:/project/.env?ref=HEAD`, `vscode-vfs://host/project/.env`."""
 
 from __future__ import annotations
 

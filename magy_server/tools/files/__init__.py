@@ -1,1 +1,1 @@
-"""The tools that read and change files, through open buffers where there are any."""
+"""These tools read and change files, through open buffers where there are any."""

@@ -1,4 +1,4 @@
-"""The tool `list_dir`: what is in a directory, as a tree, a page at a time."""
+"""The tool `list_dir` shows what is in a directory, as a tree, a page at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that changes several files by one patch, which OpenAI's models are trained on."""
+"""This tool changes several files by one patch, which OpenAI's models are trained on."""
 
 from __future__ import annotations
 

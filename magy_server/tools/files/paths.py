@@ -1,4 +1,4 @@
-"""Paths that models name -> canonical paths inside the workspace, and safe ways to open them.
+"""Paths that models name become canonical paths inside the workspace, and are opened safely.
 
 A path is resolved once, when the facts of a call are gathered; permission is decided on that
 canonical path, and the tool opens that same path without following any link: directory by

@@ -1,4 +1,4 @@
-"""Pictures for models: known by their bytes, and small and whole enough for every provider.
+"""Models get only pictures that their bytes show to be whole, and small enough for every provider.
 
 A picture stays in the conversation: one that a provider refuses would spoil every later request of
 the session. So what is damaged or too large is refused at the door.

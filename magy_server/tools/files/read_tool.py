@@ -1,4 +1,4 @@
-"""Reading files. An open buffer is the file: it is read instead of the disk."""
+"""This tool reads files. An open buffer is the file: it is read instead of the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one tool of the agent `rewrite`: new text for what the person has selected.
+"""The agent `rewrite` has this one tool: it gives new text for what the person has selected.
 
 Which place of which file that is stands in the prompt, not in the arguments; so the arguments are
 the text alone, and what has streamed of them can be shown at the place. What is typed elsewhere in

@@ -1,4 +1,4 @@
-"""The files of a workspace as the person sees them: an open buffer is the file
+"""`WorkspaceFiles` has the files as the person sees them: an open buffer is the file
 (`core.ports.Files`)."""
 
 from __future__ import annotations

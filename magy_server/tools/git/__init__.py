@@ -1,1 +1,1 @@
-"""The tools for git, and the git program run safely."""
+"""These tools work with git, and run the git program safely."""

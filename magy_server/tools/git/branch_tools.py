@@ -1,4 +1,4 @@
-"""git_branch and git_checkout: branches listed, made, renamed, deleted, and switched to.
+"""git_branch lists, makes, renames and deletes branches; git_checkout switches to one.
 
 Switching never throws work away: git refuses when changed files would be overwritten, and so does
 this when the editor holds unsaved changes of a file that would change.

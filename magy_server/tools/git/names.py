@@ -1,5 +1,5 @@
-"""Names in git: this module knows how people and models write them, how git takes them, and how to
-show them."""
+"""This module knows how people and models write names in git, how git takes them, and how to show
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The git repository of a workspace root: where it is, what state it is in, what differs.
+"""This module reads a workspace root's git repository: where it is, its state, what differs.
 
 Everything here only looks. Names are bytes below the workspace root, as git has them.
 """

@@ -1,1 +1,1 @@
-"""Project instructions, and what the words of a prompt mention."""
+"""This package finds project instructions, and what the words of a prompt mention."""

@@ -1,4 +1,4 @@
-"""Project instructions for the prompt: AGENTS.md as other agents read it.
+"""The prompt gets project instructions from AGENTS.md, which is read as other agents read it.
 
 The user's own file, then one for each directory from the workspace root down to where the session
 works, the outer ones first; CLAUDE.md stands in where a directory has no AGENTS.md. Directories

@@ -1,5 +1,5 @@
-"""What a prompt mentions: `@path`, `@skill`, `@sym:NAME` and `/action` in the words of a person ->
-content for the model.
+"""What a prompt mentions becomes content for the model: `@path`, `@skill`, `@sym:NAME` and
+`/action` in the words of a person.
 
 The words stay as they are; what they mention is added behind them. Only what exists below the
 workspace root is a mention: `@pytest.fixture`, `@alice` and `me@example.org` are none.

@@ -1,4 +1,4 @@
-"""What a prompt may begin with besides words: `/action`, `@skill`, `@spawn AGENT TASK` and the
+"""A prompt may begin with more than words: `/action`, `@skill`, `@spawn AGENT TASK` and the
 commands of clients. What is offered here is what `mentions.expand` and the clients understand."""
 
 from __future__ import annotations

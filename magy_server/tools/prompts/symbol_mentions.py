@@ -1,4 +1,4 @@
-"""`@sym:NAME` in a prompt -> the text of the definition, where the editor knows where that is."""
+"""`@sym:NAME` in a prompt gives the text of the definition, if the editor knows where that is."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The tools `glob` and `grep`, which ask ripgrep."""
+"""The tools `glob` and `grep` ask ripgrep."""

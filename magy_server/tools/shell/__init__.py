@@ -1,1 +1,1 @@
-"""The tool `bash`: commands judged, run, read and ended."""
+"""The tool `bash` judges commands, runs them, reads their output and ends them."""

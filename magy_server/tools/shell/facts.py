@@ -1,4 +1,4 @@
-"""What a command line would run and touch, as facts for the judge of permissions.
+"""This module finds what a command line would run and touch: facts for the judge of permissions.
 
 `core.shell.simple_commands` reads the command; here the file system is asked what its words name.
 When in doubt a word counts as a path: one fact too many may cost a question, one too few a secret.

@@ -1,4 +1,4 @@
-"""The output of a command: cleaned as it arrives, kept in a temporary file, read by page.
+"""A command's output is cleaned as it arrives, kept in a temporary file, and read by page.
 
 Offsets are characters of the cleaned text: UTF-8 (what is not becomes U+FFFD), without terminal
 control sequences, and of a line that was overwritten (`\\r`) only what a terminal shows at last.

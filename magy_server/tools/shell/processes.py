@@ -1,4 +1,4 @@
-"""Running commands: started behind a gate, read as they go, ended with all that they started.
+"""Commands are started behind a gate, read as they go, and ended with all that they started.
 
 The order is what makes a crash safe: the process group exists, its id is committed, and only then
 the gate opens and the command runs. If the server dies before, the gate's pipe closes and the

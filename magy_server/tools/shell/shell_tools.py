@@ -1,4 +1,4 @@
-"""The shell tools: run a command, read the output of one, end one in the background."""
+"""The shell tools run a command, read the output of one, and end one in the background."""
 
 from __future__ import annotations
 

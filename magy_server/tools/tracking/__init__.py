@@ -1,1 +1,1 @@
-"""Which files a command changed, and which changes are somebody else's."""
+"""This package tells which files a command changed, and which changes are somebody else's."""

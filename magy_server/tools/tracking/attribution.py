@@ -1,5 +1,5 @@
-"""Which changes of a file are a command's: all that happened to it, but for what others are known
-to have done.
+"""This module tells which changes of a file are a command's: all that happened to it, but for what
+others are known to have done.
 
 What is on disk, and what the editor shows, are each kept as a review (`edits.review`) in which the
 command's lines are the parts: its base is what would be there without the command. What others do

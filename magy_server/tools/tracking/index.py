@@ -1,5 +1,5 @@
-"""What git knows of a work tree: which files differ from its index, which it does not know, and
-what those that did not differ held.
+"""This module asks git about a work tree: which files differ from its index, which it does not
+know, and what those that did not differ held.
 
 All questions are asked with a copy of the index as it was at one moment: what a command does to the
 index meanwhile changes no answer. Nothing is run that the repository names, nothing is written.

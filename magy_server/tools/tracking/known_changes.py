@@ -1,5 +1,5 @@
-"""Who changed a file, where that is known: Magy's own changes, and what the editor shows and saves,
-told by those who make or hear of them, heard by those who watch meanwhile.
+"""This module knows who changed a file, where anybody does: Magy's own changes, and what the editor
+shows and saves. Those who make or hear of them tell it, those who watch meanwhile hear it.
 
 A command is watched for the files that change while it runs. What another call wrote, or a person
 decided, typed or saved, is not the command's doing, however it looks from outside. `whose` makes of

@@ -1,4 +1,4 @@
-"""What lies in a work tree at one moment: bytes that are kept, and how to see that they still hold.
+"""A snapshot keeps the bytes in a work tree at one moment, and tells whether they still hold.
 
 Everything here blocks and is called in a thread.
 """

@@ -1,4 +1,4 @@
-"""The files of a git work tree that change while a command runs, so that they can be reviewed.
+"""This module finds the files of a git work tree that change while a command runs, for review.
 
 Before the command it is seen which files differ from the index or are unknown to git, and their
 bytes are kept; of all others git has the bytes. After it the same is seen again. So a command costs

@@ -1,1 +1,1 @@
-"""The tools that read web pages and search the web."""
+"""These tools read web pages and search the web."""

@@ -1,4 +1,4 @@
-"""What was fetched -> text for a model: charsets, kinds of media, HTML by way of `readable`."""
+"""What was fetched becomes text for a model: charsets, kinds of media, HTML by `readable`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML -> what a reader wants of it, as markdown. Runs as a program of its own.
+"""This separate program turns HTML into what a reader wants of it, as markdown.
 
 Pages are hostile at times: a few megabytes of nonsense can occupy an HTML parser for hours. So a
 process of its own reads them, which limits its own time and memory and can be ended. `main` takes

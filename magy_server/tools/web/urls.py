@@ -1,4 +1,4 @@
-"""URLs that models name -> one normal form, and where an address is.
+"""URLs that models name get one normal form; this module tells where an address is, too.
 
 One parser reads a URL for the check and for the connection: two that disagree are how checks are
 evaded.

@@ -1,4 +1,4 @@
-"""What a person's answer to a question appends, and how those were resolved that are not open."""
+"""This module tells what a person's answer to a question appends, and how closed ones ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions of a process: what features need of them, and those that are in memory."""
+"""Features see the sessions of a process by `Sessions`; `LoadedSessions` keeps them in memory."""
 
 from __future__ import annotations
 

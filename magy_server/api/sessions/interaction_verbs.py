@@ -1,11 +1,11 @@
-"""The verbs of `magy/interaction/*` and `magy/permission/*`: what agents ask, and what they were
-allowed for longer."""
+"""The verbs of `magy/interaction/*` and `magy/permission/*` answer what agents ask, and list and
+withdraw what they were allowed for longer."""
 
 from __future__ import annotations
 
 from magy_server.api.children import present as family_present
 from magy_server.api.service import Service
-from magy_server.api.sessions.questions import winner
+from magy_server.api.sessions.resolutions import winner
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import SessionParams
 from magy_server.core.agents.tree import SESSIONS

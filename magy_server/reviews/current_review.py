@@ -1,5 +1,5 @@
-"""A review as it is now, ready to be shown and decided about: its hunks, and where they are in the
-live text."""
+"""This module makes a review ready to be shown and decided about: its hunks as they are now, and
+where they are in the live text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was committed to git counts as accepted."""
+"""This module finds the hunks that were committed to git: they count as accepted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from magy_server.core.errors import ToolError
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.text import plain, split
+from magy_server.reviews.current_review import Now
 from magy_server.reviews.file_review import Side
-from magy_server.reviews.hunks import Now
 from magy_server.reviews.review_store import ReviewStore
 from magy_server.reviews.views import HunkInfo
 

@@ -1,4 +1,4 @@
-"""The SQL of the store: plain functions over one sqlite3 connection, run on its thread."""
+"""Plain functions run the SQL of the store, over one sqlite3 connection and on its thread."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The script format: it says what a scripted model answers. These functions turn text into a
-Script, and choose the next reply.
+"""A script says what a scripted model answers. These functions turn text into a Script, and choose
+the next reply.
 
 The format is described for authors in docs/reference/script-format.md. Pure.
 """

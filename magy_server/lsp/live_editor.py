@@ -1,5 +1,5 @@
-"""The editor's live buffers as a port (`core.ports.Editor`): edits through `workspace/applyEdit`,
-believed only when the editor's own `didChange` shows the text that was asked for."""
+"""`LiveEditor` is the port to the editor's live buffers (`core.ports.Editor`): it edits them by
+`workspace/applyEdit`, and believes only the `didChange` that shows the text it asked for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the person sees of a rewrite while it streams: the text so far, at the place where the
-selection is by now. Nothing is kept but what the log and the stream say, so a process that resumes
-a rewrite shows it like the one that began it."""
+"""A draft shows the person a rewrite while it streams: the text so far, at the place where the
+selection is by now. Magy keeps nothing but what the log and the stream say, so a process that
+resumes a rewrite shows it like the one that began it."""
 
 from __future__ import annotations
 

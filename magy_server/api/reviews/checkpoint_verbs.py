@@ -1,4 +1,4 @@
-"""The verbs of `magy/checkpoint/*`."""
+"""The verbs of `magy/checkpoint/*` list checkpoints, preview going back to one, and go back."""
 
 from __future__ import annotations
 

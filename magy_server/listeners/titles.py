@@ -1,4 +1,4 @@
-"""Titles and summaries: a hidden agent is asked for them, outside of the conversation."""
+"""Magy asks a hidden agent for titles and summaries, outside of the conversation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
 from magy_server.core.values import Hash, Text
 from magy_server.engine.feature_ports import Purse
+from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
 from magy_server.engine.model import ask
 from magy_server.engine.session import Session
-from magy_server.engine.sessions import Sessions
 from magy_server.engine.world import World, put
 from magy_server.tasks import Tasks
 

@@ -1,4 +1,4 @@
-"""What "always" remembers of a command: how many of its words, and what may follow them. Pure.
+"""This module tells how many words of a command "always" remembers, and what may follow. Pure.
 
 One rule: a remembered beginning (`git commit`, `make test`) covers further words only where they
 cannot change what is run. So it covers the options listed here, and for some subcommands the names

@@ -1,5 +1,5 @@
-"""What a person can go back to: what a session was when each of its turns began, and what going
-back took away."""
+"""The history keeps what a person can go back to: what a session was when each of its turns began,
+and what going back took away."""
 
 from __future__ import annotations
 
