@@ -45,6 +45,12 @@ STARTING = ("LC_", "LANG", "PYTHON")
 ALSO = "NURSERY_ALSO"
 """The variable of a server's environment that names further modules, for who starts many servers
 that need them: they are imported once, for all that are born from then on."""
+SDKS = (
+    "anthropic anthropic.resources.messages magy_server.llm.anthropic "
+    "openai openai.resources.chat.completions openai.resources.responses magy_server.llm.openai "
+    "h11 anyio.streams.tls anyio.streams.stapled"
+)
+"""What is imported before the first request to a model that is none of a script."""
 
 
 class Born:
