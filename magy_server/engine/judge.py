@@ -32,7 +32,7 @@ async def judge(session: Session, world: World, features: Features, call: Call) 
     decision = now.decide(tool, facts)
     if tool.kind == "edit" and now.review == "propose":
         decision = _proposable(decision)
-    return Write(_events(session, tool, call, facts, decision), blobs)
+    return Write(_judged(session, tool, call, facts, decision), blobs)
 
 
 def _proposable(decision: Decision) -> Decision:
@@ -69,9 +69,10 @@ def _spelled(tool: Tool, call: Call) -> str:
     return f"{name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
-def _events(
+def _judged(
     session: Session, tool: Tool, call: Call, facts: Facts, decision: Decision
 ) -> Sequence[Event]:
+    """The decision; what a rule denies, the model is told at once, and the rest is asked."""
     judged = Judged(call=call.id, facts=facts, decision=decision)
     if decision.action == "allow":
         return [judged]

@@ -130,6 +130,8 @@ class Performer:
         return write
 
     async def refuse(self, calls: Sequence[str]) -> None:
+        """Tells the model that the person said no to these calls, and why."""
+
         def decide(now: State) -> Write | None:
             events: list[Event] = []
             for id in calls:

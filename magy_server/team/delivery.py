@@ -25,11 +25,11 @@ def report(sessions: Sessions, state: State, write: Write) -> Letters | None:
     if ended is None:
         return None
     mail = result(ahead(state, events[:number]), ended, sessions.clock.now())
-    return partial(_told, sessions, state, mail) if mail else None
+    return partial(_letter, sessions, state, mail) if mail else None
 
 
-async def _told(sessions: Sessions, state: State, mail: Mailed) -> Sequence[Letter]:
-    """Empty: the parent was deleted."""
+async def _letter(sessions: Sessions, state: State, mail: Mailed) -> Sequence[Letter]:
+    """The result, for the parent's log; none if the parent was deleted."""
     parent = await _parent(sessions, mail.to)
     if parent is None:
         return ()
@@ -37,13 +37,13 @@ async def _told(sessions: Sessions, state: State, mail: Mailed) -> Sequence[Lett
     def posted(appended: Sequence[Entry]) -> None:
         """Who resumes after this finds the parent's log as long as it is by now; a parent that
         rests has something to do."""
-        parent.later(_tell(sessions, parent, appended))
+        parent.later(_wake(sessions, parent, appended))
 
     # it tells what the turn came to, as `state` has it
     return (Letter([parent.log.beside([mail])], posted, holds=lambda now: now is state),)
 
 
-async def _tell(sessions: Sessions, parent: Session, appended: Sequence[Entry]) -> None:
+async def _wake(sessions: Sessions, parent: Session, appended: Sequence[Entry]) -> None:
     await parent.grown(appended)
     sessions.wake(parent)
 

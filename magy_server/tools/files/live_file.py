@@ -1,4 +1,4 @@
-"""An edit finds a file twice: what the disk holds, and what an open buffer holds.
+"""An edit finds a file twice, on disk and in an open buffer, and is rebased while the person types.
 
 These are two facts. An open buffer is the file, unsaved changes included; but whether there is a
 file at all, the disk says. And a buffer without unsaved changes is not the file once that was
