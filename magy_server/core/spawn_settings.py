@@ -57,5 +57,13 @@ def clamped(asked: SpawnSettings) -> tuple[SpawnSettings, tuple[str, ...]]:
         value = getattr(asked, name)
         held[name] = min(max(low, value), high)
         if held[name] != value:
-            said.append(f"spawn.{name}: {value:.15g} becomes {held[name]:g} ({low:g} to {high:g}).")
+            said.append(
+                f"spawn.{name}: {_short(value)} becomes {held[name]:g} ({low:g} to {high:g})."
+            )
     return asked.model_copy(update=held), tuple(said)
+
+
+def _short(value: float) -> str:
+    """Whole numbers of any length, which a float may not hold."""
+    said = f"{value:.15g}" if isinstance(value, float) else str(value)
+    return said if len(said) <= 20 else f"{said[:20]}…"

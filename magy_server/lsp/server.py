@@ -424,9 +424,11 @@ async def serve(front: FrontDoor, stdin: int, stdout: int, leaving: float) -> in
             code, why = await connection.ended
         finally:
             stdio.end_within(leaving, code, UNTIDY)
-            # Input that ended may be a script's: let it have its answers.
-            await connection.finish(0.0 if outbox.lost else 0.5)
-            await server.stop(why)
+            try:
+                # Input that ended may be a script's: let it have its answers.
+                await connection.finish(0.0 if outbox.lost else 0.5)
+            finally:
+                await server.stop(why)
             await connection.cancel_all()
             await outbox.drain(2.0)
     stdio.end_within(THREADS, code)

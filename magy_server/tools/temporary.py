@@ -40,12 +40,19 @@ async def temporary(within: str | None = None) -> AsyncIterator[str]:
 def _make(parent: str) -> tuple[str, int]:
     while True:
         path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
-        with suppress(FileNotFoundError, BlockingIOError):  # swept before it was locked
+        try:
             return path, _locked(path, fcntl.LOCK_SH)
+        except (FileNotFoundError, BlockingIOError):  # swept before it was locked
+            continue
+        except OSError:  # a file system without locks: nobody can sweep it either
+            return path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def _sweep(parent: str) -> None:
-    for name in os.listdir(parent):
+    names: list[str] = []
+    with suppress(OSError):  # who may make something there need not be allowed to list it
+        names = os.listdir(parent)
+    for name in names:
         path = os.path.join(parent, name)
         with suppress(OSError):
             if not _OURS.fullmatch(name) or os.lstat(path).st_uid != os.geteuid():

@@ -43,6 +43,13 @@ def test_what_is_out_of_range_is_clamped_and_said(magy: Magy) -> None:
         assert line.endswith(f"magy.toml, asked: {asked['max_total']}")
 
 
+def test_a_number_of_any_length_is_clamped(magy: Magy) -> None:
+    """A project that nobody trusts may set it: it must not keep Magy from starting."""
+    configure(magy, max_depth=-(10**400))
+    done = magy("config", "check")
+    assert done.returncode == 0 and "becomes 1 (1 to 3)." in done.stdout
+
+
 def test_within_range_nothing_is_said(magy: Magy) -> None:
     configure(magy, max_depth=3, max_children=1, max_total=256, max_concurrent=10, max_queue=1)
     said = magy("config", "check").stdout

@@ -95,7 +95,8 @@ async def test_a_file_that_is_none_of_ours_any_more_ends_nothing(root: Path, sta
     file = folder(root, state) / f"{SESSION}.jsonl"
     async with parent(root, state, settings=ON) as one:
         await one.turn("hello")
-        file.write_bytes(b"[1]\n")
+    file.write_bytes(b"[1]\n")
+    async with parent(root, state, new=False, settings=ON) as one:
         await one.turn("hello", "p2")
         assert "its last line is no entry" in await one.client.ended()
     file.unlink()

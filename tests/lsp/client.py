@@ -151,8 +151,15 @@ class Client:
         id = next(self._ids)
         answer = asyncio.get_running_loop().create_future()
         self._answers[id] = answer
-        self.send({"jsonrpc": "2.0", "id": id, "method": method} | _params(params))
+        if self._ended:
+            self._fail(answer)
+        else:
+            self.send({"jsonrpc": "2.0", "id": id, "method": method} | _params(params))
         return id, answer
+
+    def _fail(self, answer: asyncio.Future[Any]) -> None:
+        answer.set_exception(ConnectionError(f"The server ended. Its log: {self.log}"))
+        answer.exception()
 
     def when_idle(self, work: Callable[[], None]) -> None:
         """Now, or after the answers to all requests that are open now."""
@@ -294,8 +301,7 @@ class Client:
         self._ended = True
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(ConnectionError(f"The server ended. Its log: {self.log}"))
-                answer.exception()
+                self._fail(answer)
         async with self._arrived:
             self._arrived.notify_all()
 

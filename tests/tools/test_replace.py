@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,35 @@ def test_a_file_with_other_names_becomes_executable(file: Path) -> None:
     now = Version(hash=was.hash, kind="executable")
     versions.put(str(file.parent), str(file), was, now, data)
     assert os.access(other, os.X_OK) and file.samefile(other)
+
+
+def test_a_file_of_somebody_else_with_other_names_is_written() -> None:
+    """Whoever may write it need not own it: its mode is left alone. Only a superuser can give files
+    away: for others it is their own."""
+    with tempfile.TemporaryDirectory() as open_to_all:
+        file = Path(open_to_all).resolve() / "a.txt"
+        file.write_bytes(OLD)
+        os.link(file, file.with_name("other.txt"))
+        file.parent.chmod(0o777)
+        file.chmod(0o666)
+        if os.geteuid() == 0:
+            os.chown(file, 12345, 12345)
+        assert _as_somebody_else(lambda: put(file)) == 0
+        assert file.read_bytes() == NEW and file.stat().st_mode & 0o777 == 0o666
+
+
+def _as_somebody_else(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgid(54321)
+                os.setuid(54321)
+            work()
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_extended_attributes_stay(file: Path) -> None:

@@ -46,6 +46,20 @@ async def test_what_a_link_leads_to_need_not_be_utf8(
     facts.model_dump_json()  # as it is logged
 
 
+@pytest.mark.parametrize("odd", ["a\tb", "a\nb", os.fsdecode(b"a\xffb")])
+async def test_odd_names_hide_no_file(workspace: Workspace, odd: str) -> None:
+    """What is found by a pattern or quoted is named, also where file tools would refuse it."""
+    folder = workspace.root / odd
+    folder.mkdir()
+    (folder / ".env").write_text("KEY=1")
+    (workspace.root / f"{odd}1").symlink_to("/etc/passwd")
+    inside = ("read", f"{os.fsencode(odd).decode(errors='replace')}/.env")
+    assert inside in files(await judge(workspace, "cat a*b/.env"))
+    assert ("read", "/etc/passwd") in files(await judge(workspace, "head a?b1"))
+    if odd.isascii():
+        assert inside in files(await judge(workspace, f"cat '{odd}/.env'"))
+
+
 @pytest.mark.parametrize(
     ("command", "named"),
     [

@@ -42,3 +42,24 @@ async def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path)
         names = {os.path.basename(path) for path in (own, held, mine)}
         assert set(there) == names and (Path(held) / "index").exists()
     assert os.listdir(tmp_path) == [mine.name]
+
+
+def test_a_directory_that_cannot_be_listed_is_no_obstacle(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, concurrent.futures.thread, os, sys\n"
+        "from magy_server.tools.temporary import temporary\n"
+        "async def main():\n"
+        "    async with temporary(sys.argv[1]) as path:\n"
+        "        print(os.path.isdir(path))\n"
+        "if os.geteuid() == 0:\n"
+        "    os.setuid(54321)\n"
+        "asyncio.run(main())\n"
+    )
+    place = tmp_path / "tmp"
+    place.mkdir()
+    place.chmod(0o1733)
+    for above in (tmp_path, *tmp_path.parents[:-2]):
+        above.chmod(above.stat().st_mode | 0o111)
+    words = [sys.executable, "-c", script, str(place)]
+    done = subprocess.run(words, cwd=TOP, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr

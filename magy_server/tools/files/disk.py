@@ -122,14 +122,15 @@ def overwrite(fd: int, name: str, data: bytes, executable: bool) -> None:
     once: who dies in the middle leaves it to what is on record of the file to put it right."""
     with io.FileIO(os.open(name, _OVERWRITE, dir_fd=fd), "r+") as file:
         before = file.readall()
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         try:
             _rewrite(file, data)
+            if (wanted := _runnable(mode, executable)) != mode:  # only the owner may
+                os.fchmod(file.fileno(), wanted)
         except BaseException:
             with suppress(OSError):
                 _rewrite(file, before)
             raise
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        os.fchmod(file.fileno(), _runnable(mode, executable))
 
 
 def _rewrite(file: io.FileIO, data: bytes) -> None:

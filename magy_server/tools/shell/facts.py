@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
@@ -23,7 +24,7 @@ from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import FactContext, Gathered, previewed
 from magy_server.core.values import Effect, Facts, Resource
-from magy_server.tools.files.paths import below, canonical, resource
+from magy_server.tools.files.paths import below, resource
 from magy_server.tools.git import hostile_config as git_config
 from magy_server.tools.git.aliases import Alias, Aliases
 from magy_server.tools.shell.expansion import Bounds, TooMuch, expanded
@@ -298,11 +299,11 @@ def _reachable(root: str, path: str) -> bool:
 
 
 def _named(cwd: _Cwd, word: str) -> Iterator[str]:
-    try:
-        # a `~` that is still here was quoted: it is a name
-        yield canonical(cwd.physical, f"./{word}" if word.startswith("~") else word)
-    except ToolError:
-        return  # no name that the kernel would take either
+    """Any name that the kernel takes, whatever is in it: a tab, a line end, bytes that are no
+    UTF-8. A `~` that is still here was quoted: it is a name, too."""
+    if word:
+        with suppress(OSError, ValueError):
+            yield os.path.realpath(os.path.join(cwd.physical, word))
 
 
 def _candidates(word: str) -> Iterator[str]:

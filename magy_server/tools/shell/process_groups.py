@@ -80,7 +80,7 @@ def _empties(group: int) -> bool:
 def given(data: bytes) -> Iterator[BinaryIO | None]:
     """The input of a process, if there is any; no pipe, so that nobody has to write while its
     answer is read."""
-    with tempfile.TemporaryFile(buffering=0) if data else nullcontext() as file:
+    with tempfile.TemporaryFile() if data else nullcontext() as file:
         if file is not None:
             file.write(data)
             file.seek(0)

@@ -146,7 +146,7 @@ async def from_html(
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             code, _ = await ask(argv, take, asked, PYTHON)
-    if code != 0:
+    if code != 0 or not answer:
         raise ToolError(
             f"{base}: this HTML is too large or too unusual to be shown as a page. If you need "
             "it, fetch it with a command and search in the file."
