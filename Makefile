@@ -15,6 +15,9 @@ kills = 1000
 # How many cases `make interleavings` has.
 cases = 10000
 
+# Some machines set it. What is imported by a thousand processes would be compiled by each.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL = help
 .PHONY: help setup demo check compile test chaos interleavings bench docs screenshots requirements clean
 
