@@ -1,4 +1,4 @@
-"""At its start Magy hides its keys from the commands that it runs.
+"""This module hides Magy's keys, at its start, from the commands that Magy runs.
 
 They run as the same user, so on Linux `/proc/<pid>` of this process is open to them: environment,
 memory, descriptors. The kernel closes it for a process that says it is not to be dumped. It does

@@ -1,4 +1,4 @@
-"""Magy writes its own log for whoever looks for a fault, with none of the keys that it knows."""
+"""This module keeps the keys that Magy knows out of the log that Magy writes about itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every background task has an owner; some work runs to its end though nobody waits for it."""
+"""`Tasks` gives background tasks an owner; `to_end` finishes work even when its caller is
+cancelled."""
 
 from __future__ import annotations
 

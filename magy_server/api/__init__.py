@@ -1,1 +1,2 @@
-"""This package holds what all front doors share: the verbs, and what follows a session."""
+"""This package holds what all front doors share: the verbs, the wire, and how sessions are
+followed."""

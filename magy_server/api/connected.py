@@ -51,7 +51,7 @@ class Documents(Protocol):
         none, or none that was open."""
 
     def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
-        """Calls `watcher` after every change of the document. The answer ends it."""
+        """Calls `watcher` after every change of the document. Returns a function that ends this."""
 
 
 def notification(method: str, params: Any) -> Mapping[str, Any]:

@@ -1,4 +1,5 @@
-"""This module turns what an editor answers about code (problems, places, symbols) into values."""
+"""This module turns an editor's answers about code (problems, places, symbols, results) into
+values."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ A = TypeVar("A")
 
 
 def problems(uri: str | None) -> Callable[[Any], Answers[Problem]]:
-    """`uri`: whose they are that name no file. Without it they are left out: who knows whether they
-    may be shown."""
+    """`uri`: the file of those problems that name none. Without it Magy leaves them out: nothing
+    says whether they may be shown."""
 
     def read(answer: Any) -> Answers[Problem]:
         found = _checked(wire.DiagnosticsAnswer, answer, "diagnostics")

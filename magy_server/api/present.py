@@ -1,4 +1,4 @@
-"""This module turns the engine's sessions, questions and options into values of the wire."""
+"""This module turns sessions, questions and options into values of the wire, and prompts back."""
 
 from __future__ import annotations
 

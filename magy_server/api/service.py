@@ -1,5 +1,5 @@
-"""Every front door asks Magy through `Service`, whichever it is: each verb appends or reads, and
-answers at once. The service knows no connection and no wire."""
+"""Every front door calls the engine through `Service`: a verb appends or reads, and waits for no
+turn. Only `summary` waits for a model. The service knows no connection and no wire."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The verbs of `magy/agent/*` and `magy/workspace/*` tell which agents a workspace has and how
-agents are, and tell or change whether a person trusts it."""
+"""The verbs of `magy/agent/*` and `magy/workspace/*` list the agents of a workspace, tell the
+health of agents at work, and show or change whether a person trusts a workspace."""
 
 from __future__ import annotations
 

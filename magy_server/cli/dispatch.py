@@ -1,5 +1,5 @@
-"""This module runs a command of the terminal. Whatever goes wrong becomes a sentence and an exit
-code."""
+"""This module runs the command that was chosen, and turns what goes wrong into a sentence and an
+exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def perform(
     chosen: argparse.Namespace,
     composition: Callable[[], Composition],
 ) -> int:
-    """Runs the command, and returns the exit code, as `parser.EXIT_CODES` describes it."""
+    """Runs the command, and returns the exit code, as `exit_codes.EXIT_CODES` describes it."""
     from magy_server.cli import exit_codes
     from magy_server.cli.screen.complaints import complain
     from magy_server.cli.screen.terminal import OutputError

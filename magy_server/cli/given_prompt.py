@@ -1,4 +1,4 @@
-"""This module finds the prompt of `magy run`, and what is piped in beside it."""
+"""This module makes a prompt of the words on the command line and of what is piped in."""
 
 from __future__ import annotations
 

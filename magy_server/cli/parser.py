@@ -1,5 +1,5 @@
-"""The parser knows the words of the command line. It imports nothing but argparse: `magy --help`
-answers at once."""
+"""This module defines the command line. It imports next to nothing, so `magy --help` answers at
+once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command works in a project: its root, and the directory in it."""
+"""This module finds the project that a command works in: its root, and the working directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A session gets its id here, and is found by a beginning of its id or title."""
+"""This module makes ids for new sessions, and finds a session by the beginning of its id or
+title."""
 
 from __future__ import annotations
 

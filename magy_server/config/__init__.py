@@ -1,1 +1,1 @@
-"""The person, the project and the environment configure Magy: settings, agents, where files are."""
+"""This package reads what configures Magy: settings, agents, trust, and where files are."""

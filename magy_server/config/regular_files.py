@@ -1,4 +1,5 @@
-"""Files of people are read within bounds: a pipe would be waited for, and a device has no end."""
+"""This module reads only regular files, and only up to a limit: a pipe blocks, a device never
+ends."""
 
 from __future__ import annotations
 

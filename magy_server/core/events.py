@@ -1,4 +1,4 @@
-"""The log is written in these events: everything durable that can happen in a session.
+"""The log consists of these events: everything durable that can happen in a session.
 
 A session is an append-only list of `Entry`; everything else is a function of that list.
 Deltas (text so far, tool output so far) are not here: they pass over the bus and are never stored.

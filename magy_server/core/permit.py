@@ -3,9 +3,8 @@
 A source (an agent, the configuration) has a list of rules per permission key. Over sources and over
 all that a call touches, deny beats ask, and ask beats allow; a source whose rules say nothing about
 a resource has no say in it, and what nobody speaks about is asked. Remembered grants and bypass are
-not sources: they answer an ask, and nothing answers a deny. `docs/permissions.md` tells this to
-people; its examples are tests.
-"""
+not sources: they answer an ask, and nothing overrides a deny. `docs/permissions.md` tells this to
+people; its examples are tests."""
 
 from __future__ import annotations
 

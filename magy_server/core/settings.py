@@ -1,4 +1,4 @@
-"""The tree of settings, as `magy.toml` writes it; `config/layers.py` reads and merges it."""
+"""This is the tree of settings as `magy.toml` has it; `config/layers.py` reads and merges it."""
 
 from __future__ import annotations
 

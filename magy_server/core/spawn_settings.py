@@ -1,4 +1,5 @@
-"""How many children agents may have: the `[spawn]` table of `magy.toml`, and what holds of it."""
+"""These settings limit child agents: the `[spawn]` table of `magy.toml`, brought into its
+ranges."""
 
 from __future__ import annotations
 

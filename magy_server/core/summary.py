@@ -1,4 +1,4 @@
-"""The store keeps a summary beside the log of a session, written with each append.
+"""This module makes the summary of a session that the store keeps beside its log, and reads it.
 
 Lists and clients that attach read it instead of folding: opening a session of ten thousand events
 costs what one of a hundred does.

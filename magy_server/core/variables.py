@@ -1,8 +1,7 @@
 """This module chooses which environment variables tools' processes get. Pure, quick to import.
 
-A list of what they get, not of what they do not: nobody can list all names that hold a key. On it
-is what the shell, the locale, the terminal and the usual toolchains read.
-"""
+It lists what they get, not what they do not get: nobody can list all names that hold a key. The
+list has what the shell, the locale, the terminal and the usual toolchains read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module gives children, reports and what was spent the shape that clients and programs get.
+"""This module writes children, reports and costs in the shape that clients and programs get.
 Pure."""
 
 from __future__ import annotations

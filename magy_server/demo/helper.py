@@ -1,4 +1,4 @@
-"""The third act shows a child agent at work beneath its parent; Ada steers it and answers it."""
+"""The third act shows a child agent at work; Ada tells it what to test and answers its question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ STEER = "Take 0.1 and 0.2, please: what floats cannot add exactly is worth a tes
 
 
 class Helper:
-    """Ada answers its first question with a word to it, and a yes that holds from then on."""
+    """At the child's first question Ada sends it a message, and says a yes that holds from then
+    on."""
 
     def __init__(self, editor: Editor, screen: Screen) -> None:
         self.session = ""
@@ -22,7 +23,7 @@ class Helper:
         self._screen = screen
 
     async def watch(self) -> None:
-        """Shows what it does, from its beginning until it rests."""
+        """Shows what the child does, from its beginning until it rests."""
         about = {"parentSessionId": "demo"}
         (child,) = (await self._editor.request("magy/child/list", about))["children"]
         self.session = child["sessionId"]

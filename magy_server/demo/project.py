@@ -1,4 +1,4 @@
-"""The demo makes a small real project here, and works in it."""
+"""This module makes the small real project that the demo works in."""
 
 from __future__ import annotations
 

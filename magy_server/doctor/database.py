@@ -1,5 +1,5 @@
-"""This check reads the database, and writes nothing: is it whole, and of a version that this Magy
-knows?"""
+"""This check reads the database, and writes nothing: is it whole, and does this Magy know its
+version?"""
 
 from __future__ import annotations
 

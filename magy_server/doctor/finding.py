@@ -1,4 +1,4 @@
-"""Each check of the doctor returns a finding: a status, a sentence, and what to do."""
+"""Each check of the doctor returns findings: a status, a sentence, and what to do."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""This check tells whether commands that agents run can read Magy's keys: they run as the same
-user."""
+"""This check tells whether commands that agents run, as the same user, can read Magy's keys."""
 
 from __future__ import annotations
 

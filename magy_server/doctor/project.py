@@ -1,5 +1,5 @@
-"""Several checks learn here about the project and its settings. The functions look, and change
-nothing."""
+"""This module tells the checks what settings hold in the project, and whether a person trusts it.
+It changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""This module converts between the line ends of texts.
+"""This module converts between a text with its own line ends and the same text with line feeds
+alone.
 
 A file's text has two views: *raw* (decoded, no byte order mark, line ends as they are) and *plain*,
 every line end a `\\n`, which is what models read and write.

@@ -1,4 +1,4 @@
-"""This module gathers what enters prompts: agent, rules, tools, sizes, and what they mention."""
+"""This module gathers what enters a session's prompts: agent, rules, tools, sizes, and mentions."""
 
 from __future__ import annotations
 

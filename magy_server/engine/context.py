@@ -1,4 +1,4 @@
-"""Tools work with these contexts: `core.tool.ToolContext`, `FactContext`, on a live session."""
+"""Tools see a live session through these contexts: `core.tool.ToolContext` and `FactContext`."""
 
 from __future__ import annotations
 

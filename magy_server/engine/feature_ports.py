@@ -1,5 +1,5 @@
-"""The loop asks the features through these ports, before it acts and about what it did, and knows
-none of them.
+"""The loop knows no feature: it asks through these ports before it acts, and tells them what it
+did.
 
 The bodies here are the form that does nothing, which holds where the feature is not there.
 """

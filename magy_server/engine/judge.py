@@ -1,4 +1,5 @@
-"""Between reply and run the judge finds facts by I/O, decides by rules, and perhaps asks."""
+"""The judge comes between a reply and its calls: it finds facts by I/O, decides by rules, and asks
+the person where the rules say so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Features see the sessions of a process by `Sessions`; `LoadedSessions` keeps them in memory."""
+"""Features see the sessions of a process through `Sessions`; `LoadedSessions` keeps them in
+memory."""
 
 from __future__ import annotations
 

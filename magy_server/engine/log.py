@@ -1,4 +1,4 @@
-"""A process has the log of a session folded: this module appends, folds, and settles conflicts.
+"""`Log` keeps a session's log folded in memory: it appends, folds, and settles conflicts.
 
 All processes that show or run a session fold the same log; only one of them, which holds the lease
 of its tree, runs it.

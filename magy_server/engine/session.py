@@ -1,4 +1,5 @@
-"""A process holds a session as three things: its log, what streams in it, and who watches.
+"""A process holds a session as its log, what streams in it, and a `Replica`, which shares both with
+other processes.
 
 Every process that shows or runs a session has one of these; all of them fold the same log. The
 bus tells that the log grew, and carries what streams: it may drop, the log may not.
@@ -146,7 +147,8 @@ class Session:
     # --- who watches ----------------------------------------------------------------------------
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Calls `watcher` whenever the log or what streams has grown. The answer ends it."""
+        """Calls `watcher` whenever the log or what streams has grown. Returns a function that ends
+        this."""
         return self._watchers.add(watcher)
 
     @property

@@ -1,1 +1,1 @@
-"""Listeners follow the log and never stand in its way: audit, readable mirrors, titles."""
+"""Listeners get entries after they are in the log: for audit, readable mirrors, and titles."""

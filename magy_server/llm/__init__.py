@@ -1,1 +1,1 @@
-"""Providers write requests to models and read their answers, in the wires that they speak."""
+"""Providers send requests to models and read the answers, each over the wire of its API."""

@@ -1,5 +1,5 @@
-"""This module tells whether a server of open models is near, and which window it gives a model.
-OpenAI's API has no word for that, so each says it in a place of its own. Without I/O."""
+"""This module tells whether a server of open models runs on this machine, and which window it gives
+a model. OpenAI's API has no field for that, so each server says it elsewhere. Without I/O."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""This module leaves out pictures that cannot be shown, without I/O: for models that do not see,
-and APIs that take only so many. It names what it leaves out, so that the model knows of it."""
+"""This module leaves pictures out of requests, without I/O: for models that cannot see, and for
+APIs that take only so many. It names what it leaves out, so that the model knows of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`SdkProvider` makes one model request through an official SDK; the adapters for SDKs build on it.
+"""`SdkProvider` makes model requests through an official SDK; the adapters for SDKs build on it.
 
 The SDK makes the request (authentication, connection pool, HTTP errors). Its typed methods, events
 and streaming helpers are not used: they cost more than all the rest and look at every part of a

@@ -1,4 +1,5 @@
-"""All wires share this, without I/O: reading an answer event by event, ids and names of tool calls.
+"""All wires share this code, without I/O: it reads an answer event by event, and makes ids and
+names of tool calls.
 
 Each wire is a pure module: `body(request)` makes the JSON body, and an `Answer` turns the events of
 the streamed answer into deltas and one `Replied`.

@@ -1,4 +1,5 @@
-"""This module puts together all that answers one editor, once that has said what it can."""
+"""This module puts together all that answers one editor, once the editor has said what it can
+do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The editor's front door stands behind the language server once that is initialized.
+"""The editor's front door starts the engine behind the language server, once that is initialized.
 
 Light to import: the engine comes with `start`, after `initialize` has been answered.
 """

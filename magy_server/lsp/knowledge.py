@@ -1,5 +1,5 @@
-"""Magy asks the client's editor over the wire what it knows. An answer is checked before anything
-looks at it: what a client says may be sloppy, stale or hostile."""
+"""`Knower` asks the editor over the wire what it knows of the code. It checks each answer before
+anything uses it: what a client says may be sloppy, stale or hostile."""
 
 from __future__ import annotations
 

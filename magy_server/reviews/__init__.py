@@ -1,1 +1,1 @@
-"""People review hunks, decide about them, and go back: these are features on `Sessions`."""
+"""People review hunks, decide about them, and go back: this package builds that on `Sessions`."""

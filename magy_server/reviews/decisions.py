@@ -1,4 +1,4 @@
-"""A decision makes of the review as it is now the review and the file as they shall be. Pure."""
+"""This module works out what a decision, or its undo, makes of the review and of the file. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A front door, and no call of an agent's, asks for these edits: all files are edited, or none.
+"""This module makes the edits that a front door asks for, and no agent: of all files, or of none.
 
 What is meant is in the log, with the bytes before and after, before the first file is touched; what
 came of it is appended together with the reviews. Where the process died in between, whoever looks

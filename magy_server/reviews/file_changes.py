@@ -1,4 +1,4 @@
-"""People see what happened to files, or would: as lines added and removed, and as a diff."""
+"""These functions show what happened to files, or would: as counts of lines, and as a diff."""
 
 from __future__ import annotations
 

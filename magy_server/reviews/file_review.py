@@ -1,4 +1,4 @@
-"""This module keeps a file's review in memory, and tells what changes do to it. It does no I/O.
+"""`FileReview` is a file's review in memory; the functions tell what changes make of it. No I/O.
 
 Texts are reviewed by lines (`edits.review`); what is no text, or too large, and what is no matter
 of lines (that a file exists, its executable bit), is reviewed as a whole.

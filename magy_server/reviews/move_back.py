@@ -1,4 +1,5 @@
-"""A file that an agent moved goes back to where it was: both ends of that, or neither."""
+"""This module moves a file that an agent moved back to where it was: at both ends, or at
+neither."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""All work on reviews shares `ReviewStore`: where a review stands, how the file is now, appending,
-and telling those who watch."""
+"""All work on reviews shares `ReviewStore`: it finds how a review and its file stand, appends, and
+tells those who watch."""
 
 from __future__ import annotations
 

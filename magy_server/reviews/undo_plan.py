@@ -23,8 +23,8 @@ FIRST_WORDS = 80
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where it goes. `runs` are to be taken back; `moves` are what they themselves had taken back;
-    `why`: why the conversation cannot go there, although that was asked."""
+    """Where a restore goes. `runs` are to be taken back; `moves` are what they themselves had taken
+    back; `why`: why the conversation cannot go there, although that was asked."""
 
     turn: str
     undoes: str

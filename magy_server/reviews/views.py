@@ -1,4 +1,5 @@
-"""A front door is shown a review by these values. All are immutable; lines are counted from 0."""
+"""Front doors see reviews, and ask for decisions, in these values. All are immutable; lines are
+counted from 0."""
 
 from __future__ import annotations
 

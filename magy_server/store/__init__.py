@@ -1,2 +1,2 @@
-"""Logs live here: `SqliteStore` keeps them on disk, `MemoryStore` keeps them for tests and
-throw-away sessions."""
+"""Logs live here: `SqliteStore` keeps them on disk, `MemoryStore` keeps them in memory, for
+tests."""

@@ -1,4 +1,4 @@
-"""Every store judges an append by `place`, free of any database, so all stores judge alike.
+"""Every store judges an append with `place`, which needs no database, so all stores judge alike.
 
 The values here are named tuples, not frozen dataclasses: they are made for every entry written.
 """

@@ -1,4 +1,5 @@
-"""A SQLite connection runs on a thread of its own; its failures come as sentences."""
+"""`Database` runs a SQLite connection on a thread of its own, and turns its failures into
+sentences."""
 
 from __future__ import annotations
 

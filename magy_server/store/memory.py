@@ -1,4 +1,5 @@
-"""This store lives in memory: nothing outlives the process, and all else is as on disk."""
+"""`MemoryStore` keeps everything in memory, and behaves like the store on disk in all other
+respects."""
 
 from __future__ import annotations
 

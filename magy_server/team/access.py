@@ -1,4 +1,5 @@
-"""An agent deals with the other agents of its tree by `core.tool.Team`, here for one session."""
+"""`TeamAccess` is `core.tool.Team` for one session: with it an agent deals with others of its
+tree."""
 
 from __future__ import annotations
 

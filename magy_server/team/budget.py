@@ -1,4 +1,5 @@
-"""A run keeps its caps in all its sessions together, also while many ask models at once.
+"""The purse keeps a run within its caps, in all its sessions together, however many ask models at
+once.
 
 Before each request the most that it can take is put aside; it is made only if that and all that is
 spent or put aside stays within the caps. So no number of agents exceeds a cap together. What was

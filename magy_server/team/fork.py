@@ -1,4 +1,5 @@
-"""Forks begin with another session's history; so do children that are to know their parent's."""
+"""This module copies a session's history for a fork, or for a child that is to know its
+parent's."""
 
 from __future__ import annotations
 

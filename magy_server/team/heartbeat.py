@@ -1,5 +1,5 @@
-"""Pings are answered by whoever runs the tree, without a model: also while the agent is busy, or
-its model does not answer."""
+"""The process that runs a tree answers pings to its agents, without a model: even while an agent is
+busy, or its model does not answer."""
 
 from __future__ import annotations
 

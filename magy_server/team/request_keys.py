@@ -1,7 +1,7 @@
-"""A key names one message of a session: the same again changes nothing, and another is refused.
+"""A request key names one message of a session: repeating it changes nothing, another is refused.
 
-Prompts and what is for machines share their keys, whichever way they come.
-"""
+Prompts and mail for machines share their keys, whichever way they come. The same holds for requests
+that make sessions and forks."""
 
 from __future__ import annotations
 

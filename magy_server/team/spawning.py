@@ -1,4 +1,4 @@
-"""Before a child begins, everything that its first append holds is looked up and checked here."""
+"""This module looks up and checks everything that the first append of a child holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module gives the events that stop the work of a session; none, where there is no work."""
+"""This module gives the events that stop the work of a session, and none where there is no work."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Whoever waits for agents waits level-triggered, without polling, under one timer.
+"""`Waiting` waits for agents by looking at how they are, without polling, under one timer.
 
-What is looked at is how the agents *are*, never whether something was heard, so nothing that ended
-before the wait began, or while nobody listened, is missed.
-"""
+It never counts what it heard (it is level-triggered), so it misses nothing that ended before the
+wait began, or while nobody listened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary directories. What a process leaves that was killed, the next one removes.
+"""This module makes temporary directories, and removes those that a killed process left.
 
 Each is locked by who made it, and the kernel frees the lock however that process ends: a directory
 that can be locked is nobody's.

@@ -1,4 +1,4 @@
-"""The verbs of `magy/child/*` let a person do with children what models do by tools."""
+"""The verbs of `magy/child/*` let a person do with children what models do with tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module tells a client how the children are, in the trees of which it watches a session.
+"""This module tells a client when children change, in every tree of which it watches a session.
 
 Whoever appends to a child says so on the bus, whichever process that is. What comes in a burst is
 looked up once, in the summaries beside the logs; a client hears only of what looks different.
@@ -30,7 +30,7 @@ KEPT = 512
 
 def hear(service: Service, session_id: str, heard: Callable[[str], None]) -> Callable[[], None]:
     """Calls `heard` with the id of every session of that tree that has changed, wherever it runs.
-    The answer ends it."""
+    Returns a function that ends this."""
     topic = tree_topic(tree.root(session_id))
     return service.world.bus.subscribe(topic, lambda message: heard(str(message.get("session"))))
 

@@ -1,4 +1,4 @@
-"""This module turns children, and where in a tree a question is asked, into values of the wire."""
+"""This module turns children, their health and their questions into values of the wire."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def questions(store: Store, infos: Sequence[StreamInfo]) -> list[wire.Inte
 async def looked_up(
     store: Store, session_id: str, questions: Sequence[Mapping[str, Any]]
 ) -> list[wire.Interaction]:
-    """Questions of a session, which are as of its summary."""
+    """The questions that a session's summary has, as values of the wire."""
     steps = [_step(info) for info in await trees.path(store, session_id)]
     texts = await blob_texts(store, {hash for one in questions if (hash := one.get("preview"))})
     return [interaction(session_id, one, texts, steps) for one in questions]

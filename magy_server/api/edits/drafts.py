@@ -1,4 +1,4 @@
-"""Drafts show what an edit in any format makes of the live files, and which of it does not fit."""
+"""`Drafts` works out what an edit in any format makes of the live files, and what does not fit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""This module works out edits of files in memory first, whether the files are those of a disk or
-those that an editor shows.
+"""This module makes edits in memory first, of files on disk or of files as an editor shows them.
 
 An edit sees what the ones before it made of its file. Encodings, byte order marks, line ends and
 modes stay; where a path is a link inside the directory, the file it leads to is meant.

@@ -1,4 +1,5 @@
-"""Reviews become values of the wire: whole lines turn into ranges in the negotiated encoding."""
+"""This module turns reviews into values of the wire: lines become ranges in the negotiated
+encoding."""
 
 from __future__ import annotations
 

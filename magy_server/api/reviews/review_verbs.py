@@ -1,4 +1,5 @@
-"""The verbs of `magy/review/*` list hunks, show them, decide about them, and undo decisions."""
+"""The verbs of `magy/review/*` list the files under review, show and find hunks, decide about them,
+and undo decisions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""A person has a selection rewritten in place: it begins, streams, and is accepted or refused."""
+"""Front doors start rewrites of a selection, and show them while they stream, through this
+package."""

@@ -1,4 +1,5 @@
-"""The verbs of `magy/rewrite/*` start rewrites; a command does so for clients of plain LSP."""
+"""The verbs of `magy/rewrite/*` start rewrites; for clients that know only plain LSP a command does
+so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The verbs of `magy/interaction/*` and `magy/permission/*` answer what agents ask, and list and
-withdraw what they were allowed for longer."""
+"""The verbs of `magy/interaction/*` and `magy/permission/*` list and answer the questions of
+agents, and list and withdraw the permissions that outlast one call."""
 
 from __future__ import annotations
 

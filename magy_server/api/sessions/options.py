@@ -1,4 +1,4 @@
-"""A session has options: this module tells what may be chosen, and what holds where nothing was."""
+"""This module says which values a session's options may have, and which hold where nobody chose."""
 
 from __future__ import annotations
 

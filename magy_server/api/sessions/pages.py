@@ -1,4 +1,4 @@
-"""Clients read a session's log in bounded pages, which this module makes."""
+"""This module reads a session's log from the store in bounded pages, for clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module tells what a person's answer to a question appends, and how closed ones ended."""
+"""This module tells what an answer to a question appends, and how a question was resolved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Each verb of `magy/session/*` and `magy/queue/*` calls one of the engine's. The verbs themselves
-hold only the connection's subscriptions."""
+"""The verbs of `magy/session/*` and `magy/queue/*` turn requests into calls of `Service`, and keep
+the subscriptions of the connection."""
 
 from __future__ import annotations
 

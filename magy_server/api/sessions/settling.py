@@ -1,4 +1,4 @@
-"""This module waits until a session has come to rest, or ends its running commands at once."""
+"""This module waits until a session reaches a state, and kills the running commands of its tree."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def uri_of(session_id: str) -> str:
 
 
 def session_of(uri: str) -> str | None:
-    """None: it is no transcript's."""
+    """None: it is not the URI of a transcript."""
     parts = split(uri)
     name = parts.path.removeprefix(_PREFIX)
     if parts.scheme != SCHEME or name == parts.path or not name.endswith(".md"):

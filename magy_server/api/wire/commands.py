@@ -1,5 +1,5 @@
-"""The commands of `workspace/executeCommand`: each takes one object. `docs/protocol.md` is
-generated from this."""
+"""These are the commands of `workspace/executeCommand`; each takes one object. `docs/protocol.md`
+is generated from this."""
 
 from __future__ import annotations
 

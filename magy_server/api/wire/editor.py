@@ -1,10 +1,9 @@
-"""The shapes of what an editor shows and knows: context for a prompt, completion, the doctor, and
-the questions that the server may ask an editor which announced that it answers them.
+"""These shapes carry what an editor shows and knows: context for a prompt, completion, the doctor,
+and the questions that the server may ask an editor which announced that it answers them.
 
-What an editor says is taken with a grain of salt: unknown keys are ignored, long lists are cut,
-small slips mended, an item that makes no sense is left out of its list and counted, and an answer
-of a wrong shape becomes a sentence for the model.
-"""
+Magy does not trust what an editor says: unknown keys are ignored, long lists are cut, small slips
+mended, an item that makes no sense is left out of its list and counted, and an answer of a wrong
+shape becomes a sentence for the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods of the `magy/*` wire, in one table; the modules beside this one have their shapes."""
+"""This table has all methods of the `magy/*` wire; the modules beside it have their shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server announces in its answer to `initialize`. Nothing is imported here."""
+"""These names stand in the server's answer to `initialize`. This module imports nothing."""
 
 ACCEPT, REJECT, COMMENT = "magy.hunk.accept", "magy.hunk.reject", "magy.hunk.comment"
 ACCEPT_ALL, REJECT_ALL = "magy.file.acceptAll", "magy.file.rejectAll"

@@ -1,4 +1,4 @@
-"""What is wrong with parameters, in plain sentences: each with its path as it was sent."""
+"""This module says in plain sentences what is wrong with parameters, each with its path as sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of `magy/rewrite/*`. Ranges are those of the Language Server Protocol."""
+"""These are the shapes of `magy/rewrite/*`. Ranges are those of the Language Server Protocol."""
 
 from __future__ import annotations
 

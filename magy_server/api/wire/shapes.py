@@ -1,4 +1,4 @@
-"""What the shapes of the wire are made of: the base of them all, ids, and content."""
+"""All shapes of the wire are made of these: the base class, ids, and content."""
 
 from __future__ import annotations
 

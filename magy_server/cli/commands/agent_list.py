@@ -1,4 +1,4 @@
-"""`magy agents list` has the children of sessions as trees; it reads the store alone."""
+"""`magy agents list` prints the children of sessions as trees; it reads the store alone."""
 
 from __future__ import annotations
 

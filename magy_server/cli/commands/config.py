@@ -1,4 +1,5 @@
-"""`magy config` prints the settings that hold here, each with the layer that it comes from."""
+"""`magy config` prints the settings that hold here and where each comes from, checks configuration
+files, and trusts projects."""
 
 from __future__ import annotations
 

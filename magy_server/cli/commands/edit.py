@@ -1,4 +1,4 @@
-"""`magy edit` is the edit engine for the shell."""
+"""`magy edit` applies edits in any format to files, or checks them, from the shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`magy edit` reads files of the disk here, and writes either all of them or none."""
+"""This module reads and writes the files of `magy edit`: it writes either all of them or none."""
 
 from __future__ import annotations
 

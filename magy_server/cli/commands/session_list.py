@@ -1,5 +1,4 @@
-"""`magy sessions list` has groups by project, this project first, and in each the newest session
-first."""
+"""`magy sessions list` prints sessions by project: this project first, the newest session first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`magy sessions` resumes, forks, names, compacts, sums up, undoes and deletes a session."""
+"""These verbs of `magy sessions` need an engine: resume, fork, title, compact, summary and
+delete."""
 
 from __future__ import annotations
 

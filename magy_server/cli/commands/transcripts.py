@@ -1,5 +1,5 @@
-"""`magy sessions show` prints a transcript, `export` writes it to a file; both read the store
-alone."""
+"""`magy sessions show` prints a transcript for people, and `export` writes it as Markdown or as
+JSON lines. Both read the store alone."""
 
 from __future__ import annotations
 

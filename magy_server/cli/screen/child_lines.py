@@ -1,4 +1,4 @@
-"""A child agent is one line on the screen: how it is, and what it took."""
+"""This module writes a child agent as one line: its name, how it is, and what it took."""
 
 from __future__ import annotations
 

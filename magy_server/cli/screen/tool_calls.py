@@ -1,4 +1,4 @@
-"""This module shows one tool call as lines: what it was asked, and what came of it."""
+"""This module shows a tool call as lines: its title, what came of it, and the question about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn is begun or joined, and shown on this terminal to its end."""
+"""`Turn` begins or joins a turn, and shows it on this terminal to its end."""
 
 from __future__ import annotations
 

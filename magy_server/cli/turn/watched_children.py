@@ -1,4 +1,4 @@
-"""This module hears how the children of the session that is shown are, and what they ask."""
+"""This module keeps track of the children of the session on the screen: states and questions."""
 
 from __future__ import annotations
 

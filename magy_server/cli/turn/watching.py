@@ -1,4 +1,4 @@
-"""A session is watched until its turn is over: its questions are answered, and Ctrl-C is heard."""
+"""`Watch` shows a session until its turn is over, takes answers to questions, and hears Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction decides what goes of a conversation that is too long, and what must never get lost.
+"""Compaction decides what part of a conversation that is too long goes, and what must stay known.
 
 The model writes the summary, but what it may not forget does not depend on it: the person's own
 words, what the person refused, the plan, the files changed and what runs in the background are

@@ -1,5 +1,5 @@
-"""This module tells roughly how much room a piece of the conversation takes: a token is about four
-characters."""
+"""This module estimates how much room the parts of a conversation take (a token is about four
+characters), and picks out the words that a compaction keeps."""
 
 from __future__ import annotations
 

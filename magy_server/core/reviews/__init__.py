@@ -1,1 +1,1 @@
-"""Reviews and undo are values here: their events, what files went through, three-way merges."""
+"""Reviews and undo are values here: their events, the history of files, three-way merges."""

@@ -1,4 +1,5 @@
-"""The log tells what the turns of a session did to files, and which of it is undone."""
+"""This module reads from the log what a session's turns did to files, and what of that is
+undone."""
 
 from __future__ import annotations
 

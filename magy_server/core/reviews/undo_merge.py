@@ -1,5 +1,5 @@
-"""Changes of files are taken back while others go on changing the files: by a three-way merge each,
-so that what came later stays. Where both meet, the file is a conflict and left exactly alone."""
+"""This module takes changes of files back while others go on changing them: by a three-way merge,
+so that later changes stay. Where the two meet, the file is a conflict and stays as it is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Bash replaces some words by file names: whoever makes a file chooses such a word.
+"""This module tells whether a command is harmless whatever file names bash puts for its patterns.
 
-It may be taken only where any word at all does the same harm as a file name, none. Looking at what
-the pattern matches now would not do: the same line may make the file first.
-"""
+Whoever makes a file chooses such a word. So a pattern may stand only where no word at all does
+harm. What it matches now does not settle that: the same line may make the file first."""
 
 from __future__ import annotations
 

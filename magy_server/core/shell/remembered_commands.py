@@ -1,4 +1,4 @@
-"""This module tells how many words of a command "always" remembers, and what may follow. Pure.
+"""This module tells how many words of a command a lasting permission covers, and what may follow.
 
 One rule: a remembered beginning (`git commit`, `make test`) covers further words only where they
 cannot change what is run. So it covers the options listed here, and for some subcommands the names

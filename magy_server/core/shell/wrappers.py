@@ -1,4 +1,5 @@
-"""These lists name programs that run other programs, and so show nothing of what will happen.
+"""These lists name programs that run other programs, so that their own words do not say what
+happens.
 
 The lists cannot be complete. Where a person forbids a command, `permit` looks for it behind every
 program that is not known to run nothing, too.

@@ -1,4 +1,4 @@
-"""The queue is the inbox: prompts and messages wait in it to enter the conversation."""
+"""The queue is a session's inbox: prompts and messages wait there to enter the conversation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """When a person goes back, the fold takes a part of the session away; another restore brings it
-back. Money that was spent and tokens that were used stay so."""
+back. Spent money and used tokens stay counted."""
 
 from __future__ import annotations
 

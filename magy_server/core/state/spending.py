@@ -1,4 +1,5 @@
-"""This part of the state counts what model requests took: in all, in each run, in a turn."""
+"""This part of the state counts what model requests took: in all, and in each of the latest
+runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module writes a session as the lines of its log, with everything that they refer to."""
+"""This module writes log entries as JSON objects, with the blobs that they refer to."""
 
 from __future__ import annotations
 

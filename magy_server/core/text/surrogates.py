@@ -1,5 +1,5 @@
-"""Half surrogate pairs, which JSON and Python can hold and UTF-8 cannot, become U+FFFD: no half of
-a character is worth the rest of a message."""
+"""Half surrogate pairs, which JSON and Python can hold and UTF-8 cannot, become U+FFFD, so that
+half a character does not cost the whole message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """This module finds which of several equal places a hunk means. Nothing here prefers the first one:
-what does not decide leaves all of them, and the engine refuses the hunk."""
+where nothing decides, all of them are left, and the engine refuses the hunk."""
 
 from __future__ import annotations
 

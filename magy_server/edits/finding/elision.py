@@ -1,4 +1,4 @@
-"""`...` in the text of a hunk stands for lines that stay as they are."""
+"""`...` in a hunk stands for lines that stay; this module finds where the parts between are."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Each line has normal forms, from strict to loose, which say what of it counts when the engine
-compares it."""
+"""This module puts lines into normal forms, from strict to loose, by which the engine compares
+them."""
 
 from __future__ import annotations
 

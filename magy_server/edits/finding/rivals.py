@@ -1,5 +1,5 @@
-"""Rivals are places with as good a claim as those that were found: where the lines that an edit is
-about are to the letter, or where the edit itself says that it belongs. Then nothing decides."""
+"""Rivals are places with as good a claim as those that were found: there the lines that the edit
+changes stand to the letter, or the edit itself names that place. Then nothing decides."""
 
 from __future__ import annotations
 

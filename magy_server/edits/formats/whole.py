@@ -1,5 +1,5 @@
-"""A whole file is a line with its name, then its content in a fence. When the tool names the file,
-the text is its content, and the readers take off a name and a fence around it."""
+"""This module reads whole files: a line with the name, then the content in a fence. When the tool
+names the file, the text is its content, and the readers take off a name and a fence around it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""This module notices an edit that was made before: then the lines that it would add stand where
-they would go, or around what they would go around, beyond what the hunk quotes."""
+"""This module notices an edit that was made before: the lines that it would add stand there
+already, at or around their place, outside what the hunk quotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""No change may put a lone CR before a lone LF: these would be one line end, not two."""
+"""This module keeps changes from putting a lone CR before a lone LF: the two would be one line
+end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A model may quote a text up to the middle of a line, or from there, and write the line in full:
-then what is left of the line goes, or it would stand there twice."""
+"""A model may quote only a part of a line, and write the whole line anew. This module then replaces
+the rest of the line, too, which would else stand there twice."""
 
 from __future__ import annotations
 

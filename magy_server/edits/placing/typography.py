@@ -1,5 +1,5 @@
-"""A model may write typographic signs for plain ones: where the lines it quotes have plain ones in
-the file, so have the lines that it adds."""
+"""A model may quote plain signs of a file as typographic ones. This module then writes them plainly
+in the lines that the model adds, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model changed within a line that it quoted is changed in the line that is there."""
+"""This module applies what a model changed within a line to that line as the file has it."""
 
 from __future__ import annotations
 

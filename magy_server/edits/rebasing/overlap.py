@@ -1,5 +1,5 @@
-"""Several hunks may change one text: this module finds whether they meet, and brings back a hunk
-that was made on top of others."""
+"""Several hunks may change one text: this module finds whether they meet, and turns a hunk that was
+made on top of others into a change of the text itself."""
 
 from __future__ import annotations
 

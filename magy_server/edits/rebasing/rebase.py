@@ -1,4 +1,5 @@
-"""A rebase carries changes over from the text in which they were worked out to what it is by now.
+"""A rebase carries changes over from the text in which they were worked out to the text as it is
+now.
 
 Lines decide. Changes of different lines go together, also when the lines touch; of the same lines,
 or two insertions at one point, only when both sides did the same. What comes out changes no byte

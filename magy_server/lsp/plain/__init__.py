@@ -1,1 +1,1 @@
-"""Clients that know only the standard protocol get commands, actions, lenses and messages."""
+"""Clients that know only the standard protocol get commands, actions, lenses and messages here."""

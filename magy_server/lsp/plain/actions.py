@@ -1,4 +1,4 @@
-"""An editor is offered code actions at the cursor, made of the actions of a workspace root.
+"""This module offers an editor the actions of a workspace root as code actions at the cursor.
 
 They are asked for at every movement of the cursor, so that no file is read for an answer; what a
 choice comes to is made when it is chosen.

@@ -1,4 +1,4 @@
-"""A person who has no transcript before them is shown here what came of their command."""
+"""This module shows what came of a command to a person who has no transcript before them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""By these commands any editor asks something of an agent, and looks after children (G001). They
-answer at once: what comes of them shows as progress, as questions, as edits, and at the end as a
-text to read."""
+"""With these commands any editor prompts an agent, and looks after its children (G001). They answer
+at once: what comes of them shows as progress, as questions, as edits, and at the end as a text to
+read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Editors without any Magy code review by code lenses above each pending hunk, code actions at the
-cursor, and the commands behind both.
+"""This module makes code lenses above pending hunks, and code actions at the cursor, with which a
+person reviews in editors without any Magy code.
 
 Pure: from files under review, as the wire has them, to what the Language Server Protocol shows.
 """

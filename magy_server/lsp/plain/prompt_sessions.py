@@ -1,4 +1,5 @@
-"""This module sends the prompts of commands to sessions, and hears what becomes of them."""
+"""This module chooses the session for a command's prompt, sends it, and waits for the turn to
+end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module answers the standard requests and commands by which any client reviews (G001)."""
+"""This module answers the standard requests and commands with which any client reviews (G001)."""
 
 from __future__ import annotations
 

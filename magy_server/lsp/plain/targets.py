@@ -1,5 +1,5 @@
-"""This module tells what a command points at: the words that say where it is, and the lines as the
-editor shows them now."""
+"""This module tells what a command points at: the place in words, the lines there as the editor
+shows them now, and the word at the cursor."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""By these tools an agent spawns, messages, awaits and closes other agents, and plans."""
+"""With these tools an agent spawns, messages, awaits and closes other agents, and keeps a plan."""

@@ -1,4 +1,4 @@
-"""An agent keeps its plan by this tool: a list of tasks, shown in the transcript."""
+"""With this tool an agent keeps its plan: a list of tasks, shown in the transcript."""
 
 from __future__ import annotations
 

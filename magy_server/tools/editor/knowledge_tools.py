@@ -1,4 +1,4 @@
-"""By these tools a model asks the editor: diagnostics, definitions, references, symbols.
+"""With these tools a model asks the editor for diagnostics, definitions, references and symbols.
 
 Offered only if the editor announced that it answers. It may name any file: those that the rules
 keep from the model are not shown at all, and of what is outside the workspace only where it is.

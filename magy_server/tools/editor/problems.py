@@ -1,4 +1,4 @@
-"""Diagnostics and places in files become one line each, as compilers write them."""
+"""This module writes each diagnostic as one line, as compilers do."""
 
 from __future__ import annotations
 

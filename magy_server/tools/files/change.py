@@ -1,4 +1,4 @@
-"""Changes go through the editor's buffer where a file is open, else to disk.
+"""This module changes files: through the editor's buffer where a file is open, else on disk.
 
 A call names what it wants of one or several files. All is worked out first; then it commits what it
 is going to do (`ctx.started`, with the bytes before and after), does it file by file, and looks

@@ -1,4 +1,5 @@
-"""Closed files: read by page in bounded memory, and made anew with all that is theirs.
+"""These functions read files on disk in bounded memory, and write them with mode, owner and
+attributes kept.
 
 Everything here blocks and is called in a thread. Errors are ToolErrors that say what to do.
 """

@@ -1,4 +1,4 @@
-"""Bytes become text and text bytes without loss: encodings, byte order marks, line ends.
+"""This module turns bytes into text and back without loss, with any encoding and byte order mark.
 
 A file's text has three views: its bytes; its *raw* text (decoded, no byte order mark, line ends as
 they are); and its *plain* text, every line end a `\\n`, which is what models read and write.

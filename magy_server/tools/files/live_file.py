@@ -1,4 +1,4 @@
-"""An edit finds a file twice, on disk and in an open buffer, and is rebased while the person types.
+"""This module finds the text to edit on disk or in an open buffer, and rebases edits onto typing.
 
 These are two facts. An open buffer is the file, unsaved changes included; but whether there is a
 file at all, the disk says. And a buffer without unsaved changes is not the file once that was

@@ -1,4 +1,4 @@
-"""A page has numbered lines of a long text, in bounded memory however long text or lines are."""
+"""A page holds numbered lines of a long text, in bounded memory however long text or lines are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""This tool changes several files by one patch, which OpenAI's models are trained on."""
+"""This tool changes several files by one patch, in the format that OpenAI's models are trained
+on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The version at a path (links, executable bits too) is read here, and put whole or not at all.
+"""This module reads the version at a path (links and executable bits, too), and puts one there
+whole or not at all.
 
 This knows all kinds of `core.values.Version`, and does not follow a link in the last part of a path
 either: the link is what is looked at. Everything here blocks and is called in a thread.

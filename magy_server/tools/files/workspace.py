@@ -1,4 +1,4 @@
-"""`WorkspaceFiles` has the files as the person sees them: an open buffer is the file
+"""`WorkspaceFiles` reads and writes files as the person sees them: an open buffer is the file
 (`core.ports.Files`)."""
 
 from __future__ import annotations

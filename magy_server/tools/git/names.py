@@ -1,5 +1,5 @@
-"""This module knows how people and models write names in git, how git takes them, and how to show
-them."""
+"""This module checks the names that models give, writes them as git takes them, and shows git's
+names to people."""
 
 from __future__ import annotations
 

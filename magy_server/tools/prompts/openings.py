@@ -1,5 +1,5 @@
-"""A prompt may begin with more than words: `/action`, `@skill`, `@spawn AGENT TASK` and the
-commands of clients. What is offered here is what `mentions.expand` and the clients understand."""
+"""This module offers what a prompt may begin with besides words: `/action`, `@skill`, `@spawn AGENT
+TASK` and the commands of clients. `mentions.expand` and the clients understand all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module defines the tools that find: `glob` files by name, `grep` lines by content.
+"""This module defines the search tools: `glob` finds files by name, `grep` lines by content.
 
 Both ask ripgrep: what patterns may say and which files are left out is up to it.
 """

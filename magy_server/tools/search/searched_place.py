@@ -1,5 +1,5 @@
-"""This module tells where a tool looks that searches a tree: the facts that are judged, and what
-they led to."""
+"""This module gives the place that a tool searches: as facts to be judged, and checked again before
+the search."""
 
 from __future__ import annotations
 

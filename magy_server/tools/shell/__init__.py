@@ -1,1 +1,1 @@
-"""The tool `bash` judges commands, runs them, reads their output and ends them."""
+"""The shell tools run commands, read their output and end them; the judge gets its facts here."""

@@ -1,10 +1,9 @@
-"""This module knows who changed a file, where anybody does: Magy's own changes, and what the editor
-shows and saves. Those who make or hear of them tell it, those who watch meanwhile hear it.
+"""This module collects what is known of who changed a file: Magy's own changes, and what the editor
+shows and saves. Those who make changes tell it, and those who watch a command hear of them.
 
 A command is watched for the files that change while it runs. What another call wrote, or a person
-decided, typed or saved, is not the command's doing, however it looks from outside. `whose` makes of
-what was heard which changes are the command's.
-"""
+decided, typed or saved, is not the command's doing, however it looks from outside. `attribution`
+works out from what was heard which changes are the command's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What was fetched becomes text for a model: charsets, kinds of media, HTML by `readable`."""
+"""This module turns what was fetched into text for a model: charsets, media types, HTML by
+`readable`."""
 
 from __future__ import annotations
 

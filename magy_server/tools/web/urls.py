@@ -1,4 +1,5 @@
-"""URLs that models name get one normal form; this module tells where an address is, too.
+"""This module puts URLs into one normal form, and tells whether an address is public, private or
+here.
 
 One parser reads a URL for the check and for the connection: two that disagree are how checks are
 evaded.
