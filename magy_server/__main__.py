@@ -48,7 +48,9 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 2
     match chosen.command:
         case "run" if chosen.prompt is None and not _can_type(chosen):
-            parser.error("say what is to be done: `magy run PROMPT`, or `magy run -` to read it")
+            parser.error(
+                "say what the agent should do: `magy run PROMPT`, or `magy run -` to read it"
+            )
         case "run" | "sessions" | "agents" | "config" | "edit" | "completion":
             return _terminal(parser, chosen)
         case "doctor":

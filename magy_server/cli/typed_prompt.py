@@ -41,7 +41,7 @@ def typed(options: argparse.Namespace, app: Composition) -> str:
         readline.set_completer(Tab(offers).complete)
         editline = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if editline else "tab: complete")
-    print("What is to be done? Tab completes: / actions, @ files, skills and agents.")
+    print("What should the agent do? Tab completes: / actions, @ files, skills and agents.")
     try:
         return input(MARK)
     except EOFError:

@@ -146,7 +146,7 @@ async def test_strange_names_are_shown_on_one_line(search: Searcher) -> None:
         ("a}", "unopened alternate group"),
         ("a\\", "dangling"),
         ("[b-a]", "invalid range"),
-        ("{a,}.py", "Nothing stands between"),
+        ("{a,}.py", "An alternative within { } is empty"),
         ("", "at least 1 character"),
         ("x" * 2001, "at most 2000 characters"),
     ],

@@ -97,7 +97,7 @@ class Verbs:
     ]
     agent_list: Annotated[
         Verb[session.AgentsParams, session.AgentsResult],
-        "List the agents of a project, but for those that work unseen.",
+        "List the agents of a project, except the hidden ones.",
     ]
     agent_health: Annotated[
         Verb[Empty, child.AgentHealthResult],

@@ -194,12 +194,14 @@ class Finder:
         except OSError as error:
             raise ToolError(f"The search could not be started: {error}. Tell the user.") from None
         except ValueError:
-            raise ToolError("Something in the pattern is not a character.") from None
+            raise ToolError(
+                "The pattern contains a NUL or half a character (a surrogate)."
+            ) from None
         if said := errors.decode("utf-8", "replace").partition(_ADVICE)[0].strip():
             raise ToolError(
                 f"The pattern is refused: {said.removeprefix('rg: ')}\n"
-                "Write \\ before a character that is meant itself. Each line is searched by "
-                "itself, and there is no look-around and no back reference."
+                "Write \\ before a character that is meant literally. A pattern matches within one "
+                "line, and there is no look-around and no back reference."
             )
         if code not in (0, 1, 2, None):
             raise ToolError(f"The search failed: ripgrep ended with {code}. Tell the user.")

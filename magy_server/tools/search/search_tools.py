@@ -110,5 +110,5 @@ def _short(pattern: str) -> str:
 
 def _file_pattern(text: str) -> FilePattern:
     if _EMPTY.search(text):
-        raise ToolError("Nothing stands between two signs in the { }; call once for each pattern.")
+        raise ToolError("An alternative within { } is empty; call once for each pattern.")
     return FilePattern(text)
