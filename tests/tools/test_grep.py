@@ -139,7 +139,7 @@ async def test_letter_case_and_plain_texts(search: Searcher) -> None:
         ("[z-a]", "invalid character class range"),
         ("a{5,2}", "invalid repetition count range"),
         (r"(\w{100}){100}", "exceeds size limit"),
-        ("a\0b", "not a character"),
+        ("a\0b", "contains a NUL"),
         ("a\ud800", "unicode"),
         ("", "at least 1 character"),
         ("x" * 2001, "at most 2000 characters"),
