@@ -276,7 +276,8 @@ async def environment(state: State) -> Sequence[tuple[str, str]]:
 
 
 def scratch() -> str:
-    """Where sessions without a project work: a private directory, made if need be."""
+    """Returns the private directory where sessions without a project work, and makes it if need
+    be."""
     path = layers.state_dir() / "scratch"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return os.path.realpath(path)

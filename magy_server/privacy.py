@@ -24,7 +24,7 @@ _SET_DUMPABLE, _GET_DUMPABLE = 4, 3
 
 
 def begin() -> None:
-    """To be called before anything else is started or read."""
+    """Hides the keys. Call it before anything else is started or read."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # the doctor says so
             ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)

@@ -20,7 +20,7 @@ class DiscreetFormatter(logging.Formatter):
 
 
 def log_without(secrets: Secrets) -> None:
-    """From now on, wherever it is logged to."""
+    """Keeps these secrets out of all log lines from now on."""
     if secrets:
         for handler in logging.getLogger().handlers:
             inner = handler.formatter or logging.Formatter()

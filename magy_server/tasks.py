@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def logged(error: BaseException, of: str = "") -> None:
-    """In the log: a sentence for what somebody foresaw, with its traceback what nobody did. `of`:
+    """Logs an error: as a sentence if Magy raised it on purpose, else with its traceback. `of`:
     whose task it was."""
     foreseen = isinstance(error, MagyError)
     said = f"{of}: {error}" if of else str(error)
@@ -46,7 +46,7 @@ class Tasks:
         await asyncio.wait([self.begin(work)])
 
     async def whole(self, work: Coroutine[Any, Any, T]) -> T:
-        """As `await work`, but a cancellation of who waits leaves the work alone."""
+        """Awaits the work; if the caller is cancelled, the work goes on."""
         task = self._keep(work)
         task.add_done_callback(_heard)
         return await asyncio.shield(task)
@@ -62,7 +62,7 @@ class Tasks:
             self._failed(error)
 
     async def settle(self) -> None:
-        """What was begun is done; for the end of the process."""
+        """Waits until all tasks are done; for the end of the process."""
         await asyncio.gather(*self._all, return_exceptions=True)
 
     async def cancel(self) -> None:

@@ -24,10 +24,10 @@ class Document(Protocol):
 
     @property
     def lines(self) -> Sequence[str]:
-        """With their ends."""
+        """Returns the lines, with their ends."""
 
     def line(self, number: int) -> str:
-        """From 0; "" beyond the last."""
+        """Returns line `number`, counted from 0; "" beyond the last."""
 
 
 class Documents(Protocol):
@@ -35,7 +35,7 @@ class Documents(Protocol):
 
     @property
     def encoding(self) -> str:
-        """Of characters in positions: utf-8 | utf-16 | utf-32."""
+        """Returns the encoding in which positions count characters: utf-8 | utf-16 | utf-32."""
 
     def document(self, path: str) -> Document | None: ...
 
@@ -44,7 +44,8 @@ class Documents(Protocol):
     def uri_of_path(self, path: str) -> str | None: ...
 
     def state_of(self, path: str) -> Hashable | None:
-        """Another one after every change of the document; None: it is not open."""
+        """Returns a value that differs after every change of the document; None if it is not
+        open."""
 
     def meant(self) -> str | None:
         """What the document that the running request names held when that came; None: it names
@@ -72,7 +73,7 @@ class Outbox(Protocol):
     def send(self, message: Mapping[str, Any] | bytes) -> None: ...
 
     def wake(self, source: Source) -> None:
-        """The source has something to say. Cheap, and safe to call at any time."""
+        """Notes that the source has something to say. Cheap, and safe to call at any time."""
 
     def forget(self, source: Source) -> None: ...
 

@@ -31,7 +31,7 @@ def canonical(uri: str) -> str | None:
 
 
 def split(uri: str) -> SplitResult:
-    """All its parts are empty where it is none."""
+    """Splits a URI; all parts are empty for a text that is no URI."""
     try:
         return urlsplit(uri)
     except ValueError:
@@ -43,8 +43,8 @@ def uri_of(path: str) -> str:
 
 
 def paths_of(uri: str) -> tuple[str, ...]:
-    """The canonical path of a file, and before it that of the link that it is named by, if it is:
-    a link can be under review, too. Raises InvalidRequest."""
+    """Returns the canonical path of a file; if the URI names it by a link, the path of the link
+    comes before it, for a link can be under review, too. Raises InvalidRequest."""
     path = canonical(uri)
     if path is None:
         raise InvalidRequest(f"{uri!r} is not the URI of a file on this machine.")
@@ -84,7 +84,7 @@ def innermost(roots: Iterable[str], path: str) -> str | None:
 
 
 def named_paths(uri: str) -> tuple[str, ...]:
-    """As `paths_of`; none for what is not a file."""
+    """Does what `paths_of` does; returns () for what is not a file."""
     try:
         return paths_of(uri)
     except InvalidRequest:

@@ -104,8 +104,8 @@ def config_options(
 
 
 def content(blocks: Sequence[shapes.Block]) -> tuple[list[Content], dict[Hash, bytes]]:
-    """And the pictures in it. Raises InvalidRequest when there is nothing to say, or a picture is
-    none."""
+    """Returns the content of a prompt, and the pictures in it by hash. Raises InvalidRequest for an
+    empty prompt, and for what is not a picture."""
     found: list[Content] = []
     blobs: dict[Hash, bytes] = {}
     for block in blocks:

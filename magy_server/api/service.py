@@ -86,7 +86,7 @@ class Service:
 
     async def sessions(self, *, first_root: str | None, root: str | None, cursor: str | None,
                    limit: int) -> Page:  # fmt: skip
-        """Those that have no parent."""
+        """Returns a page of the sessions that have no parent."""
         return await self.world.store.streams(
             SESSIONS, first_root=first_root, root=root, flat=True, cursor=cursor, limit=limit
         )
@@ -134,9 +134,9 @@ class Service:
         return found
 
     async def fork(self, session_id: str, new_id: str, seq: int | None) -> Session:
-        """A new session with this one's history up to entry `seq`; blobs are shared. That of a
-        child is nobody's child. The same again is harmless, also at once. Raises InvalidRequest if
-        `new_id` is another session's."""
+        """Makes a new session with this one's history up to entry `seq`; both share their blobs.
+        The fork of a child is nobody's child. Repeating this is harmless, also at the same time.
+        Raises InvalidRequest if `new_id` is another session's."""
         _check_root(new_id)
         stream, new = stream_of(session_id), stream_of(new_id)
         source = await self.loaded.session(stream)
@@ -164,8 +164,8 @@ class Service:
         await self.world.end_commands([info.stream for info in infos])
 
     async def delete(self, session_id: str) -> bool:
-        """Stops it if it runs here, and removes it and all below it; forks keep what they share.
-        Raises InvalidRequest when it runs elsewhere."""
+        """Stops the session if it runs here, and removes it and all below it; forks keep what they
+        share. Raises InvalidRequest when another process runs it."""
         stream = stream_of(session_id)
         held = self.loaded.trees
         user = Stream(f"{stream}/:deleting")  # no child has such a name
@@ -230,7 +230,8 @@ class Service:
         return outcome
 
     async def compact(self, session_id: str, focus: str = "") -> None:
-        """Asks for it; it happens before the next model request, or now if nothing runs."""
+        """Asks for a compaction; it happens before the next model request, or now if nothing
+        runs."""
         session = await self.loaded.session(stream_of(session_id))
         if not possible(session.state):
             raise InvalidRequest("There is nothing to compact: the model has not replied yet.")
@@ -242,7 +243,7 @@ class Service:
         await self._say(session, ask)
 
     async def summary(self, session_id: str) -> str:
-        """As for a pull request. Raises ProviderError."""
+        """Returns a summary, as for a pull request, that the model writes. Raises ProviderError."""
         session = await self.loaded.session(stream_of(session_id))
         if not possible(session.state):
             raise InvalidRequest("There is nothing to summarize: the agent has not answered yet.")

@@ -23,7 +23,7 @@ Handler = Callable[[Mapping[str, Any]], Coroutine[Any, Any, Any]]
 
 
 class LocalBus:
-    """Topics within this process, and to every other that has the same directory.
+    """Carries topics within this process, and to every other process that has the same directory.
 
     Each process listens on a socket of its own in `directory`; a new one connects to all that are
     there, so each pair shares one connection. A connection begins with what its process subscribes

@@ -14,8 +14,8 @@ SESSION = "id or title of a session, or enough of its beginning to be unique"
 
 
 class Parser(argparse.ArgumentParser):
-    """Subcommands in full only: an abbreviation would change its meaning with the next version.
-    Options may stand anywhere, and what is wrong is said with the usage of the subcommand."""
+    """Takes subcommands only in full: an abbreviation could change its meaning with the next
+    version. Options may stand anywhere; errors come with the usage of the subcommand."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)

@@ -67,8 +67,8 @@ class Offers:
     names: Names
 
     def at(self, before: str) -> tuple[str, Sequence[Opening]]:
-        """What was typed at the end of `before`, and what may stand in its place. Commands of
-        editors are none here."""
+        """Returns what was typed at the end of `before`, and what may stand in its place. It offers
+        no commands of editors."""
         if found := alone(before, self.agents):
             return found
         at = AT.search(before)

@@ -39,7 +39,7 @@ def project_directories(root: str) -> list[Path]:
 
 
 def built_in_agents() -> Mapping[str, AgentSpec]:
-    """By name, `~` being the home directory of now."""
+    """Returns the agents by name; `~` is the present home directory."""
     return {name: _at_home(spec) for name, spec in _shipped().items()}
 
 

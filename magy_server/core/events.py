@@ -144,7 +144,7 @@ class Replied(Value):
 
     @property
     def text(self) -> str:
-        """What it says in words."""
+        """Returns the text of the reply."""
         return "\n\n".join(part.text for part in self.content if isinstance(part, Text)).strip()
 
 

@@ -80,7 +80,7 @@ class Diagnostics(Question[Answers[Problem]]):
 
 @dataclass(frozen=True, slots=True)
 class Definition(Question[Answers[Spot]]):
-    """Of `name`, which stands in this line behind `before`."""
+    """Where `name`, which stands in this line behind `before`, is defined."""
 
     path: str
     line: int
@@ -90,7 +90,7 @@ class Definition(Question[Answers[Spot]]):
 
 @dataclass(frozen=True, slots=True)
 class References(Question[Answers[Spot]]):
-    """Like `Definition`: where it is used."""
+    """Where `name` is used; the fields are those of `Definition`."""
 
     path: str
     line: int

@@ -9,8 +9,8 @@ P = ParamSpec("P")
 
 
 class Listeners(Generic[P]):
-    """Calls all that were added, in that order, with what it is called with itself. What they raise
-    reaches who calls."""
+    """Calls all listeners in the order in which they were added, with its own arguments. What they
+    raise reaches the caller."""
 
     def __init__(self) -> None:
         self._all: dict[object, Callable[P, None]] = {}
@@ -19,7 +19,8 @@ class Listeners(Generic[P]):
         return bool(self._all)
 
     def add(self, listener: Callable[P, None]) -> Callable[[], None]:
-        """The answer takes it away again; twice does no harm."""
+        """Adds a listener, and returns a function that removes it; calling that twice is
+        harmless."""
         added = object()  # the same listener may be added twice
         self._all[added] = listener
 

@@ -50,8 +50,8 @@ class Ruleset(Value):
     narrows: bool = False
 
     def at_home(self, home: str) -> Ruleset:
-        """With `~/` at the start of a pattern made absolute. Until this is done such a pattern
-        matches nothing."""
+        """Returns the rules with `~/` at the start of a pattern made absolute. Before that, such a
+        pattern matches nothing."""
 
         def absolute(rule: Rule) -> Rule:
             if not rule.pattern.startswith("~/"):

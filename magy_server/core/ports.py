@@ -60,7 +60,7 @@ class StreamInfo:
 
     @property
     def id(self) -> str:
-        """Of the session whose stream it is."""
+        """Returns the id of the session whose stream this is."""
         return id_of(self.stream)
 
 
@@ -145,8 +145,8 @@ class Bus(Protocol):
     def subscribe(
         self, topic: str, receive: Callable[[Mapping[str, Any]], None]
     ) -> Callable[[], None]:
-        """`receive` is called on the loop, for messages of this process and of others; the answer
-        ends the subscription."""
+        """Calls `receive` on the loop, for messages of this process and of others. Returns a
+        function that ends the subscription."""
 
     async def start(self) -> None: ...
 
@@ -319,13 +319,13 @@ class Editor(Protocol):
     """The live buffers of the editor behind one connection."""
 
     def buffer(self, path: str) -> Buffer | None:
-        """By canonical path; None when the file is not open."""
+        """Returns the buffer of a canonical path; None when the file is not open."""
 
     def open_paths(self) -> Sequence[str]: ...
 
     async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
-        """Applies changes computed on exactly `buffer`; the answer is the buffer as the editor
-        then has it: with the changes, and with what the person typed meanwhile. Raises EditRefused
+        """Applies changes computed on exactly `buffer`, and returns the buffer as the editor then
+        has it: with the changes, and with what the person typed meanwhile. Raises EditRefused
         (nothing changed) or EditUnverified."""
 
     async def late(self, path: str) -> bool:
@@ -338,8 +338,8 @@ class Editor(Protocol):
 
     def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
         """Calls `see` at once, and in their order, for each document opened, changed or saved, and
-        each file made, moved or removed, from now on; the answer ends that. Must be quick: it is on
-        the way of every keystroke."""
+        each file made, moved or removed, from now on. Returns a function that ends this. `see` must
+        be quick: it runs at every keystroke."""
 
     async def caught_up(self) -> bool:
         """Waits until all that the editor has said until now has been heard. False: it cannot be
@@ -418,10 +418,11 @@ class Files(Protocol):
     part that may be a link."""
 
     def text(self, data: bytes) -> str | None:
-        """Raw text; None for binary or damaged data."""
+        """Returns the raw text; None for binary or damaged data."""
 
     def encode(self, text: str, like: bytes) -> bytes:
-        """With the encoding and byte order mark of `like`. Raises ToolError: it cannot hold it."""
+        """Encodes a text as `like` is encoded, byte order mark included. Raises ToolError when that
+        encoding cannot hold it."""
 
     async def look(self, root: str, path: str, without: Collection[str] | None = None) -> Found:
         """With `without`, a directory that holds no files but these is nothing: once they are gone
@@ -435,10 +436,12 @@ class Files(Protocol):
         fast (look again), ToolError or EditorError when it cannot be done."""
 
     async def head(self, root: str, path: str) -> str | None:
-        """The commit checked out in the git work tree around the file; None: there is none."""
+        """Returns the commit checked out in the git work tree around the file; None if there is
+        none."""
 
     async def committed(self, root: str, path: str, commit: str) -> Found:
-        """What a commit has of the file. Raises ToolError: that is not known (any more)."""
+        """Returns what a commit has of the file. Raises ToolError when that is not known (any
+        more)."""
 
 
 class Clock(Protocol):

@@ -36,7 +36,7 @@ class SpawnSettings(Value):
 
     @property
     def held(self) -> SpawnSettings:
-        """With the values that hold."""
+        """Returns the settings with each value in its range."""
         return clamped(self)[0]
 
 

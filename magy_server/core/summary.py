@@ -61,7 +61,8 @@ def summarise(state: State) -> dict[str, Any]:
 
 
 def question_of(state: State, asked: Asked, at: float) -> dict[str, Any]:
-    """Without the text of `preview`, which is looked up where it is shown."""
+    """Returns an open question as plain JSON, without the text of `preview`, which is looked up
+    where it is shown."""
     about = interaction(asked, {})
     del about["content"]
     of = {"agent": state.agent, "at": at, "preview": asked.preview, "code": asked.code}
@@ -131,7 +132,8 @@ def about_child(state: State) -> dict[str, Any] | None:
 
 
 def own_turns(state: State) -> int:
-    """Those that came with a child's context are its parent's."""
+    """Returns the number of the session's own turns; those that came with a child's context are its
+    parent's."""
     opened = state.opened
     if opened is None or opened.parent is None or opened.forked_from is None:
         return state.turns

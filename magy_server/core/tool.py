@@ -137,7 +137,7 @@ class FactContext(Protocol):
 
     @property
     def cwd(self) -> str:
-        """Where commands begin (canonical absolute path)."""
+        """Returns the directory where commands begin (canonical absolute path)."""
 
     @property
     def team(self) -> Team: ...
@@ -146,7 +146,7 @@ class FactContext(Protocol):
         """The file (canonical absolute path) as the model knows it, from reading or writing it."""
 
     async def selection(self) -> Selection | None:
-        """Of the latest prompt that has one."""
+        """Returns the selection of the latest prompt that has one."""
 
     async def proposal(self, path: str) -> Proposal | None:
         """None: this session proposes nothing for this file."""
@@ -243,7 +243,8 @@ async def no_facts(ctx: FactContext, **arguments: Any) -> Gathered:
 
 
 def previewed(facts: Facts, text: str, *, code: bool = False) -> Gathered:
-    """With what a person is shown before they say yes, if that is anything: a diff, or `code`."""
+    """Returns the facts with a preview, if `text` has any: a diff, or `code`, which a person sees
+    before they answer."""
     if not text:
         return facts, {}
     data = text.encode("utf-8", "replace")

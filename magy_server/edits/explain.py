@@ -62,7 +62,8 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def several_alike(source: Source, matches: Sequence[Match]) -> str:
-    """Of places that have the lines which change, but not all of those around them."""
+    """Returns the message for several places that have the lines which change, but not all of those
+    around them."""
     first = matches[0]
     gone = [
         n

@@ -25,7 +25,7 @@ class Place:
 
 
 def place(review: Review, live: Sequence[str]) -> tuple[Place, ...]:
-    """Those parts of a proposal that the live text does not have yet. What the person changed
+    """Returns the parts of a proposal that the live text does not have yet. What the person changed
     beside a part, or elsewhere, is no conflict; another insertion at the same point is one."""
     if list(live) == list(review.text):
         return ()

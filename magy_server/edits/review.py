@@ -52,7 +52,7 @@ class Part:
 
     @property
     def agents(self) -> tuple[int, ...]:
-        """In order of appearance, each once."""
+        """Returns the agents' changes, in order of appearance, each once."""
         return tuple(dict.fromkeys(mark.by for mark in self.marks if mark.by != PERSON))
 
     @property
@@ -142,7 +142,7 @@ def _differs(text: Sequence[str], part: Part) -> bool:
 
 
 def put_back(text: Sequence[str], parts: Sequence[Part]) -> list[str]:
-    """The text without the parts."""
+    """Returns the text with the parts replaced back."""
     lines: list[str] = []
     at = 0
     for part in parts:
@@ -380,7 +380,7 @@ def _part(start: int, old: tuple[str, ...], whose: Sequence[int], agents: Sequen
 
 
 def joined(text: Sequence[str], parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Parts that touch are one; one that says what the base says is none."""
+    """Joins parts that touch, and drops those that equal the base."""
     found: list[Part] = []
     for part in parts:
         if found and found[-1].end == part.start:

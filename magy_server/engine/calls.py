@@ -63,8 +63,8 @@ def no_room(error: Exception) -> str:
 
 
 async def failed(context: RunContext, status: Literal["failed", "unknown"], text: str) -> Outcome:
-    """Also of a call that had changed some files by then: these are under review all the same, and
-    the model knows how they are."""
+    """Returns the result of a call that failed. Files that it had changed by then are under review
+    all the same, and the model learns of them."""
     changes: tuple[FileChange, ...] = ()
     if context.state:
         changes = await happened(context.files, context.root, context.state)
@@ -85,7 +85,8 @@ async def look(
 
 
 def completed(context: RunContext, result: Result) -> Outcome:
-    """Without the keys that the tool came upon; what it did to files is as it is."""
+    """Returns the result of a call that completed, without the keys that the tool came upon; its
+    changes of files stay as they are."""
     secrets, blobs = context.secrets, dict(result.blobs)
     finished = Finished(
         call=context.call,

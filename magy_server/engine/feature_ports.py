@@ -56,7 +56,7 @@ class Slot(Protocol):
 
 
 class FreeSlot(Slot):
-    """Who has it never waits."""
+    """A slot that is always free."""
 
 
 class Slots(Protocol):
@@ -89,7 +89,7 @@ class Slots(Protocol):
 
 
 class FreeSlots(Slots):
-    """Whoever wants to work does."""
+    """No slot is limited."""
 
 
 class Slip(Protocol):
@@ -153,7 +153,7 @@ class Restores(Protocol):
 
 
 class NoRestores(Restores):
-    """There are none."""
+    """Nothing was begun, so nothing is to be finished."""
 
 
 class Supervisor(Protocol):

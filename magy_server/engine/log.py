@@ -210,7 +210,8 @@ class Log:
             self._holder.folded(entries)
 
     def entries_after(self, seq: int) -> list[Entry] | None:
-        """From memory; None when they must be read from the store."""
+        """Returns the entries after `seq` from memory; None when they must be read from the
+        store."""
         if not self.loaded or (self.recent and self.recent[0].seq > seq + 1):
             return None
         newer = self.state.seq - seq

@@ -88,7 +88,7 @@ class Session:
         await self.log.load()
 
     async def append(self, decide: Decide) -> Sequence[Entry]:
-        """As the log does. Raises StoreError, NotFound."""
+        """Appends as `Log.append` does. Raises StoreError, NotFound."""
         return await self.log.append(decide)
 
     async def grown(self, entries: Sequence[Entry] = ()) -> None:

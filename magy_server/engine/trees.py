@@ -122,14 +122,14 @@ async def whole(store: Store, session: str) -> list[StreamInfo]:
 
 
 async def path(store: Store, session: str) -> list[StreamInfo]:
-    """From the root of its tree to itself, as far as they are there."""
+    """Returns the sessions from the root of the tree to this one, as far as they exist."""
     names = [*reversed(tree.ancestors(session)), session]
     infos = [await store.info(stream_of(name)) for name in names]
     return [info for info in infos if info is not None]
 
 
 def tree_topic(root: str) -> str:
-    """Where it is said which session of a tree has changed: {"session": its id}."""
+    """Returns the topic for messages that a session of a tree has changed: {"session": its id}."""
     return f"tree/{root}"
 
 
@@ -140,7 +140,7 @@ that were open, "child": what `summary.about_child` made, null of a root,
 
 
 def say_deleted(bus: Bus, info: StreamInfo) -> None:
-    """To all processes. `info`: as it was."""
+    """Tells all processes that a session was deleted. `info`: as it was."""
     bus.publish(DELETED, {
         "session": info.id,
         "questions": [one["interactionId"] for one in info.summary.get("questions") or ()],

@@ -62,7 +62,8 @@ class Models(Protocol):
         """The same, once the model's server was asked for what is not known beforehand."""
 
     async def default(self) -> str:
-        """For who names none. Raises ProviderError: nothing is configured."""
+        """Returns the model for a caller that names none. Raises ProviderError when none is
+        configured."""
 
     def models(self) -> Sequence[str]:
         """Those to offer; any other may be named."""
@@ -138,7 +139,8 @@ class World:
         return self._texts
 
     async def pictures(self, hashes: set[Hash]) -> Mapping[Hash, bytes]:
-        """Not kept: they are large, and the next request may not need them."""
+        """Returns the pictures. They are not kept: they are large, and the next request may not
+        need them."""
         return await self.store.blobs(list(hashes)) if hashes else {}
 
     async def above(self, state: State) -> Sequence[State]:

@@ -74,7 +74,7 @@ class Mirror:
         self._moved.set()
 
     async def follow(self) -> None:
-        """Until it is told to end; all that was heard of is copied by then."""
+        """Copies until `end` is called, and then what is left."""
         while not self._over:
             await self._moved.wait()
             self._moved.clear()

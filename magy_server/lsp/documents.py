@@ -161,7 +161,7 @@ class LiveWorkspace(Workspace):
         return tuple(path for uri in uris if (path := canonical(uri)))
 
     def watch(self, uri: str, watcher: Watcher) -> Callable[[], None]:
-        """Tells every change of the document from now on; the answer ends that."""
+        """Calls `watcher` after every change of the document. Returns a function that ends this."""
         key = uri_key(uri)
         watchers = self._watchers.setdefault(key, [])
         watchers.append(watcher)
@@ -175,7 +175,7 @@ class LiveWorkspace(Workspace):
 
     def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
         """Tells of every document when it is opened, changed (once for each notification) and
-        saved, from now on; the answer ends that."""
+        saved, from now on. Returns a function that ends this."""
         return self._followers.add(see)
 
     def saved(self, uri: str) -> None:

@@ -60,8 +60,7 @@ class LiveEditor(Knower):
         return self._workspace.open_paths()
 
     async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
-        """The answer may hold more than the edit: what the person typed while it was on its way,
-        which is kept."""
+        """Applies the edit. The buffer that it returns also has what the person typed meanwhile."""
         ordered = _checked(buffer, changes)
         async with self._locks.setdefault(buffer.uri, asyncio.Lock()):
             self._current(buffer)
@@ -82,7 +81,7 @@ class LiveEditor(Knower):
         return not late.cancelled() and late.result()
 
     async def unseen(self) -> None:
-        """Until the editor has said that it made an edit, and has not shown it yet."""
+        """Waits until the editor has said that it made an edit, and has not shown it yet."""
         await self._unseen.wait()
 
     async def save(self, buffer: Buffer) -> Buffer | None:

@@ -155,8 +155,8 @@ class Connection:
     def ask(
         self, method: str, params: Any, heard: Callable[[Any], object] = lambda result: None
     ) -> tuple[str, asyncio.Future[Any]]:
-        """Sends a request: its id, and what will be its result. Who does not want that any more
-        cancels the future. Raises NotAnswered."""
+        """Sends a request, and returns its id and a future of its result. A caller that does not
+        want it any more cancels the future. Raises NotAnswered."""
         if self.ended.done():
             raise self._disconnected(method)
         id = f"magy-{next(self._ids)}"

@@ -74,7 +74,7 @@ class FileReview:
 
     @property
     def differs(self) -> bool:
-        """As a whole: not (only) in its lines."""
+        """Returns whether the file differs as a whole: not (only) in its lines."""
         return bool(self.moved_from) or differs_whole(self.base, self.text, self.review)
 
     @property
@@ -100,7 +100,7 @@ def unchanged(one: Side) -> Review | None:
 
 
 def held_of(event: Reviewed, blobs: Mapping[Hash, bytes], decode: Decode) -> FileReview:
-    """As it was stored."""
+    """Returns the review as it was stored."""
     base = side(event.base, blobs.get(event.base.hash or "", b""), decode)
     text = side(event.agent, blobs.get(event.agent.hash or "", b""), decode)
     review = None
@@ -117,7 +117,8 @@ def held_of(event: Reviewed, blobs: Mapping[Hash, bytes], decode: Decode) -> Fil
 
 
 def typed(held: FileReview, now: Side) -> FileReview:
-    """The person (or somebody else who is not reviewed) made the file so."""
+    """Returns the review after the person (or somebody else who is not reviewed) made the file
+    `now`."""
     if now.version == held.text.version:
         return replace(held, text=now)
     if not held.pending or (held.text.exists and not now.exists):
@@ -131,7 +132,7 @@ def typed(held: FileReview, now: Side) -> FileReview:
 
 
 def changed(held: FileReview, now: Side, origin: Origin) -> FileReview:
-    """An agent made it so."""
+    """Returns the review after an agent made the file `now`."""
     if not held.pending:
         held = replace(held, origins=(), comments=())
     if held.text.exists and not now.exists:
@@ -184,7 +185,7 @@ def of_kind(one: Side, like: Side) -> Side:
 
 
 def made(one: Side, encode: Encode) -> Side:
-    """With its bytes. Raises ToolError: the encoding cannot hold it."""
+    """Returns a side with its bytes. Raises ToolError when the encoding cannot hold the text."""
     if one.version.hash != UNKNOWN or one.text is None:
         return one
     data = encode(one.text, one.data)

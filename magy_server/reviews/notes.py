@@ -24,8 +24,8 @@ def noted(
     cut: bool = False,
     taken: str = "",
 ) -> dict[str, Noted]:
-    """By session. `hunks` were decided (`cut`: only some lines of them), `left` are pending
-    afterwards; `taken` is the verb of a decision that is taken back."""
+    """Returns the notes by session. `hunks` were decided (`cut`: only some lines of them), `left`
+    are pending afterwards; `taken` is the verb of a decision that is taken back."""
     sessions = dict.fromkeys(origin.session for hunk in hunks for origin in hunk.origins)
     found: dict[str, Noted] = {}
     for session in sessions:

@@ -208,8 +208,9 @@ async def look(
 
 
 def turns(goes: Mapping[str, bool]) -> dict[str, int]:
-    """In what order several files are put, of which some go. New files come first, so that what is
-    moved is never nowhere; but where one path lies below another, what goes makes way."""
+    """Returns the order in which to put several files, of which some go. New files come first, so
+    that what is moved is never nowhere; but where one path lies below another, what goes makes
+    way."""
     new = {path for path, gone in goes.items() if not gone}
     above = {up for path in new for up in _above(path)}
     way = {path for path in goes if path in above or not new.isdisjoint(_above(path))}
@@ -291,14 +292,15 @@ def change_of(found: Found, now: Version, moved_from: str = "") -> FileChange:
 
 
 def bytes_of(sides: Iterable[Found | There]) -> dict[Hash, bytes]:
-    """For the log, which knows contents by their hash."""
+    """Returns the contents by hash, for the log."""
     return {side.version.hash: side.data for side in sides if side.version.hash}
 
 
 async def put_or_found(
     files: Files, root: str, was: Found, now: Version, data: bytes, label: str
 ) -> Put:
-    """As `Files.put`; what fails, and yet the file is so, counts as done."""
+    """Does what `Files.put` does; if that fails and yet the file is as wanted, it counts as
+    done."""
     try:
         return await files.put(root, was, now, data, label)
     except EditRefused:

@@ -54,8 +54,8 @@ class ReviewStore:
 
     @asynccontextmanager
     async def changing(self, paths: Collection[str]) -> AsyncIterator[None]:
-        """From before these files are changed until it is in the journal what of them is whose: who
-        looks in between takes what an agent wrote for the person's."""
+        """Locks these files from before they are changed until the journal says who changed what: a
+        look in between would take an agent's lines for the person's."""
         async with AsyncExitStack() as held:
             for stream in sorted(streams.stream_of(path, False) for path in set(paths)):
                 await held.enter_async_context(self.lock(stream))
@@ -116,7 +116,7 @@ class ReviewStore:
         return side(found.version, found.data, self.files.text)
 
     def made(self, one: Side) -> Side:
-        """With its bytes. Raises ToolError."""
+        """Returns a side with its bytes. Raises ToolError."""
         return made(one, self.files.encode)
 
     # --- appending ------------------------------------------------------------------------------

@@ -87,8 +87,8 @@ class Reviews:
         return Proposal(data, current_review.sessions(now.hunks))
 
     async def notes(self, state: State) -> Noted | None:
-        """For the beginning of a turn: what is undecided of this session's hunks, and what the
-        person made of them; None when the model knows it."""
+        """Returns a note for the beginning of a turn: which of this session's hunks are undecided,
+        and what the person made of them; None when the model knows it."""
         opened = state.opened
         if opened is None:
             return None
@@ -169,7 +169,8 @@ class Reviews:
         return self._store.under(path)
 
     def watch(self, changed: Changed) -> Callable[[], None]:
-        """Calls `changed` after each change or decision, of any process; the answer ends it."""
+        """Calls `changed` after each change or decision, of any process. Returns a function that
+        ends this."""
         return self._store.watch(changed)
 
     # --- what a person decides ------------------------------------------------------------------

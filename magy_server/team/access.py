@@ -62,7 +62,8 @@ class TeamAccess:
             return await self._children.check(self._session.state, agent, model, directory_)
 
     async def named(self, job: str) -> ChildInfo:
-        """By its id, by what its id has below this session's, or by the last part of that."""
+        """Returns the agent with this id, with this id below the session's own, or whose id ends in
+        this."""
         for id in (job, tree.child(self._id, job)):
             if tree.is_below(id, self._id):
                 with suppress(NotFound):

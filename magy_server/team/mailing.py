@@ -270,7 +270,8 @@ class Mailing:
 
 
 def arriving(now: State, arrival: Arrival, *, interrupt: bool) -> list[Event]:
-    """With `interrupt` the running turn is cancelled, and this goes before all that wait."""
+    """Returns the events of an arrival. With `interrupt` they cancel the running turn, and put the
+    arrival before all that wait."""
     if not interrupt or now.turn is None:
         return [arrival]
     order = (arrival.id, *(waiting.id for waiting in now.queue.waiting))

@@ -19,7 +19,7 @@ Said = Payload | Sequence[Content]
 
 
 def earlier(now: State, key: str) -> int | None:
-    """Where the message stands that a person sent under this key; None: there is none."""
+    """Returns the seq of the message that a person sent under this key; None if there is none."""
     if key in now.queue.seqs:
         return now.queue.seqs[key]
     mail = ulid(0.0, key)

@@ -130,7 +130,7 @@ def _model(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:
 
 
 def check_model(world: World, root: str | None, name: str) -> None:
-    """ "" is none in particular. Raises InvalidRequest."""
+    """Raises InvalidRequest for a model that does not exist; "" stands for no particular one."""
     if not name:
         return
     if not all(name.partition("/")):

@@ -131,8 +131,8 @@ class Supervisor:
             self.look()
 
     def look(self) -> None:
-        """Notes what goes on. Who has something to do and is not at it is woken by the runner,
-        which looks more often."""
+        """Notes the progress of each agent. The runner, which looks more often, wakes those that
+        have something to do."""
         now = self._world.clock.now()
         for session in self._sessions():
             record = self._records.get(session.stream)

@@ -26,8 +26,8 @@ MOST = 200
 
 
 class Drafts:
-    """Reads the files that an edit names. `failures` are of hunks and files that do not fit; the
-    others are worked out all the same, so that all is said at once."""
+    """Reads the files that an edit names. `failures` says which hunks and files do not fit; the
+    others are worked out all the same, so that the person hears of everything at once."""
 
     def __init__(self, files: Files, root: str, cwd: str, seen: str | None) -> None:
         self.failures: list[wire.EditFailure] = []
@@ -118,7 +118,8 @@ class Drafts:
 
 
 def _joined(edits: Sequence[FileEdit]) -> Iterator[FileEdit]:
-    """Sections that update one file are one, as all of them were written for the file as it is."""
+    """Joins the sections that update one file, as all of them were written for the file as it
+    is."""
     for _, sections in groupby(edits, lambda e: id(e) if e.op != "update" or e.to else e.path):
         first, *more = sections
         yield replace(first, hunks=(*first.hunks, *(hunk for one in more for hunk in one.hunks)))

@@ -48,8 +48,8 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class File:
-    """A file as it is (`was`, `data`, `before`) and as it will be (`after`); None: it is not
-    there."""
+    """A file as it is (`was`, `data`, `before`) and as it will be (`after`); None means that there
+    is no file."""
 
     place: Place
     was: Version
@@ -127,8 +127,8 @@ class Tree:
         return [file for file in self._files.values() if file.concerned]
 
     def apply(self, edits: Iterable[FileEdit]) -> list[Fault]:
-        """Makes edits in memory. The answer is why some cannot be made: their files are then as if
-        nobody had asked for these."""
+        """Makes edits in memory, and returns why some cannot be made. Those leave their files
+        unchanged."""
         found: list[Fault] = []
         for edit in edits:
             try:

@@ -27,8 +27,8 @@ class Reach:
         return innermost(self.roots, path) or os.path.dirname(path)
 
     def name(self, path: str) -> str:
-        """As models and people read it: relative to its workspace folder, if it is in one, and on
-        one line."""
+        """Returns the name that models and people read: relative to its workspace folder, if it is
+        in one, and on one line."""
         root = innermost(self.roots, path)
         return printable((below(root, path) if root else None) or path)
 
@@ -44,8 +44,8 @@ class Reach:
         return self._denied(root, (resource(root, path, "read"),))
 
     def hidden(self, uri: str) -> bool:
-        """Whether nothing of a document may be shown: it is a file that agents may not read, or may
-        be about one: what it held at some commit, say. Raises InvalidConfig."""
+        """Returns whether Magy may show nothing of a document: it is a file that agents may not
+        read, or may be about one (an old version of it, say). Raises InvalidConfig."""
         path = canonical(uri)
         if path is not None:
             return self.denied(path)

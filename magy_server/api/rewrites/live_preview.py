@@ -64,7 +64,7 @@ class Drafts:
         self._looking = self._looked = False
 
     def begin(self) -> None:
-        """Once is enough."""
+        """Starts sending drafts. Calling it again has no effect."""
         if not self._closed and not self._begun:
             self._begun = True
             self._unwatch = self._session.watch(self._wake)
@@ -183,7 +183,7 @@ class Drafts:
     # --- the end --------------------------------------------------------------------------------
 
     async def _finish(self) -> None:
-        """It was sent when this returns, unless the client is gone."""
+        """Sends the last draft, and returns when it is sent, unless the client is gone."""
         try:
             await self._end()
         except MagyError as error:
@@ -271,7 +271,7 @@ class LivePlace:
         self._seen, self.cost = seen, perf_counter() - began
 
     async def replaced(self, live: str, text: str) -> dict[str, Any]:
-        """Where `text` stands that took its place; `live` is raw."""
+        """Returns the range of `text`, which took the place of the selection, in `live` (raw)."""
         start, end = self.rewrite.place
         after = self.rewrite.base[:start] + text + self.rewrite.base[end:]
         found = await asyncio.to_thread(self._carried, after, (start, start + len(text)), live)
@@ -301,7 +301,7 @@ class Outcome:
 
     @property
     def answer(self) -> str | None:
-        """The argument of the call that counts: that was carried out, else the last one."""
+        """Returns the argument of the call that was carried out, or else of the last call."""
         if self._finished and self._applied:
             return self._calls[self._finished.call]
         return next((text for text in reversed(self._calls.values()) if text is not None), None)
@@ -337,7 +337,7 @@ class Outcome:
                 self._calls[part.id] = text if isinstance(text, str) else None
 
     def verdict(self) -> tuple[State, str]:
-        """When it is over, with a sentence for the person."""
+        """Returns how the rewrite ended, and a sentence for the person."""
         done, end = self._finished, self._ended
         if done and self._applied:
             return "applied", self._remark(done)

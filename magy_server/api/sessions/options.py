@@ -27,8 +27,8 @@ def check(world: World, root: str | None, option: Option, value: str) -> None:
 
 
 async def in_force(world: World, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
-    """A session's options as they hold: one that names no model uses its agent's, or the configured
-    one; "" when there is none."""
+    """Returns a session's options as they hold: one that names no model uses its agent's, or the
+    configured one; "" when there is none."""
     filled = dict(about)
     if not filled.get("model"):
         agent = world.agents(root).get(filled.get("agent", ""))

@@ -54,15 +54,15 @@ async def events(
 
 
 async def whole(store: Store, stream: Stream, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
-    """The log after an entry to its end, a part at a time."""
+    """Gives the log after an entry, to its end, in parts."""
     while entries := await store.read(stream, after=after, limit=AT_ONCE):
         yield entries
         after = entries[-1].seq
 
 
 async def newer(store: Store, session: Session, seq: int) -> Sequence[Entry]:
-    """What a session's log has after an entry, a page of it at most: from memory, if that goes so
-    far back."""
+    """Returns at most a page of what the log has after an entry, from memory if that goes back so
+    far."""
     known = session.log.entries_after(seq)
     if known is None:
         return await store.read(session.stream, after=seq, limit=PAGE)
@@ -81,7 +81,7 @@ async def every(
 
 
 async def texts_of(store: Store, entries: Sequence[Entry]) -> dict[Hash, str]:
-    """The diffs that they show."""
+    """Returns the diffs that the entries show, by hash."""
     return await blob_texts(store, {hash for entry in entries for hash in shown(entry.event)})
 
 

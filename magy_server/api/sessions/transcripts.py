@@ -101,8 +101,8 @@ class Transcripts:
         return await self.text(session_id)
 
     async def file(self, session_id: str) -> Path:
-        """Written anew, for nobody else to read, and with it those of its children. Raises
-        NotFound, MagyError."""
+        """Writes the transcript, and those of the children, anew into files that nobody else can
+        read. Raises NotFound, MagyError."""
         for info in await trees.below(self._service.world.store, session_id):
             await self._file(info.id)
         return await self._file(session_id)
@@ -117,7 +117,7 @@ class Transcripts:
         return held.end if held else 0
 
     def forget(self, session_id: str) -> None:
-        """The session was deleted, and its children: nothing of it stays, no file either."""
+        """Forgets a session that was deleted, and its children, and removes their files."""
         below = {id for id in (*self._held, *self._shown) if tree.is_below(id, session_id)}
         for id in (session_id, *below):
             self._held.pop(id, None)
@@ -259,7 +259,7 @@ def file_name(session_id: str) -> str:
 
 
 def write(folder: Path, name: str, text: str) -> Path:
-    """For nobody else to read. Raises MagyError."""
+    """Writes a file that nobody else can read, and returns its path. Raises MagyError."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, made = tempfile.mkstemp(prefix=".magy-", dir=folder)  # 0600

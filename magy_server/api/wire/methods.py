@@ -38,8 +38,8 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verbs:
-    """What a client may ask, and who does it: `session_new` is `magy/session/new`. One that is
-    missing where a connection is made, or has another shape, is an error of the type checker."""
+    """What a client may ask, and which function does it: `session_new` is `magy/session/new`. The
+    type checker reports a verb that is missing, or has another shape."""
 
     session_new: Annotated[Verb[session.NewParams, session.NewResult], "Start a session."]
     session_list: Annotated[
@@ -264,7 +264,7 @@ SERVER_TO_CLIENT = (
 
 
 def handlers(verbs: Verbs, made: Made) -> Mapping[str, Handler]:
-    """By method."""
+    """Returns the handlers by method."""
     names = (one.name for one in fields(verbs))
     return {
         method.name: handler(method, getattr(verbs, name), made)
@@ -273,7 +273,8 @@ def handlers(verbs: Verbs, made: Made) -> Mapping[str, Handler]:
 
 
 def handler(method: Method, verb: Verb[Any, Wire | None], made: Made | None = None) -> Handler:
-    """From a request to its verb, and back. Without `made`, for what needs no session."""
+    """Makes a handler that takes a request to its verb, and the result back. Leave `made` out for a
+    method that needs no session."""
 
     async def handle(params: dict[str, Any]) -> Any:
         asked = parsed(method.params, params, method.name)

@@ -22,7 +22,7 @@ Context = Mapping[str, Any]
 
 
 def sentences(error: ValidationError, params: Any) -> str:
-    """`params`: what was validated."""
+    """Returns what is wrong, as sentences. `params` is what was validated."""
     found: dict[tuple[str, ...], list[str]] = {}
     for item in error.errors(include_url=False):
         said = found.setdefault(_path(item["loc"], item["type"], params), [])

@@ -25,8 +25,8 @@ class Printer:
         """Shows what is new."""
 
     async def idle(self, seconds: int, *prompts: str) -> None:
-        """Nothing is new for so many seconds; `prompts` is what a person is asked to type, in
-        forms that get shorter: the first that fits is shown."""
+        """Shows that nothing is new for so many seconds. `prompts` asks the person to type, in
+        forms that get shorter; the first that fits is shown."""
 
     def folded(self, question: str) -> bool:
         """Whether this question has shown only the beginning of what it is about."""
@@ -46,7 +46,7 @@ class Printer:
 
 
 class Lines(Printer):
-    """For people. `quiet`: only the questions."""
+    """Shows a session to people. With `quiet` it shows only the questions."""
 
     def __init__(self, screen: Screen, view: View, *, quiet: bool = False) -> None:
         self._screen = screen
@@ -155,7 +155,7 @@ class Lines(Printer):
 
 
 class Records(Printer):
-    """For programs: each update as `magy/session/update` carries it."""
+    """Writes a session for programs: each update as `magy/session/update` carries it."""
 
     def __init__(self, output: Output, session_id: str) -> None:
         self._output = output

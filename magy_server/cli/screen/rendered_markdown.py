@@ -43,7 +43,7 @@ STYLES = {
 
 
 class Block(NamedTuple):
-    """Of a text: its lines [start, end), and whether it is fenced code."""
+    """A block of a text: its lines [start, end), and whether it is fenced code."""
 
     start: int
     end: int

@@ -73,7 +73,8 @@ def _settle(done: asyncio.Future[None], error: OutputError | None) -> None:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Also to a descriptor that somebody has made non-blocking. Raises OSError."""
+    """Writes all of the data, also to a descriptor that somebody has made non-blocking. Raises
+    OSError."""
     view = memoryview(data)
     while view:
         try:

@@ -36,8 +36,8 @@ class Interrupts:
 
     @contextmanager
     def cancels(self, cancel: Callable[[], None]) -> Iterator[None]:
-        """While a turn runs that `cancel` cancels. An error leaves it so: who handles that cancels
-        the turn as well, and one Ctrl-C does not cut this short, only a second does."""
+        """Within the block, Ctrl-C calls `cancel`. That still holds after an error: whoever handles
+        the error cancels the turn as well, and only a second Ctrl-C cuts that short."""
         self._cancel = cancel
         yield
         self._cancel = None

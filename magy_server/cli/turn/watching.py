@@ -177,7 +177,7 @@ class Watch:
         return self._cancelling is not None
 
     def cancel(self) -> None:
-        """From a signal handler of the loop: cancels the turn and says so."""
+        """Cancels the turn and says so; for a signal handler of the loop."""
         if self._cancelling is None:
             self._cancelling = asyncio.ensure_future(self._cancel())
 

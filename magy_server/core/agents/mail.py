@@ -30,15 +30,15 @@ class TextPayload(Value):
 
 
 class DataPayload(Value):
-    """For machines, never for a model: what is to be read by one is said as text."""
+    """Data for programs; no model reads it."""
 
     kind: Literal["data"] = "data"
     data: dict[str, Any]
 
 
 class SignalPayload(Value):
-    """Control. A `ping` is answered with a `heartbeat`, without a model; `cancel` stops the running
-    turn; `shutdown` closes the agent."""
+    """A control signal. A `ping` is answered with a `heartbeat`, without a model; `cancel` stops
+    the running turn; `shutdown` closes the agent."""
 
     kind: Literal["signal"] = "signal"
     signal: Literal["ping", "heartbeat", "cancel", "shutdown"]

@@ -38,8 +38,9 @@ def escaped(text: str) -> str:
 
 
 def result(text: str) -> str:
-    """What a tool gave. It stands apart from what is said, and much of it is source that has to be
-    shown as it is; so only what begins a line like one of Magy's own parts is no mark any more."""
+    """Returns the result of a tool without Magy's marks at the beginnings of lines. It stands apart
+    from prompts, and much of it is source that the model must see as it is; so marks elsewhere
+    stay."""
     return _FIRST.sub(r"\1&lt;", text)
 
 

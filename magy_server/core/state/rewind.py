@@ -44,7 +44,8 @@ def cannot_return(state: State, restore: str) -> str:
 
 
 def begin(state: State, event: Restoring, seq: int) -> State:
-    """In a copy of a session, what was begun in the original is none of its business."""
+    """Notes that a restore has begun. A copy of a session ignores what was begun in the
+    original."""
     source = state.opened.forked_from if state.opened else None
     if state.turn or (source and seq <= source[1]):
         return state
@@ -52,7 +53,7 @@ def begin(state: State, event: Restoring, seq: int) -> State:
 
 
 def restore(state: State, event: Restored) -> State:
-    """Between turns only; in a turn it makes no sense."""
+    """Goes back, or undoes that, between turns; within a turn the event changes nothing."""
     before = replace(state, history=replace(state.history, restoring=None))
     if state.turn:
         return before

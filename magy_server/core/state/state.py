@@ -63,12 +63,12 @@ class State:
 
     @property
     def id(self) -> str:
-        """Of the session."""
+        """Returns the id of the session."""
         return id_of(self.stream)
 
     @property
     def root(self) -> str | None:
-        """Of its workspace."""
+        """Returns the root of its workspace."""
         return self.opened.root if self.opened else None
 
     @property

@@ -69,7 +69,7 @@ class Turn:
         return replace(self, spent=self.spent + spent)
 
     def replied(self, event: Replied) -> Turn:
-        """Its calls take the place of those of the reply before."""
+        """Returns the turn with this reply, whose calls replace those of the reply before."""
         return replace(
             self,
             reply=event,
@@ -77,7 +77,7 @@ class Turn:
         )
 
     def steered(self) -> Turn:
-        """A prompt has joined it: the latest reply is none to that."""
+        """Returns the turn after a prompt has joined it, which the latest reply does not answer."""
         return replace(self, reply=None, calls={})
 
     def cancelled(self, event: CancelAsked) -> Turn:
@@ -96,7 +96,7 @@ class Turn:
         return self._call(call, lambda call: replace(call, started=evidence, orphan=False))
 
     def resumed(self) -> Turn:
-        """Another process goes on with it: what was started before is nobody's."""
+        """Returns the turn as another process continues it: calls that had started are orphans."""
         calls = {
             id: replace(call, orphan=call.started is not None and call.open)
             for id, call in self.calls.items()

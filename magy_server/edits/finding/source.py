@@ -62,7 +62,7 @@ class Lines:
 
     @cached_property
     def index(self) -> dict[str, list[int]]:
-        """Where each key is, as positions in `keys`."""
+        """Returns where each key is, as positions in `keys`."""
         found: dict[str, list[int]] = {}
         for at, key in enumerate(self.keys):
             found.setdefault(key, []).append(at)
@@ -116,7 +116,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Without their line ends."""
+        """Returns the lines, without their line ends."""
         lines = self.text.split("\n")
         if self.ended:
             lines.pop()
@@ -162,7 +162,7 @@ class Source:
 
     @cached_property
     def usual_unit(self) -> str:
-        """As `unit`, of all lines."""
+        """Returns what `unit` does, for all lines."""
         return unit_of(self.lines)
 
     def form(self, name: str, blanks: bool = True) -> Lines:

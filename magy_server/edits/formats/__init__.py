@@ -59,7 +59,7 @@ class Parser:
         self._finished = False
 
     def feed(self, chunk: str) -> list[FileEdit]:
-        """All edits that are known by now. What is wrong is said by `finish`."""
+        """Returns all edits that are known by now. `finish` reports what is wrong."""
         if self._finished:
             raise ValueError("the edit is finished")
         if self._error is None:
@@ -67,7 +67,8 @@ class Parser:
         return self._reader.edits()
 
     def finish(self) -> list[FileEdit]:
-        """All edits. Raises EditError, with code `parse`, when any part of the text is wrong."""
+        """Returns all edits. Raises EditError, with code `parse`, when any part of the text is
+        wrong."""
         if not self._finished and self._error is None:
             self._attempt(self._reader.finish)
         self._finished = True

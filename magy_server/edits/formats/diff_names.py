@@ -38,7 +38,7 @@ def stamped(line: str) -> bool:
 
 
 def unquoted(text: str) -> str:
-    """As git quotes names: C escapes, bytes in octal."""
+    """Undoes git's quoting of names: C escapes, bytes in octal."""
     out, at = bytearray(), 0
     for found in _ESCAPE.finditer(text):
         out += text[at : found.start()].encode("utf-8", "surrogatepass")

@@ -42,7 +42,7 @@ def _heading(text: str) -> str:
 
 
 def above(context: Hunk | None) -> tuple[str, ...]:
-    """Of a hunk that has context lines only: the anchors that it is for the next one."""
+    """Returns the anchors that a hunk with only context lines gives the next hunk."""
     if context is None:
         return ()
     lines = [line for line in context.old.split("\n") if line.strip()]

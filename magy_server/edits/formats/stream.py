@@ -178,7 +178,7 @@ def heredoc(line: str) -> str | None:
 
 
 def says_no_newline(line: str) -> bool:
-    """As diff(1) says that the line before it has no line end."""
+    """Returns whether a line says, as diff(1) does, that the line before it has no line end."""
     return _NO_NEWLINE.match(line) is not None
 
 

@@ -55,7 +55,8 @@ class Known:
         return self._found.get(root, {})
 
     async def first(self, root: str | None) -> None:
-        """Looks where nobody has looked yet, or waits for who does: the first answer has all."""
+        """Looks where nobody has looked yet, or waits for the look under way, so that the first
+        answer is complete."""
         if root not in self._looked:
             self._looked[root] = asyncio.get_running_loop().time()
             await self.learn(root)

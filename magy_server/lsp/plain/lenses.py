@@ -120,7 +120,8 @@ def touches(hunk: ReviewHunk, range: Range) -> bool:
 
 
 def asked_for(kind: str, only: Sequence[str] | None) -> bool:
-    """Kinds are a hierarchy: who asks for `quickfix` gets `quickfix.magy.accept`, too."""
+    """Returns whether the editor wants actions of this kind. Kinds are a hierarchy: `quickfix`
+    includes `quickfix.magy.accept`."""
     return only is None or any(kind == want or kind.startswith(f"{want}.") for want in only)
 
 

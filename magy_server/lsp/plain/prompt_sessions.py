@@ -87,7 +87,8 @@ class Asking:
         return next(reversed(self._recent), None)
 
     def where(self, uri: str | None) -> Whereabouts:
-        """For a document; for none, that of the first folder."""
+        """Returns where a session for a document works; without a document, for the first
+        folder."""
         path = canonical(uri) if uri else None
         if path is None:
             return Whereabouts(self._at.first, self._at.first or self._at.scratch)

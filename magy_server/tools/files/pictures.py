@@ -50,7 +50,8 @@ def too_large(name: str, size: int) -> InvalidRequest:
 
 
 def mime(head: bytes) -> str:
-    """By the first bytes (16 will do); "" for anything else than the four kinds."""
+    """Returns the media type by the first bytes (16 will do); "" for anything but the four
+    kinds."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):

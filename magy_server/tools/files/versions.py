@@ -85,7 +85,8 @@ def put(
 
 
 def kind_of(mode: int) -> Kind | None:
-    """Of a `st_mode`, also of one that git keeps; None: nothing that has a version."""
+    """Returns the kind for a `st_mode`, also for one that git keeps; None for what has no
+    version."""
     if stat.S_ISLNK(mode):
         return "link"
     if not stat.S_ISREG(mode):

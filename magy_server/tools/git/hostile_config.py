@@ -194,7 +194,7 @@ def _text(path: str) -> str:
 
 
 def beginning(path: str) -> bytes:
-    """What a small file has in it; nothing for what is none, or cannot be read."""
+    """Returns the content of a small file; b"" for what is not a file, or cannot be read."""
     try:
         return disk.beginning(path, SMALL)
     except (OSError, ValueError):

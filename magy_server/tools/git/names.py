@@ -39,7 +39,7 @@ class Entry:
 
 
 def chunks(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """As many as fit into one command line."""
+    """Gives the names in groups that fit into one command line."""
     for at in range(0, len(names), AT_ONCE):
         yield names[at : at + AT_ONCE]
 

@@ -81,7 +81,7 @@ class Git:
         """Further configuration for looking."""
 
     async def ready(self) -> None:
-        """To be awaited first. Raises ToolError when there is no git, or a very old one."""
+        """Finds git; await this first. Raises ToolError when there is no git, or a very old one."""
         self._program = await asyncio.to_thread(_program, self._env.get("PATH"))
 
     async def look(

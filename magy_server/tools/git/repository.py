@@ -210,12 +210,14 @@ class Repository:
             spool.output.close()
 
     async def copy_index(self, to: str) -> None:
-        """With its time: files changed at or after it are those that git compares by content."""
+        """Copies the index with its time: git compares files changed at or after that time by
+        content."""
         with contextlib.suppress(FileNotFoundError):  # before the first file is added
             await asyncio.to_thread(shutil.copy2, os.path.join(self.directory, "index"), to)
 
     async def status(self, *, untracked: bool = True, everywhere: bool = False) -> Status:
-        """With `everywhere`, also what lies outside the root: its names begin with `../`."""
+        """Returns the status; with `everywhere`, also of what lies outside the root, by names that
+        begin with `../`."""
         which = "normal" if untracked else "no"
         ran = await self.git.look(
             "status", "--porcelain=v2", "-z", "--branch", "--show-stash", "--find-renames",
@@ -247,7 +249,7 @@ class Repository:
         return [Changed(name, letter.decode()[:1]) for letter, name in pairs]
 
     def full(self, name: bytes) -> str:
-        """As rules are asked about it; what is not UTF-8 in it is replaced."""
+        """Returns the path for the rules; what is not UTF-8 in it is replaced."""
         return os.path.join(self.root, name.decode("utf-8", "replace"))
 
 
@@ -259,7 +261,7 @@ class Repositories:
         self._count = itertools.count(1)
 
     async def look(self, ctx: FactContext) -> Repository:
-        """For looking only: what is started does not count as a part of any call."""
+        """Opens the repository for looking only: what it starts is not a part of any call."""
         return await self._open(ctx, f"look-{next(self._count)}")
 
     async def act(self, ctx: ToolContext) -> Repository:

@@ -124,7 +124,7 @@ class Output:
         return f"{head}{gap}[... {what} omitted; {how}]\n{tail}"
 
     def stored(self) -> bytes:
-        """For the log: the whole, or beginning and end."""
+        """Returns the output for the log: the whole, or beginning and end."""
         size = self._bytes
         if self.readable == self.chars and size <= STORED:
             return os.pread(self._file.fileno(), size, 0)

@@ -97,9 +97,9 @@ class Command:
         stdin.close()
 
     async def wait(self, seconds: float | None, emit: Callable[[str], None]) -> bool:
-        """Until the command and what it left are over; True when it took longer than `seconds` and
-        was ended. A cancellation ends it in the same way and is raised again. Output goes to
-        `emit` as it comes."""
+        """Waits until the command and what it left are over; returns True when it took longer than
+        `seconds` and was ended. A cancellation ends it in the same way and is raised again. Output
+        goes to `emit` as it comes."""
         pump = asyncio.create_task(self._pump(Live(emit)))
         try:
             async with asyncio.timeout(seconds):
@@ -172,7 +172,7 @@ def _why_not(error: OSError | ValueError, cwd: str) -> str:
 
 
 def ending(code: int | None) -> str:
-    """An exit code in words."""
+    """Returns an exit code in words."""
     if code is None:
         return "not ended"
     if code >= 0:
@@ -247,7 +247,8 @@ class Processes:
         return self._ended.get((session, call))
 
     async def stop(self, session: str, call: str) -> Command | None:
-        """Ends a background command and waits until its end is reported; None: there is none."""
+        """Ends a background command, waits until its end is reported, and returns it; None if there
+        is none."""
         found = self._running.get((session, call))
         if found is None:
             return None

@@ -147,7 +147,7 @@ class Watch:
                 )
 
     def heard(self, path: str) -> Sequence[Heard]:
-        """Of this file, so far."""
+        """Returns what was heard of this file so far."""
         if path in self._files:
             return tuple(self._files[path].heard)
         removed = any(path.startswith(f"{folder}/") for folder in self._gone)
@@ -158,7 +158,8 @@ class Watch:
         return [path for path, file in self._files.items() if not all(map(_opened, file.heard))]
 
     def begin(self, path: str, now: Told) -> None:
-        """Of this file, which is so `now`, only what comes next counts. While `turn` is held."""
+        """From now on, only what comes next counts for this file, which is now `now`. Call it while
+        `turn` is held."""
         file = self._files[path]
         file.heard = [] if file.shown is None else [Shown(file.shown, opened=True)]
         file.last, file.sure = now, False

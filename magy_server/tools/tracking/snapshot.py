@@ -52,7 +52,7 @@ def spare(name: bytes) -> bool:
 
 
 def stamps(root: str, names: Iterable[bytes]) -> dict[bytes, Stamp | None]:
-    """As far as can be seen without reading; None: nothing there."""
+    """Returns what can be seen of the files without reading them; None where nothing is."""
     return {name: stamped(_path(root, name))[0] for name in names}
 
 

@@ -78,10 +78,10 @@ async def read(fetched: Fetched) -> Reading:
 
 
 def decode(fetched: Fetched) -> str:
-    """By byte order mark, then what the server says, then what the page says, then by its looks;
-    what does not fit becomes U+FFFD. Line ends are `\\n`, and what nobody could see is left out. Of
-    HTML little more than is parsed. Raises ToolError for binary data. Takes a second or two for
-    what is large: not for the event loop."""
+    """Decodes by byte order mark, then as the server says, then as the page says, then by its
+    looks; what does not fit becomes U+FFFD. Line ends are `\\n`, and what nobody could see is left
+    out. Of HTML little more than is parsed. Raises ToolError for binary data. Takes a second or two
+    for what is large: not for the event loop."""
     codec, start = _encoding(fetched)
     make = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)("replace"), True)
     data, pieces, chars = fetched.body, list[str](), 0
