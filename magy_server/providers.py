@@ -113,7 +113,7 @@ def key_variables(configured: Sequence[ProviderSettings]) -> set[str]:
 
 
 def is_local(one: ProviderSettings) -> bool:
-    """Its endpoint is on this machine."""
+    """Returns whether the provider's endpoint is on this machine."""
     return is_near(one.base_url or "")
 
 
@@ -222,10 +222,10 @@ class Providers:
         return self.facts(full)
 
     async def default(self) -> str:
-        """The model for who names none, as `provider/model`: the configured one; else by the first
-        key that is set; else the first of a model server that runs on this machine. Servers are
-        only asked when nothing else decides, and what was found is remembered. Raises
-        ProviderError whose sentence says what to set."""
+        """Returns the model for a session that names none, as `provider/model`: the configured one;
+        else by the first key that is set; else the first of a model server that runs on this
+        machine. Servers are only asked when nothing else decides, and what was found is remembered.
+        Raises ProviderError whose sentence says what to set."""
         if decided := self._model.default or self._found or self._chosen():
             return decided
         self._found = await self._running()

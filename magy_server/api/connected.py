@@ -100,7 +100,7 @@ class Connected:
 
     @property
     def first(self) -> str | None:
-        """The root for who names none."""
+        """Returns the root for a request that names none."""
         return next(iter(self.roots), None)
 
     def place(self, cwd: str) -> tuple[str, str]:

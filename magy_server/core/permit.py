@@ -91,11 +91,11 @@ def withholds(sources: Sequence[Ruleset], key: str) -> bool:
 
 
 def proposals(facts: Facts, key: str) -> tuple[Grant, ...]:
-    """The narrow grants that "always" would make of this call: exact paths, and for each command a
-    prefix where a program's subcommand is one kind of work (`git commit *`), else its exact text;
-    for agents what is done with them, whichever they are (`spawn *`).
-    () when remembering cannot help: a part is not understood. `scope` is the person's choice; it
-    is "session" here."""
+    """Returns the narrow grants that a lasting yes to this call would give: exact paths, and for
+    each command a prefix where a program's subcommand is one kind of work (`git commit *`), else
+    its exact text; for agents what is done with them, whichever they are (`spawn *`). () when
+    remembering cannot help: a part is not understood. `scope` is the person's choice; it is
+    "session" here."""
     if facts.problem is not None or any(r.opaque for r in facts.resources):
         return ()
     if not facts.resources:

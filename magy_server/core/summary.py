@@ -30,7 +30,7 @@ TITLE = 80
 
 
 def summarise(state: State) -> dict[str, Any]:
-    """Plain JSON; `seq` is the entry it stands for."""
+    """Returns the summary as plain JSON; `seq` is the entry up to which it holds."""
     opened = state.opened
     return {
         "seq": state.seq,
@@ -107,7 +107,8 @@ def task_id(session_id: str) -> str:
 
 
 def about_child(state: State) -> dict[str, Any] | None:
-    """Plain JSON, for the summary; None: it is no child."""
+    """Returns what the summary has of a child, as plain JSON; None for a session that is not a
+    child."""
     opened = state.opened
     if opened is None or opened.parent is None:
         return None
@@ -171,7 +172,7 @@ class Row:
 
     @property
     def called(self) -> bool:
-        """Its parent's model spawned it."""
+        """Returns whether the parent's model spawned the child."""
         return bool(self.about["called"])
 
     @property
@@ -214,7 +215,7 @@ class Row:
 
 
 def row(info: StreamInfo) -> Row | None:
-    """None: it is no child."""
+    """Returns what the store has of a child; None for a session that is not a child."""
     about = info.summary.get("child")
     if not about:
         return None

@@ -273,8 +273,8 @@ class Mark(Value):
 
 
 class Limits(Value):
-    """Caps on one turn; 0 is no cap. At a cap the turn ends and hands back what was done. What
-    children's results open goes on with what is left of requests, tokens and cost. Those on a run
+    """Caps on one turn; 0 is no cap. At a cap the turn ends and hands back what was done. A turn
+    that a child's result opens has what is left of requests, tokens and cost. The caps on a run
     hold for it and all that its children do in it, together."""
 
     requests: int = 25

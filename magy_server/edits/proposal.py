@@ -44,8 +44,8 @@ def place(review: Review, live: Sequence[str]) -> tuple[Place, ...]:
 
 
 def proposed(live: Sequence[str], places: Sequence[Place]) -> Review:
-    """The proposal made for this live text. Where there is a conflict it still has what the person
-    had changed, so that it stays one."""
+    """Returns the proposal made for this live text. A conflict keeps the lines as they were before
+    the person changed them, so that it stays a conflict."""
     text = accepted(live, places)
     parts: list[Part] = []
     delta = 0
@@ -58,7 +58,7 @@ def proposed(live: Sequence[str], places: Sequence[Place]) -> Review:
 
 
 def within(places: Sequence[Place], start: int, end: int) -> list[Place]:
-    """Those whose new lines are in lines [start, end) of the proposal."""
+    """Returns the places whose new lines are in lines [start, end) of the proposal."""
     found = []
     delta = 0
     for spot in places:
@@ -70,7 +70,7 @@ def within(places: Sequence[Place], start: int, end: int) -> list[Place]:
 
 
 def accepted(live: Sequence[str], places: Sequence[Place]) -> list[str]:
-    """The live text with these places as proposed."""
+    """Returns the live text with these places as proposed."""
     return put_back(live, [Part(spot.start, spot.end, spot.new, ()) for spot in places])
 
 
@@ -107,8 +107,8 @@ def _same(
 
 
 def reach(changes: Sequence[Block], start: int, end: int) -> tuple[int, int]:
-    """What lines [start, end) of the base became. What was inserted at their edges is not of them,
-    unless they are none."""
+    """Returns which lines [start, end) of the base became. Insertions at their edges do not belong
+    to them, unless the range is empty."""
     empty = start == end
     first = _moved(changes, start, after=False, behind=not empty)
     return first, _moved(changes, end, after=True, behind=empty)

@@ -23,7 +23,7 @@ from magy_server.engine.session import Session
 
 
 class Ancestors(Protocol):
-    """Those whose rules hold for a child, too."""
+    """The sessions above a child, whose rules hold for it, too."""
 
     async def above(self, id: str) -> Sequence[State]:
         """The states of this session (its id), its parent and so on to the root. Raises
@@ -96,7 +96,7 @@ class Slip(Protocol):
     """What is put aside for one request."""
 
     def took(self, reply: Replied) -> None:
-        """It is answered, and `reply` will be in the log."""
+        """Notes that the request is answered, and that `reply` will be in the log."""
         return
 
 
@@ -160,12 +160,12 @@ class Supervisor(Protocol):
     """Starting again what failed."""
 
     def restarts(self, session: Session, error: Exception) -> bool:
-        """Its task died of an error that nobody foresaw. True: it shall be begun anew, from its
-        log."""
+        """Returns whether to begin the session anew from its log, after its task died of an
+        unforeseen error."""
         return False
 
     def tries(self, session: Session) -> int:
-        """How often in a row it has failed and was begun anew."""
+        """Returns how often in a row the session has failed and was begun anew."""
         return 0
 
 

@@ -95,12 +95,12 @@ class Kept:
 
     @property
     def quiet(self) -> bool:
-        """It rests, and nobody watches it."""
+        """Returns whether the session rests and nobody watches it."""
         return not self.session.watched and isinstance(self.step(), Rest)
 
 
 class LoadedSessions:
-    """Those of one process."""
+    """The sessions that one process has in memory."""
 
     def __init__(self, store: Store, bus: Bus, clock: Clock, me: str) -> None:
         self.news = News()
@@ -233,18 +233,19 @@ class LoadedSessions:
     # --- what others append ---------------------------------------------------------------------
 
     def at_work(self, roots: Iterable[Stream]) -> Sequence[Kept]:
-        """All of these trees, and of the others those that are not quiet."""
+        """Returns all sessions of these trees, and of the others those that are not quiet."""
         trees = [self._by_root[root] for root in roots if root in self._by_root]
         found = {id(kept): kept for there in trees for kept in there.values()}
         found.update((id(kept), kept) for kept in self if not kept.quiet)
         return list(found.values())
 
     def changed(self) -> None:
-        """Others have appended to any of them, or to none."""
+        """Notes that other processes may have appended to any session."""
         self._changes += 1
 
     def missed(self, stream: Stream) -> bool:
-        """Whether others may have appended to it since it was last read; who asks reads it then."""
+        """Returns whether other processes may have appended to the session since it was last read.
+        A caller that gets True must read it."""
         kept = self.get(stream)
         if kept is None or kept.read == self._changes:
             return False

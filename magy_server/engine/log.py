@@ -63,13 +63,14 @@ class Holder(Protocol):
     """Who holds a log, and is told what becomes of it."""
 
     def folded(self, entries: Sequence[Entry]) -> None:
-        """They have come, from here or elsewhere; the state has them."""
+        """The log calls this when entries have come, from here or elsewhere; the state has them."""
 
     def appended(self, entries: Sequence[Entry]) -> None:
-        """They came from here: whoever lives elsewhere does not know of them yet."""
+        """The log calls this when this process has appended entries, which other processes do not
+        know yet."""
 
     def vanished(self) -> None:
-        """It turned out that the log was deleted."""
+        """The log calls this when it finds that it was deleted."""
 
 
 class Log:

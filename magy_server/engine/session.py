@@ -44,8 +44,8 @@ class News:
 
 
 class Session:
-    """It is three things: its `log`, what streams in it (`streaming`), and a `Replica`, which
-    keeps both as they are in other processes. The rest is what this process does with it."""
+    """A session is three things: its `log`, what streams in it (`streaming`), and a `Replica`,
+    which shares both with other processes. The rest is what this process does with it."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class Session:
         return await self.log.append(decide)
 
     async def grown(self, entries: Sequence[Entry] = ()) -> None:
-        """It was appended to together with another. `entries`: those of it that its listeners have
-        not heard of."""
+        """Notes that the session was appended to together with another. `entries`: those of which
+        its listeners have not heard."""
         await self.refresh()
         self.appended(entries)
 

@@ -26,7 +26,7 @@ def root_of(stream: Stream) -> Stream:
 
 
 def restorer(stream: Stream) -> Stream:
-    """Who takes a tree, besides the session itself, while that session goes back."""
+    """Returns the name under which a session that goes back takes its tree, besides its own."""
     return Stream(f"{stream}{_RESTORER}")
 
 
@@ -99,8 +99,8 @@ class Trees:
         return self._held.keys()
 
     def entered(self, stream: Stream) -> bool:
-        """Whether, since the lease was taken, this was asked before: who takes a tree looks once
-        for all that there is to do in it."""
+        """Returns whether this was asked before since the lease was taken: the runner looks once
+        through a tree that it takes."""
         taken = self._held[root_of(stream)]
         before, taken.entered = taken.entered, True
         return before
@@ -110,13 +110,13 @@ class Trees:
 
 
 async def below(store: Store, session: str) -> list[StreamInfo]:
-    """All sessions below this one: parents before their children."""
+    """Returns all sessions below this one, parents before their children."""
     found = await store.below(stream_of(session))
     return sorted(found, key=lambda info: info.stream.split(tree.SEPARATOR))
 
 
 async def whole(store: Store, session: str) -> list[StreamInfo]:
-    """This one, if it is there, and all below it."""
+    """Returns this session, if it exists, and all below it."""
     info = await store.info(stream_of(session))
     return [*([info] if info else []), *await below(store, session)]
 

@@ -66,7 +66,7 @@ class Models(Protocol):
         configured."""
 
     def models(self) -> Sequence[str]:
-        """Those to offer; any other may be named."""
+        """Returns the models to offer; a person may name any other."""
 
 
 async def as_written(
@@ -124,7 +124,7 @@ class World:
 
     @property
     def keys(self) -> Collection[str]:
-        """The permission keys of the tools that there are."""
+        """Returns the permission keys of all tools."""
         return {tool.key for tool in self.tools.values()}
 
     def agent(self, name: str, root: str | None) -> AgentSpec:

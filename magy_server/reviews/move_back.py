@@ -35,7 +35,7 @@ class Back:
 
     @property
     def came(self) -> bool:
-        """It is there already."""
+        """Returns whether the file is at its old path already."""
         return self.there.version == self.file.version and self.there.disk is None
 
 

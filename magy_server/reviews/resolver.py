@@ -103,8 +103,9 @@ class Resolver:
             return await self._mend(at.stream)
 
     async def committed(self, stream: Stream, ids: tuple[str, ...]) -> None:
-        """These hunks are in the commit that is checked out. A change of the file that is being
-        carried out may wait for a person, so it is not waited for: the next look finds it."""
+        """Accepts these hunks, which are in the commit that is checked out. It does not wait for a
+        decision that is being carried out, which may wait for a person: the next look accepts
+        them."""
         lock = self._store.lock(stream)
         try:
             async with asyncio.timeout(SLICE):

@@ -239,7 +239,7 @@ def _above(path: str) -> list[str]:
 
 
 def adrift(found: Found) -> bool:
-    """It is in an open buffer alone: no file is there."""
+    """Returns whether a text is only in an open buffer, with no file on disk."""
     return found.version.hash is not None and found.disk == NO_FILE
 
 

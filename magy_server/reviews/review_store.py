@@ -182,7 +182,7 @@ class ReviewStore:
     # --- telling --------------------------------------------------------------------------------
 
     def said(self, batches: Sequence[Batch]) -> None:
-        """These were appended."""
+        """Tells those who watch that these batches were appended."""
         pending: dict[bool, dict[str, bool]] = {}
         for batch in batches:
             event = batch.events[-1]
@@ -193,7 +193,7 @@ class ReviewStore:
             self.world.bus.publish(TOPIC, {"proposed": proposed, "paths": paths})
 
     def note(self, path: str, proposed: bool, pending: bool) -> None:
-        """What was seen of a file."""
+        """Notes whether something of a file is pending."""
         (self._open.add if pending else self._open.discard)((path, proposed))
 
     def under(self, path: str) -> bool:

@@ -67,7 +67,7 @@ async def standings(store: Store, kind: str, root: str) -> list[Standing]:
 
 
 async def below(store: Store, prefix: str) -> list[StreamInfo]:
-    """All streams whose names begin so, the newest first."""
+    """Returns all streams whose names begin with `prefix`, the newest first."""
     found: list[StreamInfo] = []
     cursor: str | None = None
     while True:
@@ -103,7 +103,7 @@ class Decided:
 
 
 def find(entries: Sequence[Entry], id: str) -> Decided | None:
-    """A decision that was made; one that was only begun if there is no other."""
+    """Returns a decision that was made; one that was only begun, if there is no other."""
     before: Reviewed | None = None
     for entry in entries:
         event = entry.event
@@ -117,7 +117,7 @@ def find(entries: Sequence[Entry], id: str) -> Decided | None:
 
 
 def decisions(entries: Sequence[Entry]) -> list[Decision]:
-    """Those that were made, the newest last."""
+    """Returns the decisions that were made, the newest last."""
     events = (entry.event for entry in entries)
     found = (event.decision for event in events if isinstance(event, Reviewed))
     return [decision for decision in found if decision and not decision.intent]

@@ -18,8 +18,8 @@ from magy_server.engine.session import Session
 
 
 def report(sessions: Sessions, state: State, write: Write) -> Letters | None:
-    """A companion of an append: the end of a child's turn is told to its parent, whatever ended it.
-    None: no turn ends, or who appends this has no parent."""
+    """A companion of an append: tells the parent that a child's turn ended, whatever ended it.
+    Returns None if no turn ends, or the session has no parent."""
     events = write.events
     number, ended = next(((n, e) for n, e in enumerate(events) if isinstance(e, Ended)), (0, None))
     if ended is None:

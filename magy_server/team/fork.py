@@ -52,8 +52,9 @@ PARENTS = "[Your parent agent's call, which had not ended when you were spawned.
 
 
 def copied(entries: Sequence[Entry], stream: Stream, source: tuple[str, int]) -> Batch:
-    """The new stream, with what `entries` say and a rest at the end. `source` is the session they
-    are from, and the last of them; blobs are shared. It is nobody's child."""
+    """Returns the new stream: the `entries`, and at the end what brings it to rest. `source` is the
+    session they are from, and the seq of the last of them; blobs are shared. The new session has no
+    parent."""
     copies = [entry.model_copy(update={"stream": stream}) for entry in entries]
     state = fold(copies, State(stream))
     events: list[Event] = [_open(entry.event) for entry in copies]

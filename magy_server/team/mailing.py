@@ -138,8 +138,8 @@ class Mailing:
         return await waiting.until(deadline)
 
     async def awaited(self, waiter: str, after: int | None = None) -> list[str]:
-        """Its children that are not closed, or still at work, or whose result came after this
-        cursor; without one: waits to be read. Raises NotFound."""
+        """Returns the waiter's children that are not closed, or still at work, or whose result came
+        after this cursor (without one: waits to be read). Raises NotFound."""
         session = await self._session(waiter)
         await session.refresh()
         state = session.state

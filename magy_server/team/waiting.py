@@ -53,7 +53,8 @@ class Waiting:
         """Those that rested when the wait began, after so many turns."""
 
     async def until(self, deadline: float) -> Waited:
-        """`deadline`: seconds since the epoch. Raises NotFound when who waits was deleted."""
+        """Waits, and returns the results. `deadline`: seconds since the epoch. Raises NotFound when
+        the session that waits was deleted."""
         left = deadline - self._world.clock.now()
         why: Why | None = None
         with self._watching:

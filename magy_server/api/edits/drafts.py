@@ -41,7 +41,7 @@ class Drafts:
 
     @property
     def files(self) -> list[File]:
-        """Those that change; one that is renamed comes after what it was."""
+        """Returns the files that change; a renamed one comes after the file that it was."""
         changed = self._tree.changed()
         both = [one for file in changed for one in (file.moved_from, file) if one]
         return list({one.place.path: one for one in both}.values())

@@ -32,8 +32,8 @@ class Follower:
         self._sent: dict[tuple[str, str], tuple[Partial, int]] = {}
 
     async def news(self, budget: int) -> list[Update]:
-        """What the log has after the cursor: of about `budget` characters, at least one entry's,
-        at most a page's. Nothing when the log was seen to its end."""
+        """Returns what the log has after the cursor: about `budget` characters, at least one
+        entry's, at most a page's. Returns nothing at the end of the log."""
         store = self._service.world.store
         entries = await newer(store, self._session, self.cursor)
         texts = await texts_of(store, entries)
@@ -51,8 +51,8 @@ class Follower:
         return found
 
     def deltas(self) -> list[Update]:
-        """What has streamed since the last call. Call it when there is no news: an event replaces
-        what was streamed before it."""
+        """Returns what has streamed since the last call. Call it when there is no news: an event
+        replaces what was streamed before it."""
         found: list[Update] = []
         partials = self._session.streaming.partials
         self._sent = {key: sent for key, sent in self._sent.items() if key in partials}

@@ -28,9 +28,8 @@ async def settled(session: Session, reached: Callable[[State], bool]) -> None:
 
 
 async def kill(service: Service, session: Session) -> None:
-    """Ends the commands of the whole tree without the time that they have to end by themselves:
-    somebody is in a hurry, and what would be left running is nobody's. A cancelled turn then ends
-    at once."""
+    """Kills the commands of the whole tree, and gives them no time to end by themselves: somebody
+    is in a hurry, and no command may be left running. A cancelled turn then ends at once."""
     tree = service.loaded.tree(session.stream)
     await asyncio.gather(
         *(

@@ -26,8 +26,8 @@ P = TypeVar("P", bound=Wire)
 
 
 def parsed(model: type[P], params: dict[str, Any], method: str) -> P:
-    """Raises InvalidRequest that says which parameter is wrong. Nothing is taken for what it is
-    not: `true` is no number."""
+    """Returns the parameters, checked strictly: `true` is not a number. Raises InvalidRequest that
+    says which parameter is wrong."""
     given = {key: value for key, value in params.items() if key != "_meta"}
     try:
         return model.model_validate(given, strict=True)

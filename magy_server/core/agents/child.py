@@ -115,9 +115,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """`cursor`: to be passed on, so that nothing is missed. `why` the wait ended: what was waited
-    for has come; its time; the person (or another agent) spoke to the one who waits. `deleted`: the
-    ids of those that are not there any more."""
+    """How a wait ended. `cursor`: pass it to the next wait, so that nothing is missed. `why`: the
+    results have come, the time was up, or the person (or another agent) wrote to the session that
+    waits. `deleted`: the ids of those that are not there any more."""
 
     results: tuple[Result, ...]
     cursor: int

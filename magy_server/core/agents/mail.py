@@ -98,8 +98,8 @@ class Mailed(Value):
 
     @property
     def tasks(self) -> bool:
-        """It is from above, so a task for who gets it: a turn begins for it, whatever ended the
-        one before."""
+        """Returns whether the message comes from above and so is a task: a turn begins for it,
+        whatever ended the one before."""
         return self.to.startswith(f"{self.sender}/")
 
     @property

@@ -16,10 +16,10 @@ MOST = 200
 
 
 def narrowing(table: Mapping[str, str | Mapping[str, str]], of_tools: Collection[str]) -> Ruleset:
-    """`{key: action}` or `{key: {pattern: action}}`, as in agent files. `of_tools`: the keys of the
-    tools that there are. An allow is an exception to what the same key denies or asks, so one
-    without such says nothing. Raises InvalidRequest naming what is wrong: a rule that is silently
-    not read would be a permission that silently does not hold."""
+    """Returns the rules of `{key: action}` or `{key: {pattern: action}}`, as in agent files.
+    `of_tools`: the keys of all tools. An allow is an exception to what the same key denies or asks,
+    so an allow alone has no effect. Raises InvalidRequest naming what is wrong: a rule that is
+    silently not read would be a permission that silently does not hold."""
     known = tuple(dict.fromkeys((*KEYS, *EDITOR_KEYS, *sorted(of_tools))))
     keys = {_key(key, known): tuple(_rules(key, said)) for key, said in table.items()}
     if sum(map(len, keys.values())) > MOST:

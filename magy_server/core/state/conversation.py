@@ -64,14 +64,15 @@ class Conversation:
         return replace(self, plan=tasks)
 
     def compacted(self, event: Compacted) -> Conversation:
-        """What the prompt was told of the briefing is in the new prefix, so that goes from the
-        rest."""
+        """Returns the conversation after a compaction. The new prefix has what the items said of
+        the briefing, so those items go."""
         kept = _left(self.items, event.dropped)
         shorter = self._without(self.items[: event.dropped], kept, self.briefing)
         return replace(shorter, items=Vector([event, *kept]))
 
     def shortened(self, event: Compacted, before: Conversation, now: Conversation) -> Conversation:
-        """This, which `before` had begun with, when a compaction has made `now` of that."""
+        """Returns this conversation, the beginning of `before`, after a compaction has turned
+        `before` into `now`."""
         stays = _left(self.items, event.dropped)
         shorter = self._without(before.items[: event.dropped], stays, before.briefing)
         return replace(shorter, briefing=before.briefing, items=now.items.first(1 + len(stays)))
@@ -93,7 +94,7 @@ class Conversation:
         return replace(self, items=self.items.append(item), context=self.context + size(item) // 4)
 
     def going_on(self, noted: Sequence[Noted]) -> Conversation:
-        """It comes back; what was noted meanwhile stays said."""
+        """Returns this conversation when it comes back, with what was noted meanwhile."""
         context = self.context + sum(map(size, noted)) // 4
         return (
             replace(self, items=Vector([*self.items, *noted]), context=context) if noted else self

@@ -26,11 +26,11 @@ class Queue:
 
     @property
     def steers(self) -> tuple[Arrival, ...]:
-        """What waits and wants to join the running turn."""
+        """Returns what waits and wants to join the running turn."""
         return tuple(arrival for arrival in self.waiting if arrival.delivery == "steer")
 
     def heard(self, event: Arrival, seq: int) -> Queue:
-        """It has come; whether it waits is another question."""
+        """Records that the arrival has come; `joined` records that it waits."""
         return replace(self, seqs={**self.seqs, event.id: seq})
 
     def joined(self, event: Arrival) -> Queue:

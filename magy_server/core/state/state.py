@@ -73,7 +73,7 @@ class State:
 
     @property
     def place(self) -> str:
-        """Its workspace root, or its directory if it has none."""
+        """Returns the workspace root of the session, or its directory if it has none."""
         return (self.opened.root or self.opened.cwd) if self.opened else ""
 
     @property

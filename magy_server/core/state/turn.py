@@ -104,7 +104,7 @@ class Turn:
         return replace(self, calls=calls)
 
     def finished(self, event: Finished) -> Turn:
-        """The call is one that is open."""
+        """Returns the turn with an open call finished."""
         call = self.calls[event.call]
         title = call.judged.facts.title if call.judged else ""
         again = (*self.signatures[-HISTORY:], signature(call.call, event))

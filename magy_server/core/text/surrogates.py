@@ -15,7 +15,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def whole(text: str) -> str:
-    """Halves that follow each other are one character."""
+    """Returns the text with U+FFFD for each lone half; two halves that belong together become one
+    character."""
     if _HALF.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

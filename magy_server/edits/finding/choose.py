@@ -35,9 +35,9 @@ class Site:
 
 
 def below_anchors(source: Source, sites: Sequence[Site], anchors: Sequence[str]) -> list[Site]:
-    """Those below the anchors: in the block that the last one begins if there are any, else
-    anywhere below it, but not in a block that another definition begins. None, if no line is like
-    the anchors; all, if these are no lines of a file, but words about it."""
+    """Returns the sites below the anchors: in the block that the last one begins if there are any,
+    else anywhere below it, but not in a block that another definition begins. Returns none if no
+    line is like the anchors, and all if these are not lines of a file, but words about it."""
     heads = anchor_lines(source, anchors)
     if not heads:
         return list(sites) if is_prose(anchors[-1]) else []

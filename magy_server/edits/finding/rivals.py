@@ -19,7 +19,8 @@ TOLD = 1.0
 
 
 def rivals(source: Source, wanted: Wanted, found: Sequence[Match]) -> list[Match]:
-    """Those of a hunk that was found only by white space, or by most of its lines."""
+    """Returns the rivals of a hunk that was found only when white space did not count, or by most
+    of its lines."""
     held = held_lines(wanted.old, wanted.new)
     if not held:
         return []

@@ -27,9 +27,9 @@ _EVERYWHERE = re.compile(
 def made_before(
     raw: str, changes: Sequence[TextChange], quoted: Callable[[int], bool]
 ) -> list[TextChange]:
-    """Those of `changes` whose lines are there. `quoted`: whether the hunk shows the line of `raw`
-    that begins at an offset as it is, and so knows of it: such a line is not one of those that
-    the edit adds, nor is what stands beyond it where they would go."""
+    """Returns those of `changes` whose lines are there. `quoted`: whether the hunk shows the line
+    of `raw` that begins at an offset as it is, and so knows of it: such a line is not one of those
+    that the edit adds, nor is what stands beyond it where they would go."""
     return [change for change in changes if _is_there(raw, change, quoted)]
 
 

@@ -104,8 +104,8 @@ _BEFORE = re.compile(
 
 
 def omission(old: Sequence[str], new: Sequence[str], there: Sequence[str]) -> str | None:
-    """The line of `new` that stands for text which it leaves out; None if there is none. A line
-    that `old` has as often is a line like any other. So is one that the text `there` has, when
+    """Returns the line of `new` that stands for text which it leaves out; None if there is none. A
+    line that `old` has as often is an ordinary line. So is one that the text `there` has, when
     nothing of `old` goes, or when it says nothing but dots and nothing became shorter."""
     shorter = len(new) < len(old)
     if not any(_omits(line, shorter) for line in Counter(new) - Counter(old)):

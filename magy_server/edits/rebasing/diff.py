@@ -114,7 +114,7 @@ def _once(lines: Sequence[str]) -> dict[str, int]:
 
 
 def changes(raw: str, new: str, start: int, end: int) -> list[TextChange]:
-    """The changes that make characters [start, end) of `raw` read `new` (plain text).
+    """Returns the changes that make characters [start, end) of `raw` read `new` (plain text).
 
     Lines that stay keep their own line ends; a new line takes that of the line it replaces, else
     of its neighbour, in [start, end) if there is one. Offsets are into `raw`.

@@ -68,7 +68,7 @@ class Earlier:
         self._after = None
 
     def become(self, owned: Sequence[Owned]) -> None:
-        """These are all the changes now."""
+        """Replaces all changes by these."""
         known = {change for change, _ in self.owned}
         self.owned = sorted(owned, key=_order)
         self._new += [change for change, _ in owned if change not in known]

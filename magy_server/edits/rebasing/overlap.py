@@ -54,7 +54,8 @@ class Claims:
 
     @classmethod
     def of(cls, done: Iterable[tuple[int, Iterable[Range], Iterable[TextChange]]]) -> Claims:
-        """Those of several owners. Where they meet all the same, they are the first one's."""
+        """Makes the claims of several owners. Where two of them meet, the first one has the
+        range."""
         found = cls()
         ranges: list[tuple[int, int, int]] = []
         for owner, mine, changes in done:

@@ -70,7 +70,7 @@ class Merged:
 
 
 def rebase(base: str, live: str, changes: Sequence[TextChange]) -> Rebased:
-    """`changes` (of `base`, not overlapping, in any order) as changes of `live`.
+    """Returns `changes` (of `base`, not overlapping, in any order) as changes of `live`.
 
     A change is taken whole or not at all. Changes of one line are one: what meets one of them
     meets all.
@@ -92,7 +92,7 @@ def rebase(base: str, live: str, changes: Sequence[TextChange]) -> Rebased:
 
 
 def merge3(base: str, mine: str, theirs: str) -> Merged:
-    """What `theirs` changed of `base`, done to `mine`; `mine` stays wherever both did.
+    """Makes in `mine` what `theirs` changed of `base`; where both changed it, `mine` stays.
 
     An undo is one: the text after a change as base, the live text, the text before the change.
     """

@@ -46,8 +46,8 @@ class Known:
         self._looking = asyncio.Lock()
 
     def of(self, root: str | None) -> Specs:
-        """Those known. When they were not looked for just now, that is done afterwards, and the
-        next request has them."""
+        """Returns the known actions. If the last look is not fresh, another one follows, and the
+        next request has its result."""
         now = asyncio.get_running_loop().time()
         if now - self._looked.get(root, -FRESH) >= FRESH:
             self._looked[root] = now

@@ -79,8 +79,8 @@ def _about(hunk: ReviewHunk) -> str:
 def actions(
     files: Iterable[ReviewFile], range: Range, only: Sequence[str] | None, tags: bool
 ) -> list[Json]:
-    """Those for the hunks that touch `range`, and for all of a file that has any. `only`: the kinds
-    that the editor asked for; `tags`: whether it knows tags."""
+    """Returns the actions for the hunks that touch `range`, and those for the whole file if there
+    are any. `only`: the kinds that the editor asked for; `tags`: whether it knows tags."""
     found: list[Json] = []
     for file in files:
         here = [hunk for hunk in file.hunks if touches(hunk, range)]

@@ -76,7 +76,8 @@ class Asking:
             del self._recent[next(iter(self._recent))]
 
     def left(self, session_id: str) -> None:
-        """It was closed or deleted: nothing goes there unless it is named."""
+        """Notes that a session was closed or deleted: no command goes there unless it names the
+        session."""
         self._recent.pop(session_id, None)
         self._told.pop(session_id, None)
         for task in self._following.pop(session_id, ()):

@@ -67,7 +67,7 @@ class Base:
 
     @property
     def absent(self) -> str:
-        """That it is missing, for the model."""
+        """Returns the sentence for the model that the file is missing."""
         if self.proposed is None:
             return missing(self.place)
         return (

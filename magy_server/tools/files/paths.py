@@ -102,7 +102,8 @@ def resource(root: str, path: str, kind: Effect) -> Resource:
 
 
 def judged(root: str, facts: Facts) -> list[Place]:
-    """What was judged; never resolved again from the arguments. Raises ToolError: it is outside."""
+    """Returns the places that were judged; tools never resolve them again from the arguments.
+    Raises ToolError for a place outside the workspace."""
     for found in facts.resources:
         if found.relative is None:
             raise ToolError(f"{found.subject} is outside the workspace.")
@@ -147,7 +148,7 @@ def _make(fd: int, folder: str) -> list[tuple[int, str]]:
 
 
 def explain(error: OSError, place: Place) -> str:
-    """What failed and what to do, for the model."""
+    """Returns what failed and what to do, for the model."""
     name = place.name
     if error.errno == errno.ELOOP or os.path.realpath(place.path) != place.path:
         return f"{name}: {LINKED}"
@@ -185,7 +186,7 @@ def _kind(mode: int) -> str:
 
 
 def missing(place: Place) -> str:
-    """That there is no such file, with names that may have been meant."""
+    """Returns the sentence that there is no such file, with names that the model may have meant."""
     at = place.path
     while not os.path.isdir(at) and at != place.root:
         if os.path.isfile(at):

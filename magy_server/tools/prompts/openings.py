@@ -40,7 +40,7 @@ class Opening:
 
 
 def actions_of_prompts(actions: Mapping[str, ActionSpec]) -> Mapping[str, ActionSpec]:
-    """Those that a prompt may name: an action that another agent does is not for this one."""
+    """Returns the actions that a prompt may name; that leaves out those that another agent does."""
     return {id: one for id, one in actions.items() if not one.agent and not id.startswith("@")}
 
 

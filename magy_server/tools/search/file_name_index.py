@@ -51,8 +51,8 @@ class FileIndex:
         self._lists: dict[str, _List] = {}
 
     async def names(self, root: str, patience: float) -> Names:
-        """Those of a canonical directory; if `patience` seconds are not enough for the first time,
-        what was found so far."""
+        """Returns the names in a canonical directory; if `patience` seconds are not enough for the
+        first look, those found so far."""
         found = self._lists.pop(root, None) or _List(root)
         self._lists[root] = found
         while len(self._lists) > ROOTS:

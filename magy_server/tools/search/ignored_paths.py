@@ -29,8 +29,8 @@ _LARGEST = 1 << 20
 async def searched(
     finder: Finder, root: str, paths: Collection[str], wanted: FilePattern | None = None
 ) -> set[str]:
-    """Those of the `paths`, all below `root`, at which a search in `root` would look. Raises
-    ToolError."""
+    """Returns those of the `paths`, all below `root`, at which a search in `root` would look.
+    Raises ToolError."""
     if not paths:
         return set()
     answer = Answer()

@@ -13,7 +13,8 @@ from magy_server.tools.files.paths import LINKED, Place, missing, resolve, resou
 
 
 def facts(ctx: FactContext, path: str, title: str) -> Facts:
-    """That a tool reads below `path`, whose name is put behind `title`. Raises ToolError."""
+    """Returns the fact that a tool reads below `path`, whose name follows `title`. Raises
+    ToolError."""
     place = resolve(ctx.root, path)
     found = resource(ctx.root, place.path, "read")
     return Facts(resources=(found,), title=f"{title} {called(place)}")
@@ -35,5 +36,5 @@ def check_there(place: Place) -> None:
 
 
 def called(place: Place) -> str:
-    """Its name in a sentence."""
+    """Returns the name of the place for a sentence."""
     return "the workspace" if place.name == "." else printable(place.name)

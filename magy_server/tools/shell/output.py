@@ -59,7 +59,7 @@ class Output:
 
     @property
     def waiting(self) -> bool:
-        """There is an unfinished line that `partial` did not give away yet."""
+        """Returns whether there is an unfinished line that `partial` has not given yet."""
         return bool(self._line) and clean(self._line) != self._announced
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
@@ -146,7 +146,7 @@ def _continued(shown: str, now: str) -> str:
 
 
 class Live:
-    """Passes output on to who watches, but not more than a person and a wire can take."""
+    """Passes output on to those who watch, but not more than a person and a wire can take."""
 
     RATE = 256_000
     """Characters a second."""

@@ -88,7 +88,7 @@ def given(data: bytes) -> Iterator[BinaryIO | None]:
 
 
 async def reading(pipe: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
-    """Who is done with it closes the transport."""
+    """Returns a reader of the pipe, and its transport, which the caller must close."""
     reader = asyncio.StreamReader(limit=CHUNK)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), pipe

@@ -96,7 +96,7 @@ class Index:
         }
 
     async def entries(self, names: Sequence[bytes]) -> dict[bytes, Indexed]:
-        """Those of these files that are in it. Raises ToolError."""
+        """Returns the entries of those of these files that are in the index. Raises ToolError."""
         found: dict[bytes, Indexed] = {}
         for few in chunks(names):
             out = await self.repository.git.get(

@@ -46,7 +46,7 @@ class Told:
 
     @property
     def text(self) -> str | None:
-        """Raw; "" of nothing, None of what is no text."""
+        """Returns the raw text; "" for nothing, None for what is not text."""
         if self.version.hash is None:
             return ""
         return None if self.version.kind == "link" else text_of(self.data)
