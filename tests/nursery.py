@@ -3,7 +3,8 @@
 A process for each test worker imports what a server imports, and forks for each server that a test
 starts. What is born is a process of its own with its own standard streams, directory and
 environment, which runs `python -m MODULE` as ever; only its imports are done. Tests about starting
-up, dying and what is imported when start a fresh interpreter instead.
+up, dying and what is imported when start a fresh interpreter instead. Servers that an editor starts
+are born here, too: it starts `tests/clients/stub.py`, which asks at `address()`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ import json
 import os
 import runpy
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -175,7 +178,7 @@ def _ask_for(
     ours, theirs = socket.socketpair()
     ends = [pipes[0][0], pipes[1][1], pipes[2][1], theirs.fileno()]
     try:
-        _send(_nursery(), {"words": command[2:], "cwd": cwd, "env": dict(env)}, ends)
+        _send(_nursery()[0], {"words": command[2:], "cwd": cwd, "env": dict(env)}, ends)
     finally:
         for end in ends[:3]:
             os.close(end)
@@ -193,16 +196,24 @@ async def _reader(
     return reader, transport
 
 
+def address() -> str:
+    """Where a process that is none of ours asks for a server; only this user reaches it."""
+    return _nursery()[1]
+
+
 @functools.cache
-def _nursery() -> socket.socket:
+def _nursery() -> tuple[socket.socket, str]:
     ours, theirs = socket.socketpair()
-    command = [sys.executable, "-m", "tests.nursery", str(theirs.fileno())]
-    subprocess.run(
-        command, cwd=TOP, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, check=True
-    )
-    theirs.close()
+    # The address of a socket must be short.
+    path = f"{tempfile.mkdtemp(prefix='magy-', dir='/tmp')}/nursery"
+    with theirs, socket.socket(socket.AF_UNIX) as door:
+        door.bind(path)
+        door.listen()
+        ends = [theirs.fileno(), door.fileno()]
+        command = [sys.executable, "-m", "tests.nursery", *map(str, ends)]
+        subprocess.run(command, cwd=TOP, pass_fds=ends, stdin=subprocess.DEVNULL, check=True)
     atexit.register(ours.close)  # at its end of input the nursery goes
-    return ours
+    return ours, path
 
 
 def _send(to: socket.socket, message: object, ends: Sequence[int]) -> None:
@@ -215,7 +226,7 @@ def _send(to: socket.socket, message: object, ends: Sequence[int]) -> None:
 # --- in the nursery -------------------------------------------------------------------------------
 
 
-def serve(requests: socket.socket) -> None:
+def serve(requests: socket.socket, door: socket.socket) -> None:
     for module in MODULES:
         importlib.import_module(module)
     del sys.modules[
@@ -231,12 +242,19 @@ def serve(requests: socket.socket) -> None:
     selector = selectors.DefaultSelector()
     selector.register(requests, selectors.EVENT_READ)
     selector.register(woken, selectors.EVENT_READ)
+    selector.register(door, selectors.EVENT_READ)
     alive: dict[int, socket.socket] = {}
     while True:
         for key, _ in selector.select():
             if key.fileobj is woken:
                 woken.recv(4096)
-                _bury(alive)
+                _bury(alive, selector)
+            elif key.fileobj is door:
+                _let_in(door.accept()[0], alive, selector)
+            elif key.fileobj is not requests:
+                if key.data in alive:  # whoever stood for the server is gone
+                    selector.unregister(key.fileobj)
+                    os.kill(key.data, signal.SIGKILL)
             elif (asked := _received(requests)) is None:
                 return
             else:
@@ -261,13 +279,15 @@ def _received(requests: socket.socket) -> tuple[dict[str, object], list[int]] | 
         return None
     body, left = b"", int.from_bytes(header, "big")
     while len(body) < left:
-        body += requests.recv(left - len(body))
+        if not (piece := requests.recv(left - len(body))):
+            return None
+        body += piece
     return json.loads(body), ends
 
 
 def _give_birth(
     message: dict[str, object], ends: list[int], alive: dict[int, socket.socket]
-) -> None:
+) -> int:
     environment = message["env"]
     assert isinstance(environment, dict)
     for module in environment.get(ALSO, "").split():
@@ -279,9 +299,21 @@ def _give_birth(
         os.close(end)
     control = alive[pid] = socket.socket(fileno=ends[3])
     _tell(control, pid)
+    return pid
 
 
-def _bury(alive: dict[int, socket.socket]) -> None:
+def _let_in(
+    stub: socket.socket, alive: dict[int, socket.socket], selector: selectors.BaseSelector
+) -> None:
+    with stub:
+        if (asked := _received(stub)) is None:
+            return
+        message, ends = asked
+        pid = _give_birth(message, [*ends, stub.detach()], alive)
+    selector.register(alive[pid], selectors.EVENT_READ, pid)
+
+
+def _bury(alive: dict[int, socket.socket], selector: selectors.BaseSelector) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -290,6 +322,8 @@ def _bury(alive: dict[int, socket.socket]) -> None:
         if pid == 0:
             return
         with alive.pop(pid) as control:
+            if control in selector.get_map():
+                selector.unregister(control)
             _tell(control, os.waitstatus_to_exitcode(status))
 
 
@@ -329,4 +363,8 @@ def _live(message: dict[str, object], ends: list[int]) -> NoReturn:
 if __name__ == "__main__":
     if os.fork():
         os._exit(0)  # no child of a test's process: some look at all that it has
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    requests, door = (socket.socket(fileno=int(end)) for end in sys.argv[1:])
+    try:
+        serve(requests, door)
+    finally:
+        shutil.rmtree(Path(door.getsockname()).parent)

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from tests import nursery
 from tests.clients.driven import xvfb
 from tests.patience import PATIENCE
 
@@ -49,12 +50,12 @@ def missing(why: str) -> NoReturn:
 
 
 def emacs(
-    *arguments: str, cwd: Path = TESTS, timeout: float = PATIENCE
+    *arguments: str, cwd: Path = TESTS, timeout: float = PATIENCE, **env: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [EMACS or "emacs", "-Q", "--batch", "-L", str(CLIENT), "-L", str(TESTS), *arguments],
         cwd=cwd,
-        env={**os.environ, "MAGY_PYTHON": sys.executable},
+        env={**os.environ, "MAGY_PYTHON": sys.executable, **env},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -97,7 +98,10 @@ def run_file() -> Callable[[str], str]:
     def run(file: str) -> str:
         names = " ".join(name for name, _ in deftests(file))
         code = f"(ert-run-tests-batch-and-exit '(member {names}))"
-        done = emacs(*packages(), "-l", file, "--eval", code, timeout=5 * PATIENCE)
+        done = emacs(
+            *packages(), "-l", file, "--eval", code,
+            timeout=5 * PATIENCE, NURSERY=nursery.address(),
+        )  # fmt: skip
         return done.stdout + done.stderr
 
     return run

@@ -7,6 +7,13 @@
 (require 'magy-test-helper)
 (require 'magy-server-test)
 
+(defconst magy-test-two-turns "prompt: first
+text: One. All done.
+prompt: second
+text: Two. All done.
+"
+  "A script for the prompts \"first\" and \"second\".")
+
 (ert-deftest magy-real-server-may-ask-emacs ()
   :tags '(E116 G007)
   (magy-test-real "prompt: compute
@@ -22,28 +29,25 @@ text: All done, it is {{last}}
       (should (string-match-p "it is[^z]*42" (magy-test-text))))))
 
 (ert-deftest magy-real-server-killed-goes-on-with-nothing-lost ()
-  (magy-test-real "prompt: first
-text: One. All done.
-prompt: second
-text: Two. All done.
-"
-    (magy-prompt "first")
-    (magy-test-settle)
-    (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'STOP)
-    (let ((magy-patience 0.5))
-      (magy-prompt "second")
-      (magy-test-until (magy-hung-p (magy-test-project)))
-      (magy-restart (magy-test-project))
-      (magy-test-wait "the second answer"
-                      (lambda () (string-match-p "Two. All done" (magy-test-text))) 30)
-      (should (= 1 (cl-count-if (lambda (item)
-                                  (and (eq 'user (magy-item-kind item))
-                                       (string-search "second"
-                                                      (format "%s" (magy-item-data item)))))
-                                (hash-table-values
-                                 (buffer-local-value 'magy-transcript--items
-                                                     (magy-transcript-buffer
-                                                      (magy-test-project))))))))))
+  (let ((magy-test-fresh t))
+    (magy-test-real magy-test-two-turns
+      (magy-prompt "first")
+      (magy-test-settle)
+      (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'STOP)
+      (let ((magy-patience 0.5))
+        (magy-prompt "second")
+        (magy-test-until (magy-hung-p (magy-test-project)))
+        (magy-restart (magy-test-project))
+        (magy-test-wait "the second answer"
+                        (lambda () (string-match-p "Two. All done" (magy-test-text))) 30)
+        (should (= 1 (cl-count-if (lambda (item)
+                                    (and (eq 'user (magy-item-kind item))
+                                         (string-search "second"
+                                                        (format "%s" (magy-item-data item)))))
+                                  (hash-table-values
+                                   (buffer-local-value 'magy-transcript--items
+                                                       (magy-transcript-buffer
+                                                        (magy-test-project)))))))))))
 
 (defun magy-test-signal-at-prompt (signal states)
   "Send SIGNAL to the server when the next prompt is about to be written.
@@ -65,21 +69,18 @@ has checked that it runs, sees otherwise no sooner than when it writes."
                 '((name . magy-test-signal)))))
 
 (ert-deftest magy-real-server-stopped-or-killed-while-it-is-asked ()
-  (dolist (how '((STOP "T") (KILL "Z" nil)))
-    (magy-test-real "prompt: first
-text: One. All done.
-prompt: second
-text: Two. All done.
-"
-      (magy-prompt "first")
-      (magy-test-settle)
-      (magy-test-signal-at-prompt (car how) (cdr how))
-      (let ((magy-patience 0.5))
-        (magy-prompt "second")
-        (unless (eq 'KILL (car how))
-          (magy-test-until (magy-hung-p (magy-test-project))))
-        (magy-restart (magy-test-project))
-        (magy-test-see "Two. All done")))))
+  (let ((magy-test-fresh t))
+    (dolist (how '((STOP "T") (KILL "Z" nil)))
+      (magy-test-real magy-test-two-turns
+        (magy-prompt "first")
+        (magy-test-settle)
+        (magy-test-signal-at-prompt (car how) (cdr how))
+        (let ((magy-patience 0.5))
+          (magy-prompt "second")
+          (unless (eq 'KILL (car how))
+            (magy-test-until (magy-hung-p (magy-test-project))))
+          (magy-restart (magy-test-project))
+          (magy-test-see "Two. All done"))))))
 
 (ert-deftest magy-real-bypass-answers-what-would-be-asked ()
   :tags '(E036 E062)

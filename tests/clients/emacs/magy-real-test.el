@@ -57,15 +57,16 @@ text: Because. All done.
 
 (ert-deftest magy-real-doctor-examines ()
   :tags '(E050 E130)
-  (magy-test-real "text: All done.
+  (let ((magy-test-fresh t))
+    (magy-test-real "text: All done.
 "
-    (save-window-excursion
-      (magy-doctor)
-      (with-current-buffer (format "*magy doctor: %s*" (magy-project-name (magy-test-project)))
-        (magy-test-wait "the doctor" (lambda () magy-doctor--report))
-        (should (string-match-p "✓ server +Magy" (buffer-string)))
-        (should (string-match-p "^  . sqlite" (buffer-string)))
-        (should (string-match-p (regexp-quote emacs-version) magy-doctor--report))))))
+      (save-window-excursion
+        (magy-doctor)
+        (with-current-buffer (format "*magy doctor: %s*" (magy-project-name (magy-test-project)))
+          (magy-test-wait "the doctor" (lambda () magy-doctor--report))
+          (should (string-match-p "✓ server +Magy" (buffer-string)))
+          (should (string-match-p "^  . sqlite" (buffer-string)))
+          (should (string-match-p (regexp-quote emacs-version) magy-doctor--report)))))))
 
 (provide 'magy-real-test)
 ;;; magy-real-test.el ends here

@@ -215,16 +215,17 @@ Added lines have a plus."
     (should (string-search "LINE 10\n" (buffer-string)))))
 
 (ert-deftest magy-review-survives-a-dead-server ()
-  (magy-test-reviewing (magy-test-replacing "line 3\n" "LINE 3\n")
-      magy-test-twenty
-    (magy-test-drawn 1)
-    (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'KILL)
-    ;; What may be wrong by now is not shown.
-    (magy-test-drawn 0)
-    (should-not magy--lighter)
-    (magy-when-ready (magy-test-project) #'ignore)
-    (magy-test-drawn 1)
-    (should (string-search "-line 3\n+LINE 3\n" (magy-test-drawn-text)))))
+  (let ((magy-test-fresh t))
+    (magy-test-reviewing (magy-test-replacing "line 3\n" "LINE 3\n")
+        magy-test-twenty
+      (magy-test-drawn 1)
+      (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'KILL)
+      ;; What may be wrong by now is not shown.
+      (magy-test-drawn 0)
+      (should-not magy--lighter)
+      (magy-when-ready (magy-test-project) #'ignore)
+      (magy-test-drawn 1)
+      (should (string-search "-line 3\n+LINE 3\n" (magy-test-drawn-text))))))
 
 (provide 'magy-review-test)
 ;;; magy-review-test.el ends here

@@ -13,7 +13,7 @@
 (require 'magy-test-helper)
 
 (let* ((magy-test-root (getenv "MAGY_TEST_ROOT"))
-       (magy-server-command (list magy-test-python "-m" "magy_server" "lsp"))
+       (magy-server-command (magy-test-server))
        (magy-settings (read (getenv "MAGY_TEST_SETTINGS")))
        (inhibit-message t)
        (project (magy-test-project)))

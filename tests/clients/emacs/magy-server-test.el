@@ -15,7 +15,7 @@
             (process-environment (append (list (concat "MAGY_STATE_DIR=" state)
                                                (concat "MAGY_CONFIG_DIR=" state))
                                          process-environment))
-            (magy-server-command (list magy-test-python "-m" "magy_server" "lsp"))
+            (magy-server-command (magy-test-server))
             (magy-settings (list :model '(:default "scripted/test")
                                  :provider (vector (list :name "scripted" :kind "scripted"
                                                          :script path)))))
@@ -83,32 +83,33 @@ text: All done.
 
 (ert-deftest magy-real-server-killed-while-it-asks ()
   :tags '(G003 G022)
-  (magy-test-real "prompt: clean up
+  (let ((magy-test-fresh t))
+    (magy-test-real "prompt: clean up
 text: I remove the build.
 call: bash {\"command\": \"rm -rf build\"}
 ---
 text: All done, the tool said {{last}}
 "
-    (make-directory (expand-file-name "build" magy-test-root))
-    (magy-prompt "clean up")
-    (let ((asked (magy-test-question)))
-      (should (string-match-p "rm -rf build" (plist-get asked :title)))
-      (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'KILL)
-      (magy-test-see "The server ended")
-      (should-not (magy-permission--all))
-      (magy-session-ensure (magy-test-project) #'ignore)
-      (should (equal (plist-get (magy-test-question) :interactionId)
-                     (plist-get asked :interactionId)))
-      (magy-test-give "refuse" "keep the build")
-      (magy-test-see "All done")
-      (magy-test-idle)
-      (should (file-directory-p (expand-file-name "build" magy-test-root)))
-      (should (string-match-p "keep the build" (magy-test-text)))
-      (should (= 1 (cl-count-if (lambda (item) (eq (magy-item-kind item) 'question))
-                                (hash-table-values
-                                 (buffer-local-value 'magy-transcript--items
-                                                     (magy-transcript-buffer
-                                                      (magy-test-project))))))))))
+      (make-directory (expand-file-name "build" magy-test-root))
+      (magy-prompt "clean up")
+      (let ((asked (magy-test-question)))
+        (should (string-match-p "rm -rf build" (plist-get asked :title)))
+        (signal-process (jsonrpc--process (magy-project-connection (magy-test-project))) 'KILL)
+        (magy-test-see "The server ended")
+        (should-not (magy-permission--all))
+        (magy-session-ensure (magy-test-project) #'ignore)
+        (should (equal (plist-get (magy-test-question) :interactionId)
+                       (plist-get asked :interactionId)))
+        (magy-test-give "refuse" "keep the build")
+        (magy-test-see "All done")
+        (magy-test-idle)
+        (should (file-directory-p (expand-file-name "build" magy-test-root)))
+        (should (string-match-p "keep the build" (magy-test-text)))
+        (should (= 1 (cl-count-if (lambda (item) (eq (magy-item-kind item) 'question))
+                                  (hash-table-values
+                                   (buffer-local-value 'magy-transcript--items
+                                                       (magy-transcript-buffer
+                                                        (magy-test-project)))))))))))
 
 (ert-deftest magy-real-server-streams-cancels-and-lists ()
   :tags '(E058 G004)

@@ -12,8 +12,25 @@
 (require 'ert)
 (require 'magy)
 
+;; What is redefined here is called by what is not compiled.
+(dolist (option '(comp-enable-subr-trampolines native-comp-enable-subr-trampolines))
+  (set option nil))
+
 (defconst magy-test-python (or (getenv "MAGY_PYTHON") "python3")
   "The Python that servers run under.")
+
+(defvar magy-test-fresh nil
+  "Non-nil if a real server is to be a child of Emacs.
+It must be where a test signals its process or asks who started it.")
+
+(defun magy-test-server ()
+  "Return the command of a real server.
+Unless `magy-test-fresh', or without the environment variable NURSERY,
+what it starts only stands for a server with everything imported."
+  `(,magy-test-python
+    ,@(when (and (getenv "NURSERY") (not magy-test-fresh))
+        (list "-I" "-S" (expand-file-name "../stub.py" magy-test-directory)))
+    "-m" "magy_server" "lsp"))
 
 (defconst magy-test-directory (file-name-directory (or load-file-name buffer-file-name))
   "Where the tests are.")
