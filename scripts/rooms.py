@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from tests.test_architecture import tree
 from tests.test_rooms import FREE, LEVELS, modules, ours, package
 
 INTRODUCTION = """\
@@ -88,6 +89,6 @@ def _link(module: str) -> str:
 
 def _about(path: Path) -> str:
     """The first sentence of its docstring, on one line."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    text = ast.get_docstring(tree(path)) or ""
     first = " ".join(text.split("\n\n")[0].split())
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first).replace("|", "\\|")

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -73,13 +74,18 @@ _COMMANDS = (
 )
 
 
+@cache
+def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    return model.model_json_schema(by_alias=True)
+
+
 def shapes() -> Mapping[str, Mapping[str, Any]]:
     """The schemas, by name, of the types that the page names."""
     found: dict[str, Mapping[str, Any]] = {}
     methods = (*CLIENT_TO_SERVER, *SERVER_TO_CLIENT, *COMMANDS)
     for model in [one for each in methods for one in (each.params, each.result)] + [*UPDATES]:
         if model:
-            found |= model.model_json_schema(by_alias=True).get("$defs", {})
+            found |= schema_of(model).get("$defs", {})
     inside = ("Stamp", "Meta")
     return {name: one for name, one in found.items() if not any(part in name for part in inside)}
 
@@ -151,7 +157,7 @@ def kinds() -> Iterable[str]:
 
 def _update_fields(model: type[Update[Any]]) -> Iterable[tuple[str, Mapping[str, Any], bool]]:
     """(name, schema, whether it may be left out); what `_meta.magy` holds comes last."""
-    schema = model.model_json_schema(by_alias=True)
+    schema = schema_of(model)
     required = schema.get("required", [])
     for name, body in schema["properties"].items():
         if name not in ("sessionUpdate", "_meta"):
@@ -209,7 +215,7 @@ def _shapes(given: str, method: Method) -> Iterable[str]:
 
 
 def _table(title: str, model: type[BaseModel]) -> Iterable[str]:
-    schema = model.model_json_schema(by_alias=True)
+    schema = schema_of(model)
     properties = schema.get("properties", {})
     if not properties:
         yield f"{title}: `{{}}`\n"

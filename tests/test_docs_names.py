@@ -19,6 +19,8 @@ from magy_server.api.wire.updates import UPDATES, kind_of
 from magy_server.cli.parser import build
 from magy_server.core.settings import Settings
 
+from .test_architecture import tree
+
 TOP = Path(__file__).parents[1]
 SERVER = TOP / "magy_server"
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -31,9 +33,10 @@ DEFINED_IN = re.compile(
 LINKED = re.compile(r"\[`([^`]+)`\]\(([^)#\s]+)\)")
 
 
-def words(page: Path) -> Iterator[str]:
+@cache
+def words(page: Path) -> Sequence[str]:
     """What a page has in backticks, outside of examples."""
-    yield from CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    return CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
 
 
 def every(pattern: str, apart: Callable[[str], object] = lambda word: False) -> Any:
@@ -78,7 +81,7 @@ def importable(parts: Sequence[str]) -> bool:
 @cache
 def definitions(file: Path) -> frozenset[str]:
     """The names that a module defines, and those of its classes' members, as `Class.member`."""
-    return frozenset(_defined(ast.parse(file.read_text(encoding="utf-8")).body, ""))
+    return frozenset(_defined(tree(file).body, ""))
 
 
 def _defined(body: list[ast.stmt], above: str) -> Iterator[str]:
@@ -99,8 +102,9 @@ def _defined(body: list[ast.stmt], above: str) -> Iterator[str]:
 
 def _attributes(init: ast.AST, above: str) -> Iterator[str]:
     for node in ast.walk(init):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
-            yield f"{above}{node.attr}"
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                yield f"{above}{name}"
 
 
 def said_to_define() -> Iterator[tuple[str, str, str]]:

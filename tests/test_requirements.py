@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,8 +64,9 @@ def requirements(project: Path) -> tuple[list[str], int]:
     """The lines of the table, and the exit code."""
     run = subprocess.run(
         [sys.executable, "-m", "scripts.requirements", str(project),
-         "-c", str(TOP / "pyproject.toml"), "--rootdir", str(project)],
-        cwd=TOP, capture_output=True, text=True,
+         "-o", "markers=req(*ids): shown", "--strict-markers", "--rootdir", str(project)],
+        cwd=TOP, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True, text=True,
     )  # fmt: skip
     return run.stdout[run.stdout.index("id    ") :].splitlines(), run.returncode
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from .test_architecture import SERVER, TOP, imports, name, tree
+from .test_architecture import SERVER, TOP, imports, name, statements, tree
 
 MODULES = 24
 """A package has at most, not counted what is in packages inside it."""
@@ -50,8 +50,13 @@ def modules() -> Mapping[str, Path]:
     return {module(path): path for path in SERVER}
 
 
-def ours(path: Path) -> Iterator[str]:
+@cache
+def ours(path: Path) -> frozenset[str]:
     """The modules of the server that one imports, wherever in it."""
+    return frozenset(_ours(path))
+
+
+def _ours(path: Path) -> Iterator[str]:
     for _, wanted in imports(tree(path)):
         if not wanted.startswith("magy_server."):
             continue
@@ -148,11 +153,12 @@ def test_the_world_is_complete() -> None:
 
 def callbacks() -> set[str]:
     """The attributes of which it is known that they are called."""
-    nodes = [node for path in SERVER for node in ast.walk(tree(path))]
+    nodes = [node for path in SERVER for node in statements(tree(path))]
     names = {"Callable"} | {
         target.id
         for node in nodes
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Callable[")
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript | ast.BinOp)
+        if ast.unparse(node.value).startswith("Callable[")
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -173,7 +179,7 @@ def test_no_callback_is_set_from_outside() -> None:
 
     def wrong() -> Iterator[tuple[str, str]]:
         for path in SERVER:
-            for node in ast.walk(tree(path)):
+            for node in statements(tree(path)):
                 if not isinstance(node, ast.Assign):
                     continue
                 for target in node.targets:

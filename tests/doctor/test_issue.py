@@ -12,15 +12,19 @@ from magy_server.doctor.issue import Redaction, report
 
 SECRET = "correct-horse-battery"
 REDACTION = Redaction.of({"HOME": "/home/jo", "SOME_API_KEY": SECRET, "PASS_AGE": "5"})
-LEAVES = st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(
+WORDS = st.text(max_size=8)
+LEAVES = st.none() | st.booleans() | st.integers() | WORDS | st.sampled_from(
     [SECRET, f"x{SECRET}y", "/home/jo/x", "```", "sk-0123456789abcdef"]
 )  # fmt: skip
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.just(SECRET), inner)
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(WORDS | st.just(SECRET), inner, max_size=4)
+    ),
 )
 
 
-@given(st.dictionaries(st.text(), VALUES))
+@given(st.dictionaries(WORDS, VALUES, max_size=4))
 def test_no_secret_comes_through(facts: dict[str, Any]) -> None:
     finding = Finding("models", "problem", f"The key {SECRET} is refused by /home/jo/.x\n```")
     text = report([finding], facts, REDACTION)

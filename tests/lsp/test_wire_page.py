@@ -25,6 +25,7 @@ from magy_server.edits.formats.str_replace import FIELDS
 from magy_server.lsp import transport
 from magy_server.lsp.client_options import ClientOptions
 from scripts.wire_samples import samples
+from tests.test_architecture import tree
 
 TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -40,7 +41,7 @@ def block(kind: str) -> str:
 def sources(*leaving: str) -> Iterator[ast.AST]:
     for path in sorted((TOP / "magy_server").rglob("*.py")):
         if path.relative_to(TOP / "magy_server").parts[0] not in leaving:
-            yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            yield from ast.walk(tree(path))
 
 
 # --- updates --------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ new; a field that is left out stays as it was. `status` goes from `pending` over
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -442,5 +442,6 @@ UPDATES: tuple[type[Update[Any]], ...] = (
 
 def kind_of(model: type[Update[Any]]) -> str:
     """The `sessionUpdate` of this kind."""
-    name: str = model.model_json_schema()["properties"]["sessionUpdate"]["const"]
+    name: str
+    (name,) = get_args(model.model_fields["session_update"].annotation)
     return name
