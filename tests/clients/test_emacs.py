@@ -5,7 +5,7 @@ Without Emacs they are skipped, except where CI is set: there nothing may be lef
 
 from __future__ import annotations
 
-import functools
+import fcntl
 import json
 import os
 import re
@@ -91,20 +91,30 @@ def ert_tests() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def run_file() -> Callable[[str], str]:
-    """Runs a file of ERT tests once; the answer is its output."""
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Runs a file of ERT tests once, for all processes of this run; the answer is its output."""
+    here = tmp_path_factory.getbasetemp()
+    shared = here.parent if "PYTEST_XDIST_WORKER" in os.environ else here
 
-    @functools.cache
     def run(file: str) -> str:
-        names = " ".join(name for name, _ in deftests(file))
-        code = f"(ert-run-tests-batch-and-exit '(member {names}))"
-        done = emacs(
-            *packages(), "-l", file, "--eval", code,
-            timeout=5 * PATIENCE, NURSERY=nursery.address(),
-        )  # fmt: skip
-        return done.stdout + done.stderr
+        output = shared / f"{file}.txt"
+        with (shared / f"{file}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not output.exists():
+                output.write_text(_run_file(file), "utf-8")
+            return output.read_text("utf-8")
 
     return run
+
+
+def _run_file(file: str) -> str:
+    names = " ".join(name for name, _ in deftests(file))
+    code = f"(ert-run-tests-batch-and-exit '(member {names}))"
+    done = emacs(
+        *packages(), "-l", file, "--eval", code,
+        timeout=5 * PATIENCE, NURSERY=nursery.address(),
+    )  # fmt: skip
+    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("file", "name"), ert_tests())
