@@ -73,12 +73,14 @@ async def compose(
     options: Mapping[str, Any],
     editor: Editor | None = None,
     listeners: Sequence[Listener] = (),
+    store: Store | None = None,
 ) -> AsyncIterator[tuple[Service, Projects]]:
-    """The engine for these workspace roots (canonical paths), running. Raises MagyError."""
+    """The engine for these workspace roots (canonical paths), running. `store`, closed in the end,
+    takes the place of the user's. Raises MagyError."""
     state = layers.state_dir()
     layers.load(None, trusted=False, options=options)  # what is wrong there is said before all else
     async with AsyncExitStack() as closing:
-        store = await SqliteStore.open(str(state))
+        store = store or await SqliteStore.open(str(state))
         closing.push_async_callback(store.close)
         projects = Projects(options, store)
         for root in roots:

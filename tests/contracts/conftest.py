@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from magy_server.core.ports import Store
+from magy_server.store.faulty import FaultyStore
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
@@ -39,13 +40,15 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "faulty"])
 async def store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: Clock
 ) -> AsyncIterator[Store]:
     opened: Store
     if request.param == "memory":
         opened = MemoryStore(clock)
+    elif request.param == "faulty":
+        opened = FaultyStore(MemoryStore(clock))
     else:
         opened = await SqliteStore.open(tmp_path / "state", clock=clock)
     yield opened

@@ -18,12 +18,15 @@ from magy_server.app import compose
 from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed, TextPayload
 from magy_server.core.events import Admitted, Event, Finished, Opened, Prompted
+from magy_server.core.ports import Store
 from magy_server.core.prompt import build, needed
 from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Text
 from magy_server.engine.log import Write
 from magy_server.engine.session import Listener, Session
 from magy_server.engine.world import World
+from magy_server.store.faulty import Fault, FaultyStore
+from magy_server.store.sqlite import SqliteStore
 from magy_server.team.mailing import Mailing
 from tests.patience import PATIENCE
 
@@ -122,8 +125,10 @@ async def home(
     settings: Mapping[str, Any] | None = None,
     about: Mapping[str, Any] | None = None,
     listeners: Sequence[Listener] = (),
+    store: Store | None = None,
 ) -> AsyncIterator[Home]:
-    """In the same `directory` it is the same store. `about`: the settings of models, by name."""
+    """In the same `directory` it is the same store, if no other is given. `about`: the settings of
+    models, by name."""
     root, state = directory / "project", directory / "state"
     root.mkdir(parents=True, exist_ok=True)
     state.mkdir(parents=True, exist_ok=True)
@@ -138,8 +143,13 @@ async def home(
         patch.setenv("MAGY_CONFIG_DIR", str(state))
         for module in ("shell.process_groups", "shell.environment", "git.repository"):
             patch.setattr(f"magy_server.tools.{module}.VARIABLE", OWN)
-        async with compose([str(root)], options, None, listeners) as (service, _):
+        async with compose([str(root)], options, None, listeners, store) as (service, _):
             yield Home(service, root)
+
+
+async def faulty(directory: Path, *script: Fault) -> FaultyStore:
+    """The store of a home in this directory, with these faults."""
+    return FaultyStore(await SqliteStore.open(directory / "state"), *script)
 
 
 def mailed(events: Sequence[Event]) -> list[Mailed]:
@@ -158,4 +168,4 @@ def delivered(events: Sequence[Event], id: str) -> int:
     return admitted + waited
 
 
-__all__ = ["Finished", "Home", "delivered", "home", "mailed", "texts"]
+__all__ = ["Finished", "Home", "delivered", "faulty", "home", "mailed", "texts"]

@@ -192,11 +192,13 @@ async def place(
     clock: Clock | None = None,
     retries: int = 0,
     listener: Callable[[Entry], object] = lambda entry: None,
+    store: Store | None = None,
 ) -> AsyncIterator[Place]:
-    """`listener` is called with each entry that is appended here."""
+    """`listener` is called with each entry that is appended here. `store` is another one than the
+    one in `state`."""
     async with AsyncExitStack() as closing:
         clock = clock or Clock()
-        store = await SqliteStore.open(state, clock=clock.now)
+        store = store or await SqliteStore.open(state, clock=clock.now)
         closing.push_async_callback(store.close)
         bus = LocalBus(state / "bus")
         closing.push_async_callback(bus.close)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import StoreError
-from magy_server.core.events import Ended, Entry, Replied
+from magy_server.core.events import Ended, Replied
 from magy_server.core.ports import Batch, Lease
 from magy_server.core.values import Limits
 from magy_server.engine.session import Session
+from magy_server.store.faulty import Fault
 
-from .home import Home, home
+from .home import Home, faulty, home
 from .running import until
 
 SCRIPT = """
@@ -235,31 +236,28 @@ async def test_a_cancelled_request_gives_back_what_was_put_aside(tmp_path: Path)
         assert [e.stop for e in await ends(here, "s/1.1")] == ["end_turn"]
 
 
-async def test_what_could_not_be_put_on_record_hangs_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_could_not_be_put_on_record_hangs_nobody(tmp_path: Path) -> None:
     """The reply of one comes, and the disk is full; its turn stays open, the other goes on."""
-    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=20_000)) as here:
+
+    def replied(batches: Sequence[Batch], lease: Lease | None = None) -> bool:
+        here = batches[0].stream == "session/s/1.0"
+        return here and any(isinstance(event, Replied) for event in batches[0].events)
+
+    both = asyncio.Event()
+    full = Fault("append", 1, when=replied, until=both, error=StoreError)
+    store = await faulty(tmp_path, full)
+    async with home(tmp_path, SCRIPT, settings=capped(run_tokens=20_000), store=store) as here:
         await here.new()
         await here.prompt("s", "start")
         await here.rested("s")
-        real = here.world.store.append
-        failed: list[str] = []
 
         def at_work(session: Session) -> bool:
             return session.id == "s/1.1" and session.state.turn is not None
 
-        async def append(batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
-            replied = any(isinstance(event, Replied) for event in batches[0].events)
-            if replied and batches[0].stream == "session/s/1.0" and not failed:
-                failed.append("session/s/1.0")
-                # Who begins when nobody works takes the tree anew, and goes on with this one, too.
-                await until(lambda: any(at_work(s) for s in here.sessions.folded()))
-                raise StoreError("The disk is full.")
-            return await real(batches, lease)
-
-        monkeypatch.setattr(here.world.store, "append", append)
         for id in ("s/1.0", "s/1.1"):
             await here.child(id, "work", run="p1")
+        # Who begins when nobody works takes the tree anew, and goes on with this one, too.
+        await until(lambda: any(at_work(s) for s in here.sessions.folded()))
+        both.set()
         assert (await here.until("s/1.1", lambda s: s.last_stop)).last_stop == "end_turn"
-        assert failed and (await here.state("s/1.0")).turn
+        assert full.reached.is_set() and (await here.state("s/1.0")).turn

@@ -15,11 +15,12 @@ from magy_server.core.agents.child import Spawn
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.values import Text
 from magy_server.engine import runner
+from magy_server.store.faulty import Fault
 from magy_server.team.children import Children
 from tests.engine.running import deafen, until
 from tests.patience import PATIENCE
 
-from .home import Home, home
+from .home import Home, faulty, home
 
 SCRIPT = """
 prompt: talk
@@ -61,34 +62,30 @@ async def loaded(here: Home) -> list[str]:
 # --- here -----------------------------------------------------------------------------------------
 
 
-async def test_who_asks_for_it_meanwhile_does_not_bring_it_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_asks_for_it_meanwhile_does_not_bring_it_back(tmp_path: Path) -> None:
     """A look, a message, a prompt and a spawn, each right before the store removes it."""
-    async with home(tmp_path, SCRIPT) as here:
+    gate = asyncio.Event()
+    held = Fault("delete", until=gate)
+    async with home(tmp_path, SCRIPT, store=await faulty(tmp_path, held)) as here:
         await talked(here)
         await here.child("s/x", "slow")
         await here.child("s/x/y", "slow")
         await here.until("s/x", lambda s: s.turn)
-        real = here.world.store.delete
+        deleting = asyncio.create_task(here.service.delete("s/x"))
+        await asyncio.wait_for(held.reached.wait(), PATIENCE)
         said: list[str] = []
-
-        async def looked_at(stream: str) -> bool:
-            for asked in (
-                here.live("s/x"),
-                here.live("s/x/y"),
-                here.mailing.send("s/x", "Well?", key="m1"),
-                here.prompt("s/x/y", "talk", "m2"),
-                children(here).spawn("s/x", wanted("z")),
-            ):
-                with pytest.raises(NotFound) as caught:
-                    await asked
-                said.append(caught.value.message)
-            return await real(stream)
-
-        monkeypatch.setattr(here.world.store, "delete", looked_at)
-        assert await here.service.delete("s/x")
-        monkeypatch.undo()
+        for asked in (
+            here.live("s/x"),
+            here.live("s/x/y"),
+            here.mailing.send("s/x", "Well?", key="m1"),
+            here.prompt("s/x/y", "talk", "m2"),
+            children(here).spawn("s/x", wanted("z")),
+        ):
+            with pytest.raises(NotFound) as caught:
+                await asked
+            said.append(caught.value.message)
+        gate.set()
+        assert await deleting
         assert all(sentence.endswith("was deleted in the meantime.") for sentence in said[:2])
         assert len(said) == 5
         assert await loaded(here) == ["s"]
@@ -98,21 +95,13 @@ async def test_who_asks_for_it_meanwhile_does_not_bring_it_back(
         assert (await here.rested("s/x")).last_stop == "end_turn"
 
 
-async def test_the_last_results_of_children_do_not_bring_a_tree_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_last_results_of_children_do_not_bring_a_tree_back(tmp_path: Path) -> None:
     """Deleted by a slow disk while they come to their ends; then the id is used again."""
-    async with home(tmp_path, SCRIPT) as here:
+    slow = await faulty(tmp_path, Fault("delete", seconds=0.1))
+    async with home(tmp_path, SCRIPT, store=slow) as here:
         await talked(here)
         for key in "abcd":
             await here.child(f"s/{key}", "talk" if key < "c" else "slow")
-        real = here.world.store.delete
-
-        async def slow(stream: str) -> bool:
-            await asyncio.sleep(0.1)
-            return await real(stream)
-
-        monkeypatch.setattr(here.world.store, "delete", slow)
         assert await here.service.delete("s")
         assert await loaded(here) == []
         assert await here.world.store.below("session/s") == []
@@ -155,7 +144,8 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
 ) -> None:
     """Because it is told, or, where the bus dropped that, because it looks."""
     monkeypatch.setattr(runner, "POLL", 0.05)
-    async with home(tmp_path, SCRIPT) as here, home(tmp_path, SCRIPT) as there:
+    store = await faulty(tmp_path)
+    async with home(tmp_path, SCRIPT) as here, home(tmp_path, SCRIPT, store=store) as there:
         await until(lambda: here.world.peers() and there.world.peers())
         await talked(here)
         await here.child("s/x", "slow")
@@ -166,16 +156,9 @@ async def test_another_process_forgets_it_and_takes_its_tree_no_more(
             deafen(there.world.bus)
         assert await here.service.delete("s/x")
         await until(lambda: not there.sessions.folded() and not there.sessions.trees.held())
-        taken: list[str] = []
-        real = there.world.store.lease
-
-        async def lease(root: str) -> Any:
-            taken.append(root)
-            return await real(root)
-
-        monkeypatch.setattr(there.world.store, "lease", lease)
+        taken = len(store.done["lease"])
         await asyncio.sleep(0.3)
-        assert (taken, there.sessions.folded()) == ([], [])
+        assert (store.done["lease"][taken:], there.sessions.folded()) == ([], [])
         with pytest.raises(NotFound, match="There is no session 's/x'"):
             await there.prompt("s/x", "talk", "p2")
 

@@ -19,10 +19,9 @@ from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Ended, Finished, Prompted, Replied
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.values import Text
-from magy_server.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
 
-from .home import Home, delivered, home, mailed, texts
+from .home import Home, delivered, faulty, home, mailed, texts
 
 SCRIPT = """
 prompt: start
@@ -455,28 +454,20 @@ async def test_a_wait_that_times_out_stops_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("E133")
-async def test_a_wait_asks_nothing_while_it_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_wait_asks_nothing_while_it_waits(tmp_path: Path) -> None:
     """It has one timer and is told of each change: a longer wait reads no more than a short one."""
-    reads, read = 0, SqliteStore.read
-
-    async def counted(*args: Any, **options: Any) -> Any:
-        nonlocal reads
-        reads += 1
-        return await read(*args, **options)
-
-    async with home(tmp_path, SCRIPT) as here:
+    store = await faulty(tmp_path)
+    reads = store.done["read"]
+    async with home(tmp_path, SCRIPT, store=store) as here:
         await here.new()
         await here.child("s/a", "slowly")
         await here.until("s/a", lambda s: s.turn)
-        monkeypatch.setattr(SqliteStore, "read", counted)
         found = []
         for seconds in (0.05, 0.8):
-            before = reads
+            before = len(reads)
             waited = await here.mailing.wait("s", ["s/a"], deadline=here.after(seconds))
             assert waited.why == "timed_out"
-            found.append(reads - before)
+            found.append(len(reads) - before)
         assert found[1] <= found[0]
 
 

@@ -7,14 +7,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from magy_server.core.events import Ended, Entry, Finished
-from magy_server.store.sqlite import SqliteStore
+from magy_server.core.events import Ended, Finished
+from magy_server.core.ports import Batch, Lease
+from magy_server.store.faulty import FaultyStore, Stop
 
-from .home import Home, delivered, home, mailed
+from .home import Home, delivered, faulty, home, mailed
 
 Point = tuple[str, str, int]
 SCRIPT = """
@@ -48,34 +48,27 @@ SECOND_TURN: set[Point] = {
 """What follows if the other child reports only after the turn that waited for one."""
 
 
-class Stopping:
-    """The append with the event at `point` is done, and neither it nor any other returns: a process
-    that is killed then is no different to the log."""
+def stopping(point: Point) -> Stop:
+    """The append with this event is done, and neither it nor any other returns: a process that is
+    killed then is no different to the log."""
+    stream, kind, number = point
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, point: Point | None) -> None:
-        self.stopped = asyncio.Event()
-        self.armed = True
-        self.appends: list[list[Point]] = []
-        kinds: Counter[tuple[str, str]] = Counter()
-        append = SqliteStore.append
+    def has_it(batches: Sequence[Batch], lease: Lease | None = None) -> bool:
+        events = [event for batch in batches if batch.stream == stream for event in batch.events]
+        return kind in [event.type for event in events]
 
-        def points(entries: Sequence[Entry]) -> Iterator[Point]:
-            for entry in entries:
-                kinds[key := (entry.stream, entry.event.type)] += 1
-                yield *key, kinds[key]
+    return Stop("append", number, when=has_it)
 
-        async def stopping(store: SqliteStore, *args: Any, **kwargs: Any) -> Any:
-            if not (self.armed and self.stopped.is_set()):
-                done = await append(store, *args, **kwargs)
-                if not self.armed:
-                    return done
-                self.appends.append(list(points(done)))
-                if point not in self.appends[-1] and not self.stopped.is_set():
-                    return done
-                self.stopped.set()
-            return await asyncio.get_running_loop().create_future()
 
-        monkeypatch.setattr(SqliteStore, "append", stopping)
+def points(store: FaultyStore) -> Iterator[list[Point]]:
+    """What each append came to."""
+    kinds: Counter[tuple[str, str]] = Counter()
+    for _, entries in store.done["append"]:
+        came = list[Point]()
+        for entry in entries:
+            kinds[key := (entry.stream, entry.event.type)] += 1
+            came.append((*key, kinds[key]))
+        yield came
 
 
 async def begin(here: Home) -> None:
@@ -106,37 +99,34 @@ async def each_once(here: Home) -> None:
     assert {e.stop for e in events if isinstance(e, Ended)} == {"end_turn"}
 
 
-async def test_an_undisturbed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopping = Stopping(monkeypatch, None)
-    async with home(tmp_path, SCRIPT) as here:
+async def test_an_undisturbed_run(tmp_path: Path) -> None:
+    store = await faulty(tmp_path)
+    async with home(tmp_path, SCRIPT, store=store) as here:
         await begin(here)
         await settle(here)
         await each_once(here)
-    seen = {point for points in stopping.appends for point in points}
-    assert set(POINTS) <= seen
-    assert all(set(points) & (set(POINTS) | SECOND_TURN) for points in stopping.appends)
+    appends = list(points(store))
+    assert set(POINTS) <= {point for append in appends for point in append}
+    assert all(set(append) & (set(POINTS) | SECOND_TURN) for append in appends)
 
 
 @pytest.mark.req("A170", "G027", "A261")
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: "-".join(map(str, point)))
-async def test_stopped_and_begun_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: Point
-) -> None:
-    stopping = Stopping(monkeypatch, point)
-    async with home(tmp_path, SCRIPT) as here:
+async def test_stopped_and_begun_anew(tmp_path: Path, point: Point) -> None:
+    stop = stopping(point)
+    async with home(tmp_path, SCRIPT, store=await faulty(tmp_path, stop)) as here:
 
         async def all() -> None:
             await begin(here)
             await settle(here)
 
         whole = asyncio.create_task(all())
-        stop = asyncio.create_task(stopping.stopped.wait())
-        await asyncio.wait({whole, stop}, return_when=asyncio.FIRST_COMPLETED)
-        assert stopping.stopped.is_set() and not whole.done()
-        for task in (whole, stop):
+        stopped = asyncio.create_task(stop.reached.wait())
+        await asyncio.wait({whole, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        assert stop.reached.is_set() and not whole.done()
+        for task in (whole, stopped):
             task.cancel()
-        await asyncio.gather(whole, stop, return_exceptions=True)
-    stopping.armed = False
+        await asyncio.gather(whole, stopped, return_exceptions=True)
     async with home(tmp_path, SCRIPT) as here:
         await begin(here)
         await settle(here)

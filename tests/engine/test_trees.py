@@ -24,7 +24,9 @@ from magy_server.engine.loaded_sessions import FRESH
 from magy_server.engine.log import Write
 from magy_server.engine.trees import Trees, root_of
 from magy_server.reviews import checkpoints
+from magy_server.store.faulty import FaultyStore
 from magy_server.store.memory import MemoryStore
+from magy_server.store.sqlite import SqliteStore
 from tests.engine import going_back
 from tests.engine.running import Clock, Place, deafen, place, quiet, until
 
@@ -315,27 +317,22 @@ async def test_a_tree_that_runs_elsewhere_is_not_deleted(two: tuple[Place, Place
 
 
 async def test_sessions_that_rest_cost_no_look_at_the_store(
-    impatient: None, two: tuple[Place, Place]
+    impatient: None, tmp_path: Path
 ) -> None:
     """However many are in memory; who asks for one gets it as it is now, heard of or not."""
-    a, b = two
-    for n in range(50):
-        await a.root(f"r{n}")
-        await b.sessions.session(f"session/r{n}")
-    (await b.sessions.session("session/r7"))._replica.close()
-    reads = list[str]()
-    read = b.world.store.read
-
-    async def counted(stream: str, **about: Any) -> Any:
-        reads.append(stream)
-        return await read(stream, **about)
-
-    b.world.store.read = counted  # type: ignore[method-assign]
-    await a.service.configure("r7", "title", "New")
-    await quiet()
-    assert reads == []
-    assert (await b.sessions.session("session/r7")).state.options["title"] == "New"
-    assert reads == ["session/r7"]
+    store = FaultyStore(await SqliteStore.open(tmp_path))
+    async with place(tmp_path, SCRIPT) as a, place(tmp_path, SCRIPT, store=store) as b:
+        await until(lambda: a.world.peers() and b.world.peers())
+        for n in range(50):
+            await a.root(f"r{n}")
+            await b.sessions.session(f"session/r{n}")
+        (await b.sessions.session("session/r7"))._replica.close()
+        before = len(store.done["read"])
+        await a.service.configure("r7", "title", "New")
+        await quiet()
+        assert store.done["read"][before:] == []
+        assert (await b.sessions.session("session/r7")).state.options["title"] == "New"
+        assert [read for read, _ in store.done["read"][before:]] == [("session/r7",)]
 
 
 # --- going back -----------------------------------------------------------------------------------
