@@ -31,7 +31,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 TOP = Path(__file__).parent.parent
 MODULES = (
@@ -263,14 +266,58 @@ def serve(requests: socket.socket, door: socket.socket) -> None:
 
 
 def _learn() -> None:
-    """What never changes while a process lives, it learns once: the types of the protocol, and the
-    agents and actions that Magy ships."""
-    from lsprotocol.converters import get_converter
+    """What never changes while a process lives, it learns once: the words of the command line, the
+    shapes of the tools, the agents, actions and rules that Magy ships, and the messages with which
+    a connection begins."""
+    from pydantic import BaseModel
 
-    from magy_server.config.agents import find_agents
+    from magy_server.cli.parser import build
+    from magy_server.config.agents import common_rules, find_agents
+    from magy_server.core.codec import EVENT
+    from magy_server.tools.kit import make_tools
+    from magy_server.tools.shell.processes import Processes
 
-    get_converter()
+    build()
+    make_tools(Processes(()))
     find_agents(None, trusted=False, custom=False)
+    common_rules()
+    _complete(BaseModel)
+    EVENT.rebuild()
+    asyncio.run(_initialize())
+
+
+def _complete(model: type[BaseModel]) -> None:
+    for made in model.__subclasses__():
+        made.model_rebuild()
+        _complete(made)
+
+
+async def _initialize() -> None:
+    """What is answered goes nowhere."""
+    from magy_server.app import compose, scratch
+    from magy_server.doctor.issue import examination
+    from magy_server.lsp.front_door import EditorFrontDoor
+    from magy_server.lsp.outbox import Outbox
+    from magy_server.lsp.server import Server
+    from magy_server.lsp.transport import Connection
+
+    connection = Connection(Outbox())
+    Server(connection, EditorFrontDoor(lambda: compose, scratch, lambda: examination))
+    folder = {"uri": "file:///", "name": "all"}
+    capabilities = {
+        "general": {"positionEncodings": ["utf-16"]},
+        "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
+        "window": {"workDoneProgress": True},
+        "textDocument": {"synchronization": {"didSave": True}},
+    }
+    asked = {"processId": None, "rootUri": None, "workspaceFolders": [folder]}
+    for method, params in (
+        ("initialize", {**asked, "capabilities": capabilities}),
+        ("shutdown", None),
+    ):
+        message = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+        body = json.dumps(message).encode()
+        connection.feed(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
 
 def _received(requests: socket.socket) -> tuple[dict[str, object], list[int]] | None:

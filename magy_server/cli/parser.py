@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from magy_server import __version__
@@ -48,6 +49,7 @@ class Parser(argparse.ArgumentParser):
         return [*options, "--", *others] if others else options
 
 
+@cache
 def build() -> argparse.ArgumentParser:
     parser = Parser(
         prog="magy", description="An agent backend for editors, and an agent in a terminal."

@@ -276,14 +276,14 @@ def tool(
     """Makes a Tool of a typed async function whose first parameter is the context."""
 
     def make(function: Callable[..., Awaitable[Result]]) -> Tool:
-        model = _arguments(function)
+        model, parameters = _shape(function)
         return Tool(
             name=function.__name__,
             description=inspect.cleandoc(function.__doc__ or ""),
             effect=effect,
             key=key,
             kind=kind,
-            parameters=_schema(model),
+            parameters=parameters,
             run=function,
             facts=facts,
             recover=recover,
@@ -297,6 +297,20 @@ def tool(
         )
 
     return make
+
+
+def _shape(function: Callable[..., Any]) -> tuple[type[Any], Mapping[str, Any]]:
+    """The model and the schema of a tool function's parameters. Making them takes a millisecond, so
+    they are made once: another server's tools are the same functions with other settings."""
+    hints, defaults = function.__annotations__, (function.__defaults__, function.__kwdefaults__)
+    key = (function.__module__, function.__code__, repr(hints), repr(defaults))
+    if key not in _shapes:
+        model = _arguments(function)
+        _shapes[key] = model, _schema(model)
+    return _shapes[key]
+
+
+_shapes: dict[tuple[object, ...], tuple[type[Any], Mapping[str, Any]]] = {}
 
 
 def _arguments(function: Callable[..., Any]) -> type[Any]:

@@ -14,7 +14,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import orjson
@@ -81,6 +81,10 @@ class FrontDoor(Protocol):
     async def stop(self, why: str) -> None:
         """The connection is over. `why` is half a sentence, such as "the editor went away". Tasks
         that were spawned on the connection and still run are cancelled right after."""
+
+
+_converter = cache(default_converter)
+"""It learns each kind of message when the first of that kind comes."""
 
 
 class _Protocol(LanguageServerProtocol):
@@ -185,7 +189,7 @@ class Server:
         self._numbers = itertools.count(1)
         self._started: asyncio.Task[Answering | Failure] | None = None
         self.pygls = _Pygls(
-            "magy", front.version, protocol_cls=_Protocol, converter_factory=default_converter
+            "magy", front.version, protocol_cls=_Protocol, converter_factory=_converter
         )
         self.pygls.protocol.outbox = connection.outbox
         self.pygls.protocol.experimental = front.experimental
