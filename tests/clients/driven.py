@@ -28,6 +28,12 @@ ROOT = HERE.parent.parent
 GUIDE = ROOT / "docs" / "start" / "emacs.md"
 _BLOCK = re.compile(r"^```elisp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+INTERPRETED = (
+    "(dolist (option '(native-comp-deferred-compilation native-comp-jit-compilation))"
+    " (set option nil))"
+)
+"""In a new home Emacs would compile in the background all that it loads, each time."""
+
 Environment = Mapping[str, str]
 Type = Callable[[str], None]
 
@@ -140,7 +146,15 @@ def emacs(
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="magy-", dir="/tmp"))
         socket = Path(place) / "emacs"
         env = {**(env or os.environ), "MAGY_DRIVEN": str(socket), "LC_ALL": "C.UTF-8"}
-        load = ["-Q", "-l", str(init), "-l", str(HERE / "emacs" / "magy-driven.el")]
+        load = [
+            "-Q",
+            "--eval",
+            INTERPRETED,
+            "-l",
+            str(init),
+            "-l",
+            str(HERE / "emacs" / "magy-driven.el"),
+        ]
         program = shutil.which("emacs") or "emacs"
         if kind == "terminal":
             driven = stack.enter_context(_terminal([program, "-nw", *load], socket, cwd, env))

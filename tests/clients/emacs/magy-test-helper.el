@@ -9,12 +9,14 @@
 
 ;;; Code:
 
+;; In a new home Emacs would compile natively what it loads and what tests
+;; redefine, each time.
+(dolist (option '(native-comp-deferred-compilation native-comp-jit-compilation
+                  comp-enable-subr-trampolines native-comp-enable-subr-trampolines))
+  (set option nil))
+
 (require 'ert)
 (require 'magy)
-
-;; What is redefined here is called by what is not compiled.
-(dolist (option '(comp-enable-subr-trampolines native-comp-enable-subr-trampolines))
-  (set option nil))
 
 (defconst magy-test-python (or (getenv "MAGY_PYTHON") "python3")
   "The Python that servers run under.")
