@@ -36,8 +36,9 @@ UNSAVED = "# Ada: ask about rounding on Monday.\n"
 
 def make(root: Path) -> Path:
     """A git repository with one commit; the answer is the file to open."""
-    files = {"shop/__init__.py": "", "shop/prices.py": PRICES, "tests/__init__.py": "",
-             "tests/test_prices.py": TESTS, "build/cache.bin": "precious"}  # fmt: skip
+    files = {".gitignore": "__pycache__/\n", "shop/__init__.py": "", "shop/prices.py": PRICES,
+             "tests/__init__.py": "", "tests/test_prices.py": TESTS,
+             "build/cache.bin": "precious"}  # fmt: skip
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

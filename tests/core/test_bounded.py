@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,7 @@ from magy_server.core.patterns import matches_file
 from magy_server.core.shell.simple_commands import LONGEST, parse
 from magy_server.core.specs import parse_agent, parse_rules
 
-SECONDS = 0.3
-"""For a text that is a quarter of the longest there may be: what grows with the square of its
-length takes at most 5 seconds for the longest."""
+SECONDS = 5.0
 UNITS = [
     "[", "]", "{", "}", "<", "(", "[[", "{a=", "a={", "a=[", "a.", "[a.", "a=1\n", "[a]\n",
     "[[a]]\n", "a.b=1\n", "'", '"', "'''", '"""', "\\", "*", "**/", "*a", "?", "[a]", "[!",
@@ -31,15 +30,11 @@ UNITS = [
 ]  # fmt: skip
 
 
-def quick(read: Callable[[str], object], text: str, seconds: float = SECONDS) -> str:
-    """Why it is refused."""
-    begin, why = time.process_time(), ""
-    try:
+def quick(read: Callable[[str], object], text: str) -> None:
+    begin = time.process_time()
+    with suppress(InvalidConfig):
         read(text)
-    except InvalidConfig as refused:
-        why = str(refused)
-    assert time.process_time() - begin < seconds
-    return why
+    assert time.process_time() - begin < SECONDS
 
 
 @pytest.mark.parametrize("begin", ["", "a = ", "permission.bash = ", "[", "a = '''", "[[a]]\n"])
@@ -51,7 +46,8 @@ def test_settings(tmp_path: Path, begin: str) -> None:
         layers.narrow(layers.read(file))
 
     for unit in UNITS:
-        quick(read, (begin + unit * layers.LARGEST)[: layers.LARGEST // 4])
+        for size in (32_000, layers.LARGEST):
+            quick(read, (begin + unit * size)[: size - 1])
 
 
 def test_settings_that_are_nested_too_deeply_are_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -80,12 +76,10 @@ def test_agents_rules_and_actions(begin: str) -> None:
         parse_agent("x", f"---\ndescription: x\n{text}\n---\nhello", "x.md")
 
     for unit in UNITS:
-        text = (begin + unit * 10_000)[:10_000]
-        why = quick(lambda text: parse_rules("x", text, "x.yaml"), text, 1.0)
-        if begin and "not valid YAML" in why:
-            continue  # the others read YAML alike: the texts without a beginning show that
-        quick(agent, text, 1.0)
-        quick(lambda text: parse_actions(text, "x.yaml"), text, 1.0)
+        text = (begin + unit * 20_000)[:20_000]
+        quick(agent, text)
+        quick(lambda text: parse_rules("x", text, "x.yaml"), text)
+        quick(lambda text: parse_actions(text, "x.yaml"), text)
 
 
 def test_a_text_that_stands_for_one_without_end_is_refused() -> None:
@@ -143,7 +137,7 @@ def test_command_lines(begin: str) -> None:
         "$(",
         "`",
     ):
-        text = (begin + unit * LONGEST)[: LONGEST // 4]
+        text = (begin + unit * LONGEST)[: LONGEST - 1]
         quick(lambda text: parse(text, "/home/x"), text)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -88,18 +87,15 @@ CASES = list(dict.fromkeys(cases()))
 class Sandbox:
     """`work`, with a secret in `.env`, beside `bin`, whose `canary` leaves a mark."""
 
-    def __init__(self, folder: Path, ready: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.work = folder / "work"
-        if ready:
-            shutil.copytree(ready, folder, symlinks=True)
-        else:
-            self.work.mkdir(parents=True)
-            (folder / "bin").mkdir()
-            (self.work / ".env").write_text(f"SECRET={SECRET}\n")
+        self.work.mkdir(parents=True)
+        (folder / "bin").mkdir()
         canary = folder / "bin/canary"
         canary.write_text(f"#!/bin/sh\n: > {shlex.quote(str(folder / 'ran'))}\n")
         canary.chmod(0o755)
+        (self.work / ".env").write_text(f"SECRET={SECRET}\n")
         self.env = {
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "HOME": str(folder),
             "LC_ALL": "C", "SECRETS": SECRET,
@@ -127,14 +123,6 @@ class Sandbox:
         return SECRET in said or before != after or (self.folder / "ran").exists()
 
 
-def made(case: Case, folder: Path, ready: dict[str, Sandbox]) -> Sandbox:
-    """A copy of what `ready` has for the same preparation, which runs once."""
-    if case.prepared not in ready:
-        ready[case.prepared] = Sandbox(folder / f"ready-{len(ready)}")
-        ready[case.prepared].shell(case.prepared)
-    return Sandbox(folder / str(CASES.index(case)), ready[case.prepared].folder)
-
-
 async def judged(sandbox: Sandbox, command: str) -> Facts:
     context = Context(root=str(sandbox.work))
     facts, _ = await shell_facts.facts(context, command, sandbox.env)
@@ -148,9 +136,9 @@ def decision(facts: Facts, who: str) -> Decision:
 @pytest.mark.parametrize("folder", sorted({case.folder for case in CASES}))
 async def test_what_does_harm_is_never_run_unasked(folder: str, tmp_path: Path) -> None:
     unasked = []
-    ready: dict[str, Sandbox] = {}
-    for case in (case for case in CASES if case.folder == folder):
-        sandbox = made(case, tmp_path.resolve(), ready)
+    for number, case in enumerate(case for case in CASES if case.folder == folder):
+        sandbox = Sandbox(tmp_path.resolve() / str(number))
+        sandbox.shell(case.prepared)
         facts = await judged(sandbox, case.command)
         held = ["build"] if folder == "found" else list(RULES)
         unasked += [(who, str(case)) for who in held if decision(facts, who).action == "allow"]
@@ -160,14 +148,13 @@ async def test_what_does_harm_is_never_run_unasked(folder: str, tmp_path: Path) 
 def test_they_are_many_and_most_are_seen_to_do_harm_here(tmp_path: Path) -> None:
     """Some need a program, or a right, that is not everywhere."""
 
-    ready: dict[str, Sandbox] = {}
-    sandboxes = [made(case, tmp_path.resolve(), ready) for case in CASES]
-
-    def harmful(number: int) -> bool:
-        return sandboxes[number].harmed(CASES[number].command)
+    def harmful(case: Case) -> bool:
+        sandbox = Sandbox(tmp_path.resolve() / str(CASES.index(case)))
+        sandbox.shell(case.prepared)
+        return sandbox.harmed(case.command)
 
     with ThreadPoolExecutor(4) as pool:
-        done = dict(zip(CASES, pool.map(harmful, range(len(CASES))), strict=True))
+        done = dict(zip(CASES, pool.map(harmful, CASES), strict=True))
     seen = sum(done.values())
     harmless = "\n".join(str(case) for case, harm in done.items() if not harm)
     assert len(CASES) >= 600
