@@ -12,8 +12,9 @@ from magy_server.cli.parser import sentence
 def reference(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Returns the page's paragraphs."""
     yield (
-        "# The command line\n\n`magy` without a command is `magy lsp`. Every command has `--help`. "
-        "For a first look:\n[Magy in a terminal](../howto/terminal.md).\n"
+        "# The command line\n\n`magy` without a command prints help in a terminal, and is\n"
+        "`magy lsp` elsewhere. Every command has `--help`. For a first look:\n"
+        "[Magy in a terminal](../howto/terminal.md).\n"
     )
     yield from _command(parser, "")
     yield "## Exit codes of `magy run`, `magy sessions` and `magy agents`\n"

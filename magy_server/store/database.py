@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from magy_server.core.errors import NotText, StoreCorrupt, StoreError, StoreUnavailable
 from magy_server.store.schema import open_database
+from magy_server.tasks import to_end
 
 if TYPE_CHECKING:
     from aiosqlite import Connection
@@ -26,12 +27,23 @@ class Database:
 
     @classmethod
     async def connect(cls, path: str, busy_timeout: float) -> Database:
-        """`busy_timeout`: seconds to wait for another process's transaction. Raises StoreError."""
+        """`busy_timeout`: seconds to wait for another process's transaction. Raises StoreError.
+        Cancelled in between, it closes what it has opened, and leaves no thread that speaks to a
+        loop which may be gone by then."""
+        opening = asyncio.ensure_future(cls._open(path, busy_timeout))
+        try:
+            return await to_end(opening)
+        except asyncio.CancelledError:
+            if opening.exception() is None:
+                await opening.result().close()
+            raise
+
+    @classmethod
+    async def _open(cls, path: str, busy_timeout: float) -> Database:
         import aiosqlite
 
         try:
-            # Opened elsewhere: aiosqlite's thread complains to a loop that may be gone by then
-            # when the opening fails there.
+            # Opened elsewhere: when that fails there, aiosqlite waits for its thread no more.
             db = await asyncio.to_thread(open_database, path, busy_timeout)
             return cls(await aiosqlite.Connection(lambda: db, 64), path)
         except sqlite3.Error as error:
@@ -53,7 +65,7 @@ class Database:
     async def close(self) -> None:
         """Raises StoreError when the last checkpoint fails; the log is complete all the same."""
         try:
-            await self._connection.close()
+            await to_end(self._connection.close())
         except sqlite3.Error as error:
             raise explain(error, self._path) from error
 

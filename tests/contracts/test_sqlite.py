@@ -9,15 +9,18 @@ import stat
 import struct
 import subprocess
 import sys
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from magy_server.core.errors import Conflict, StoreUnavailable
 from magy_server.core.ports import Batch, Lease
+from magy_server.store.sqlite import SqliteStore
 from tests.contracts.build import blob, finished, hash_of, opened, said
 from tests.contracts.conftest import Spawn, sqlite
+from tests.patience import PATIENCE
 
 S = "session/one"
 
@@ -41,6 +44,28 @@ async def test_all_is_there_after_reopening(state: Path) -> None:
     async with sqlite(state) as store:
         assert (await store.read(S), await store.info(S)) == before
         assert await store.blob(hash_of("long")) == b"long"
+
+
+def test_an_opening_that_is_cut_short_leaves_no_thread(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C: its thread would speak to a loop that is gone."""
+
+    async def cut_short(after: float) -> None:
+        opening = asyncio.ensure_future(SqliteStore.open(state))
+        await asyncio.wait([opening], timeout=after)
+        opening.cancel()
+        with suppress(asyncio.CancelledError):
+            await (await opening).close()
+
+    failed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    before = set(threading.enumerate())
+    for step in range(40):
+        asyncio.run(cut_short(step / 2000))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE)
+    assert not failed
 
 
 async def test_only_the_owner_can_read_it(state: Path) -> None:
