@@ -207,10 +207,12 @@ def test_the_whole_task_of_a_child_is_seen_before_it_is_spawned(magy: Magy) -> N
     )
     with terminal(magy, size="90x30") as one:
         one.run("run", "short")
-        screen = one.see("? Spawn explore: Look", "[n] no")
+        screen = one.see("? Spawn explore: Look", "[n] no  [y] until your next prompt  [s]")
         assert "    │ look around\n    │ rm -rf all of it\n    asked because" in screen
         assert '    │ permissions: {"bash": "deny"}\n' in screen
         assert f"directory:{magy.root}" in unwrapped(screen)
+        one.press("?")
+        one.see("y  allow this agent, and others, until your next prompt")
         one.press("n", "Enter")
         one.see("Told:", "[0]")
         one.run("run", "long")

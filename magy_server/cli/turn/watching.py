@@ -29,6 +29,7 @@ NOBODY = (
     "Nobody can answer: Magy runs without a terminal. Do without this, and say at the end what "
     "you could not do."
 )
+PROMPT = "your next prompt"
 KEYS = {"y": "once", "s": "session", "p": "project"}
 """Those that allow; as in Emacs."""
 
@@ -243,7 +244,8 @@ class Watch:
         question = self._questions.get(self._current)
         if question is None or self._cancelling or self._keyboard is None:
             return ("",)
-        keys = [("n", "no", "no"), ("y", "once", "once")]
+        once = f"until {PROMPT}" if _is_about_agents(question) else "once"
+        keys = [("n", "no", "no"), ("y", once, once)]
         if question["remember"]:
             keys.append(("s", "for this session", "session"))
             keys.append(("p", "for this project", "project"))
@@ -283,8 +285,15 @@ def _is_own(question: Mapping[str, Any]) -> bool:
     return "sessionId" not in question
 
 
+def _is_about_agents(question: Mapping[str, Any]) -> bool:
+    """Whether a yes holds for other agents of the same turn, too."""
+    return any(grant["key"] == "agent" for grant in question["remember"])
+
+
 def help_of(question: Mapping[str, Any], *, folded: bool) -> list[Span]:
     lines = ["n  refuse; you can give the agent a reason", "y  allow this call"]
+    if _is_about_agents(question):
+        lines[1] = f"y  allow this agent, and others, until {PROMPT}"
     if grants := " and ".join(question["covers"]):
         lines += [
             f"s  allow {grants} until this session ends",
