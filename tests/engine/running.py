@@ -20,7 +20,7 @@ from magy_server.core.settings import ModelSettings, Settings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, next_step
-from magy_server.core.tool import Result, ToolContext, tool
+from magy_server.core.tool import Result, Tool, ToolContext, tool
 from magy_server.core.values import Text
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.loaded_sessions import LoadedSessions
@@ -92,7 +92,7 @@ class Gates:
     def _gate(self, name: str) -> asyncio.Event:
         return self._gates.setdefault(name, asyncio.Event())
 
-    def _tool(self, kind: str):  # type: ignore[no-untyped-def]
+    def _tool(self, kind: str) -> Tool:
         async def run(ctx: ToolContext, name: Annotated[str, "The gate"]) -> Result:
             """Waits."""
             await ctx.started()
@@ -144,7 +144,7 @@ class Place:
     async def rests(self, *ids: str) -> None:
         """Until none of them has anything to do."""
         for id in ids:
-            await until(lambda id=id: self._resting(id))  # type: ignore[misc]
+            await until(partial(self._resting, id))
 
     def _resting(self, id: str) -> bool:
         found = [s for s in self.sessions.tree(f"session/{id}") if s.stream == f"session/{id}"]

@@ -127,11 +127,11 @@ class Client:
     ) -> dict[str, Any]:
         """`initialize` and `initialized`; `capabilities` are added to the usual ones, section by
         section, and `options` are the initializationOptions."""
-        merged = {**CAPABILITIES}
+        merged: dict[str, Any] = {**CAPABILITIES}
         for name, section in (capabilities or {}).items():
             old = merged.get(name)
             both = isinstance(old, dict) and isinstance(section, dict)
-            merged[name] = {**old, **section} if both else section  # type: ignore[dict-item]
+            merged[name] = {**old, **section} if both else section
         params: dict[str, Any] = {"processId": os.getpid(), "capabilities": merged, "rootUri": None}
         if root is not None:
             params["rootUri"] = uri_of(root)
