@@ -78,8 +78,9 @@ def test_agents_rules_and_actions(begin: str) -> None:
     for unit in UNITS:
         text = (begin + unit * 20_000)[:20_000]
         quick(agent, text)
-        quick(lambda text: parse_rules("x", text, "x.yaml"), text)
-        quick(lambda text: parse_actions(text, "x.yaml"), text)
+        if not begin:  # they have one reader
+            quick(lambda text: parse_rules("x", text, "x.yaml"), text)
+            quick(lambda text: parse_actions(text, "x.yaml"), text)
 
 
 def test_a_text_that_stands_for_one_without_end_is_refused() -> None:
