@@ -82,7 +82,9 @@ def _bodies(run: Run, wire: str) -> list[dict[str, Any]]:
         with Peer(run, *MAGY, state=state) as peer:
             _turn(peer, root)
     log = (state / "requests.log").read_bytes()
-    return [orjson.loads(line)["body"] for line in log.splitlines()]
+    requests = [orjson.loads(line) for line in log.splitlines()]
+    # Chat Completions has no field for the window of a model: servers are asked in other places.
+    return [request["body"] for request in requests if request["method"] == "POST"]
 
 
 def _turn(peer: Peer, root: Path) -> None:

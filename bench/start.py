@@ -30,20 +30,20 @@ def first_reply(run: Run) -> Row:
 
 
 def memory(run: Run) -> Row:
-    """A model is played by a script: no provider's SDK is ever imported."""
+    """A model is played by a script: nothing is imported that makes requests."""
     script = run.fresh("script") / "model.script"
     script.write_text("text: Hello\n")
     ours, floor = _memory(run, {"MAGY_SCRIPT": str(script)})
-    return Row("idle memory, no SDK needed", "bytes", ours, floor, 1.5)
+    return Row("idle memory, scripted model", "bytes", ours, floor, 1.5)
 
 
-def memory_with_sdk(run: Run) -> Row:
-    """As most people run it: the SDK was imported in the background after the start."""
+def memory_with_provider(run: Run) -> Row:
+    """As most people run it: what makes requests was imported in the background after the start."""
     ours, floor = _memory(run, {"ANTHROPIC_API_KEY": "none"})
-    return Row("idle memory, SDK warmed", "bytes", ours, floor, 1.5)
+    return Row("idle memory, provider warmed", "bytes", ours, floor, 1.5)
 
 
-ROWS = (initialize, first_reply, memory, memory_with_sdk)
+ROWS = (initialize, first_reply, memory, memory_with_provider)
 
 
 def _initialized(run: Run, *command: str) -> float:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from magy_server.core.errors import ProviderError
@@ -22,6 +23,9 @@ from magy_server.core.text.secrets import Secrets
 from magy_server.llm import catalogue
 from magy_server.llm.local_servers import is_near
 from magy_server.llm.redacting import Redacting
+
+if TYPE_CHECKING:
+    from magy_server.llm.http_provider import HttpProvider
 
 PROBE = 3.0
 """Seconds that a model server on this machine has for the list of its models."""
@@ -118,7 +122,7 @@ def is_local(one: ProviderSettings) -> bool:
 
 
 class Providers:
-    """Makes providers when they are first used: their SDKs are slow to import. `environ` is where
+    """Makes providers when they are first used: what they import is slow. `environ` is where
     the keys are; `model` are the settings that say which model, and how long to wait for it."""
 
     def __init__(
@@ -215,7 +219,7 @@ class Providers:
             self._asked[full] = monotonic()
             with contextlib.suppress(ProviderError, TimeoutError):
                 provider = self.provider(name)
-                await asyncio.to_thread(provider.warm)  # importing an SDK is not the server's time
+                await asyncio.to_thread(provider.warm)  # imports are not the server's time
                 async with asyncio.timeout(WINDOW):
                     if window := await provider.window(model):
                         self._windows[full] = window
@@ -260,7 +264,7 @@ class Providers:
             return one.name, ""
         try:
             provider = self.provider(one.name)
-            await asyncio.to_thread(provider.warm)  # importing an SDK is not the server's time
+            await asyncio.to_thread(provider.warm)  # imports are not the server's time
             async with asyncio.timeout(PROBE):
                 models = await provider.models()
         except (ProviderError, TimeoutError):
@@ -292,24 +296,33 @@ class Providers:
         first_byte = self._model.timeout
         if is_local(one) and "timeout" not in self._model.model_fields_set:
             first_byte = PATIENCE
-        unset = "" if key else one.api_key_env
-        match one.kind:
-            case "scripted":
-                from magy_server.llm.scripted import ScriptedProvider
+        if one.kind == "scripted":
+            from magy_server.llm.scripted import ScriptedProvider
 
-                return ScriptedProvider(Path(one.script or ""))
-            case "anthropic":
-                from magy_server.llm.anthropic import AnthropicProvider
+            return ScriptedProvider(Path(one.script or ""))
+        return _adapter(one.kind)(
+            key,
+            one.base_url,
+            first_byte=first_byte,
+            unset="" if key else one.api_key_env,
+            transport=one.transport,
+        )
 
-                return AnthropicProvider(key, one.base_url, first_byte=first_byte, unset=unset)
-            case "openai":
-                from magy_server.llm.openai import ResponsesProvider
 
-                return ResponsesProvider(key, one.base_url, first_byte=first_byte, unset=unset)
-            case "openai-chat":
-                from magy_server.llm.openai import ChatProvider
+def _adapter(kind: Literal["anthropic", "openai", "openai-chat"]) -> type[HttpProvider]:
+    match kind:
+        case "anthropic":
+            from magy_server.llm.anthropic import AnthropicProvider
 
-                return ChatProvider(key, one.base_url, first_byte=first_byte, unset=unset)
+            return AnthropicProvider
+        case "openai":
+            from magy_server.llm.openai import ResponsesProvider
+
+            return ResponsesProvider
+        case "openai-chat":
+            from magy_server.llm.openai import ChatProvider
+
+            return ChatProvider
 
 
 async def listens(url: str) -> bool:

@@ -51,10 +51,9 @@ STARTING = ("LC_", "LANG", "PYTHON")
 ALSO = "NURSERY_ALSO"
 """The variable of a server's environment that names further modules, for who starts many servers
 that need them: they are imported once, for all that are born from then on."""
-SDKS = (
-    "anthropic anthropic.resources.messages magy_server.llm.anthropic "
-    "openai openai.resources.chat.completions openai.resources.responses magy_server.llm.openai "
-    "h11 anyio.streams.tls anyio.streams.stapled"
+ADAPTERS = (
+    "magy_server.llm.anthropic magy_server.llm.openai httpx2 httpcore2 h11 "
+    "anyio._backends._asyncio anyio.streams.tls anyio.streams.stapled"
 )
 """What is imported before the first request to a model that is none of a script."""
 

@@ -305,7 +305,7 @@ def test_what_runs_on_this_machine_costs_nothing() -> None:
     assert made().facts("ollama/qwen3") == ModelFacts(price=Price(0, 0, 0, 0), local=True)
 
 
-async def test_the_import_of_an_sdk_is_not_the_servers_time(
+async def test_imports_are_not_the_servers_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On a busy machine it takes longer than a server has to say how large its window is."""

@@ -93,6 +93,11 @@ class ProviderSettings(Value):
     about: dict[str, AboutModel] = Field(
         default={}, description="Sizes and prices of models, by their names."
     )
+    transport: Literal["http", "sdk"] = Field(
+        default="http",
+        description="How requests are sent: by Magy itself, or with `sdk` through the vendor's own "
+        "library, which starts later and needs more memory.",
+    )
     script: str | None = Field(
         default=None, description="For kind `scripted`: the script file, absolute."
     )

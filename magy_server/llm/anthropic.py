@@ -1,4 +1,4 @@
-"""This provider speaks Anthropic Messages through the official SDK."""
+"""This provider speaks Anthropic Messages."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from urllib.parse import urlsplit
 from magy_server.core.ports import ModelRequest
 from magy_server.llm import pictures
 from magy_server.llm.anthropic_wire import Answer, body
-from magy_server.llm.sdk import SdkProvider
+from magy_server.llm.http_provider import HttpProvider
+from magy_server.llm.transport import Vendor
+
+VENDOR = Vendor(
+    sdk="anthropic",
+    client="AsyncAnthropic",
+    base_url="https://api.anthropic.com",
+    key_variable="ANTHROPIC_API_KEY",
+    custom_headers="ANTHROPIC_CUSTOM_HEADERS",
+    headers={"anthropic-version": "2026-10-21"},
+    account={},
+)
 
 
-class AnthropicProvider(SdkProvider):
-    """`Provider` for the Anthropic API and what speaks the same wire; see `SdkProvider`. All that
+class AnthropicProvider(HttpProvider):
+    """`Provider` for the Anthropic API and what speaks the same wire; see `HttpProvider`. All that
     refusals teach is that a model is blind."""
 
-    sdk = "anthropic"
-    client = "AsyncAnthropic"
+    vendor = VENDOR
     answer = Answer
-    default_base_url = "https://api.anthropic.com"
-    key_variable = "ANTHROPIC_API_KEY"
     speaks = "an Anthropic API"
     path = "/v1/messages"
     models_path = "/v1/models"

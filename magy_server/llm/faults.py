@@ -1,5 +1,6 @@
 """These functions say in Magy's words what a failed model request means: they turn an HTTP status,
-an error name or an exception into a `ProviderError`. All adapters share them; they know no SDK."""
+an error name or an exception into a `ProviderError`. All adapters share them; they know no
+library."""
 
 from __future__ import annotations
 

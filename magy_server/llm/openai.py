@@ -1,5 +1,5 @@
-"""These providers speak OpenAI's two wires, Responses and Chat Completions, through the official
-SDK: with OpenAI itself and with the many servers that speak one of them."""
+"""These providers speak OpenAI's two wires, Responses and Chat Completions, with OpenAI itself and
+with the many servers that speak one of them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from urllib.parse import urlsplit
 
 from magy_server.core.ports import ModelRequest
 from magy_server.llm import chat_answer, chat_wire, responses_wire
+from magy_server.llm.http_provider import HttpProvider
 from magy_server.llm.openai_quirks import Quirks, known, learned
-from magy_server.llm.sdk import SdkProvider
+from magy_server.llm.transport import Vendor
+
+VENDOR = Vendor(
+    sdk="openai",
+    client="AsyncOpenAI",
+    base_url="https://api.openai.com/v1",
+    key_variable="OPENAI_API_KEY",
+    custom_headers="OPENAI_CUSTOM_HEADERS",
+    headers={},
+    account={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
+)
 
 
-class _OpenAIProvider(SdkProvider):
+class _OpenAIProvider(HttpProvider):
     """What the server of a model does not take is found out by its refusals: such a request is
     asked again at once, in a form that it takes. What was learned of a model are its `Quirks`."""
 
-    sdk = "openai"
-    client = "AsyncOpenAI"
-    default_base_url = "https://api.openai.com/v1"
-    key_variable = "OPENAI_API_KEY"
+    vendor = VENDOR
     models_path = "/models"
 
     def _place(self, base_url: str) -> str:
@@ -31,10 +39,6 @@ class _OpenAIProvider(SdkProvider):
     @property
     def _official(self) -> bool:
         return known(self._base_url, "").official
-
-    def _keep_private(self, client: Any) -> None:
-        super()._keep_private(client)
-        client.organization = client.project = None
 
     def _quirks(self, request: ModelRequest) -> Quirks:
         found: Quirks | None = self._learned.get(request.model)
@@ -51,7 +55,7 @@ class _OpenAIProvider(SdkProvider):
 
 
 class ResponsesProvider(_OpenAIProvider):
-    """`Provider` for the Responses API; see `SdkProvider`."""
+    """`Provider` for the Responses API; see `HttpProvider`."""
 
     speaks = "an OpenAI API with Responses"
     path = "/responses"
@@ -62,7 +66,7 @@ class ResponsesProvider(_OpenAIProvider):
 
 
 class ChatProvider(_OpenAIProvider):
-    """`Provider` for the Chat Completions API; see `SdkProvider`."""
+    """`Provider` for the Chat Completions API; see `HttpProvider`."""
 
     speaks = "an OpenAI API with Chat Completions"
     path = "/chat/completions"

@@ -130,7 +130,7 @@ class EditorFrontDoor:
         return Answering(methods, answering.commands)
 
     def _warming_too(self, handler: Handler, service: Service, server: Server) -> Handler:
-        """The model's SDK is large: it is imported when somebody means to talk, not before."""
+        """What talks to a model is imported when somebody means to talk, not before."""
 
         async def handle(params: dict[str, Any]) -> Any:
             if self._warming is None:

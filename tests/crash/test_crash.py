@@ -34,8 +34,8 @@ text: All done: {{last}}
 
 
 class Model:
-    """The loopback server that plays the model, in a process of its own. It speaks the wire whose
-    SDK is the quickest to import: nothing here depends on which it is."""
+    """The loopback server that plays the model, in a process of its own. It speaks one
+    of the wires: nothing here depends on which it is."""
 
     def __init__(self, directory: Path) -> None:
         script, self.log = directory / "loopback.script", directory / "requests.log"

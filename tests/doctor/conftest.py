@@ -16,7 +16,7 @@ import pytest
 
 from magy_server.store.sqlite import SqliteStore
 from tests.guard import SHUT
-from tests.nursery import ALSO, SDKS, STARTING, born
+from tests.nursery import ADAPTERS, ALSO, STARTING, born
 
 COMMAND = (sys.executable, "-m", "magy_server", "doctor")
 
@@ -106,7 +106,7 @@ class Machine:
         return Seen(code, out, [one for one in report["findings"] if shut not in one["what"]])
 
     async def _run(self, environ: dict[str, str], *options: str) -> tuple[int, str]:
-        env = self.environ | environ | {ALSO: SDKS}
+        env = self.environ | environ | {ALSO: ADAPTERS}
         if not self.wrap and not any(name.startswith(STARTING) for name in environ):
             born_one = await born((*COMMAND, *options), str(self.root), env)
             born_one.stdin.close()

@@ -13,7 +13,7 @@ from typing import Any
 from tests.guard import SESSION, SHUT
 from tests.loopback import ChatServer
 from tests.lsp.client import Client, RpcError, SimulatedEditor
-from tests.nursery import ALSO, SDKS
+from tests.nursery import ADAPTERS, ALSO
 
 MAGY = (sys.executable, "-m", "magy_server", "lsp")
 
@@ -132,7 +132,7 @@ async def person(
     """Starts a server with `script` as its model and connects; `state` is where it keeps things."""
     environment = {"MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state), **(env or {})}
     if script is None:
-        environment[ALSO] = SDKS
+        environment[ALSO] = ADAPTERS
     if script is not None:
         file = state / "model.script"
         state.mkdir(parents=True, exist_ok=True)

@@ -4,9 +4,9 @@ turn, how often Magy asks, and what the person reads.
     python -m tests.llm.matrix            the page as things are now
     python -m tests.llm.matrix --write    docs/reference/provider-faults.md
 
-The whole way of a request is real: a composed engine with its retries, the adapters with the SDKs,
-HTTP on loopback. Only the delays are short. Faults run side by side, so the page takes as long as
-the slowest of them.
+The whole way of a request is real: a composed engine with its retries, the adapters with their
+transports, HTTP on loopback. Only the delays are short. Faults run side by side, so the page takes
+as long as the slowest of them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -56,6 +58,7 @@ TOP = Path(__file__).parents[2]
 PAGE = TOP / "docs/reference/provider-faults.md"
 CERTIFICATE = TOP / "tests/loopback/self_signed.pem"
 
+Transport = Literal["http", "sdk"]
 Make = Callable[..., AnthropicProvider | ResponsesProvider | ChatProvider]
 WIRES: Mapping[str, tuple[type[ModelServer], Make]] = {
     "Anthropic Messages": (AnthropicServer, AnthropicProvider),
@@ -219,7 +222,7 @@ class Offered:
         return list(self._watched)
 
 
-async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
+async def run(directory: Path, transport: Transport) -> dict[tuple[int, str], Outcome]:
     """The outcome of every case on every wire. `directory` is empty, and Magy's state goes there:
     `MAGY_STATE_DIR` and `MAGY_CONFIG_DIR` must name it."""
     project = directory / "project"
@@ -230,7 +233,7 @@ async def run(directory: Path) -> dict[tuple[int, str], Outcome]:
         "audit": {"enabled": False},
     }
     async with AsyncExitStack() as closing:
-        stages = [await closing.enter_async_context(_stage(wire)) for wire in WIRES]
+        stages = [await closing.enter_async_context(_stage(wire, transport)) for wire in WIRES]
         watched = {
             f"wire{w}/case{c}": Watched(stage.providers[case.place])
             for w, stage in enumerate(stages)
@@ -304,8 +307,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def _stage(wire: str) -> AsyncIterator[Stage]:
-    kind, make = WIRES[wire]
+async def _stage(wire: str, transport: Transport) -> AsyncIterator[Stage]:
+    kind, adapter = WIRES[wire]
+    make = partial(adapter, transport=transport)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     async with AsyncExitStack() as closing:
@@ -396,7 +400,7 @@ def main() -> int:
     write = parser.parse_args().write
     with tempfile.TemporaryDirectory(prefix="magy-") as directory:
         os.environ |= {"MAGY_STATE_DIR": directory, "MAGY_CONFIG_DIR": directory}
-        page = render(asyncio.run(run(Path(directory))))
+        page = render(asyncio.run(run(Path(directory), "http")))
     if write:
         PAGE.write_text(page, encoding="utf-8")
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
@@ -13,11 +14,18 @@ from magy_server.llm.openai import ChatProvider, ResponsesProvider
 from tests.loopback import AnthropicServer, ChatServer, ModelServer, ResponsesServer
 from tests.loopback.http import Exchange, HttpServer, Request
 
+WIRES = {
+    "anthropic": (AnthropicServer, AnthropicProvider),
+    "responses": (ResponsesServer, ResponsesProvider),
+    "chat": (ChatServer, ChatProvider),
+}
+TRANSPORTS = ("http", "sdk")
 ALL = [
-    pytest.param(AnthropicServer, AnthropicProvider, id="anthropic"),
-    pytest.param(ResponsesServer, ResponsesProvider, id="responses"),
-    pytest.param(ChatServer, ChatProvider, id="chat"),
+    pytest.param(server, partial(make, transport=transport), id=f"{wire}-{transport}")
+    for wire, (server, make) in WIRES.items()
+    for transport in TRANSPORTS
 ]
+"""What carries the requests makes no difference."""
 
 
 @asynccontextmanager

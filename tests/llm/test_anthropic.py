@@ -1,4 +1,4 @@
-"""The Anthropic adapter with the real SDK, against a server on loopback that speaks the wire."""
+"""The Anthropic adapter against a server on loopback that speaks the wire."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -139,14 +137,3 @@ async def test_replies_stream_side_by_side(
             open_.push_async_callback(stream.aclose)  # type: ignore[attr-defined]
             assert await anext(stream) == Delta("text", "slow")
     assert len(server.requests) == 5
-
-
-def test_the_sdk_is_imported_when_it_is_warmed_and_not_before() -> None:
-    code = (
-        "import sys; from magy_server.llm.anthropic import AnthropicProvider\n"
-        "provider = AnthropicProvider('key')\n"
-        "assert 'anthropic' not in sys.modules\n"
-        "provider.warm(); provider.warm()\n"
-        "assert 'anthropic' in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=TOP)

@@ -1,4 +1,4 @@
-"""The fault matrix holds, and its page says what happens."""
+"""The fault matrix holds with every transport, and its page says what happens."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import pytest
 
 from . import matrix
 from .matrix import CASES, PAGE, WIRES, Outcome
+from .talking import TRANSPORTS
 
 Found = Mapping[tuple[int, str], Outcome]
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """Run once: most of its time is waiting for what does not come."""
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """Run once each: most of its time is waiting for what does not come."""
     directory = tmp_path_factory.mktemp("matrix")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MAGY_STATE_DIR", "MAGY_CONFIG_DIR"):
             patch.setenv(name, str(directory))
-        return asyncio.run(matrix.run(directory))
+        return asyncio.run(matrix.run(directory, request.param))
 
 
 def test_the_page_says_what_happens(found: Found) -> None:

@@ -1,14 +1,11 @@
-"""Keys, base URLs and lists of models, with the real SDKs."""
+"""Keys, base URLs and lists of models."""
 
 from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -80,26 +77,6 @@ async def test_what_belongs_to_a_vendor_is_not_told_to_others(
     for sent in server.requests:
         assert "secret" not in str(sent.headers)
         assert sent.headers["authorization"] == f"Bearer {key or 'none'}"
-
-
-@pytest.mark.parametrize(
-    ("make", "name", "url"),
-    [
-        (AnthropicProvider, "ANTHROPIC_CUSTOM_HEADERS", None),
-        (AnthropicProvider, "ANTHROPIC_CUSTOM_HEADERS", "https://api.anthropic.com/"),
-        (ChatProvider, "OPENAI_CUSTOM_HEADERS", None),
-        (ResponsesProvider, "OPENAI_CUSTOM_HEADERS", "https://eu.api.openai.com/v1"),
-    ],
-)
-async def test_headers_for_the_vendor_are_told_to_the_vendor(
-    make: Callable[..., Any], name: str, url: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, "X-Gateway: mine")
-    provider = make("key", url)
-    assert provider._make_client().default_headers["X-Gateway"] == "mine"
-    provider.warm()
-    assert provider._shared.default_headers["X-Gateway"] == "mine"
-    await provider.close()
 
 
 class Elsewhere(HttpServer):
@@ -199,32 +176,3 @@ async def test_what_is_no_list_of_models(body: bytes) -> None:
             await provider.models()
         await provider.close()
     assert (caught.value.fault, caught.value.retryable) == ("malformed", False)
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "sdk"),
-    [("openai", "ChatProvider", "openai"), ("anthropic", "AnthropicProvider", "anthropic")],
-)
-def test_a_warm_provider_imports_nothing_more_for_a_request(
-    module: str, name: str, sdk: str
-) -> None:
-    code = f"""
-import asyncio, sys
-from magy_server.core.errors import ProviderError
-from magy_server.llm.{module} import {name}
-assert {sdk!r} not in sys.modules
-provider = {name}("key", "http://127.0.0.1:9/v1")
-provider.warm()
-warm = {{name for name in sys.modules if name.partition(".")[0] == {sdk!r}}}
-try:
-    asyncio.run(provider.models())
-except ProviderError as error:
-    assert error.fault == "connection", error
-else:
-    raise SystemExit("something listens there")
-print(*({{name for name in sys.modules if name.partition(".")[0] == {sdk!r}}} - warm))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=TOP, capture_output=True, text=True
-    )
-    assert not done.stdout.split()

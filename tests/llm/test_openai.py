@@ -1,4 +1,4 @@
-"""The OpenAI adapters with the real SDK, against servers on loopback that speak the two wires."""
+"""The OpenAI adapters against servers on loopback that speak the two wires."""
 
 from __future__ import annotations
 

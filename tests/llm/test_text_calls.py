@@ -14,8 +14,8 @@ from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ToolSchema
 from magy_server.core.values import Call, Text
 from magy_server.llm.anthropic import AnthropicProvider
+from magy_server.llm.http_provider import HttpProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider
-from magy_server.llm.sdk import SdkProvider
 from magy_server.llm.text_calls import Holding, Tools, calls_in, stray
 from magy_server.llm.thoughts import Thoughts
 from tests.loopback import (
@@ -254,7 +254,7 @@ def test_a_long_call_costs_no_more_than_its_length() -> None:
 
 # --- on every wire -------------------------------------------------------------------------------
 
-WIRES: list[tuple[type[ModelServer], type[SdkProvider]]] = [
+WIRES: list[tuple[type[ModelServer], type[HttpProvider]]] = [
     (AnthropicServer, AnthropicProvider),
     (ResponsesServer, ResponsesProvider),
     (ChatServer, ChatProvider),
@@ -262,7 +262,7 @@ WIRES: list[tuple[type[ModelServer], type[SdkProvider]]] = [
 
 
 async def asked(
-    wire: tuple[type[ModelServer], type[SdkProvider]], *parts: Part
+    wire: tuple[type[ModelServer], type[HttpProvider]], *parts: Part
 ) -> tuple[list[Delta], Replied]:
     server = wire[0]()
     server.reply(*parts)

@@ -1,20 +1,18 @@
-"""`SdkProvider` makes model requests through an official SDK; the adapters for SDKs build on it.
+"""`HttpProvider` makes model requests over HTTP; the adapters build on it.
 
-The SDK makes the request (authentication, connection pool, HTTP errors). Its typed methods, events
-and streaming helpers are not used: they cost more than all the rest and look at every part of a
-long conversation; what goes out and comes in is the business of the pure wire modules.
+A `Transport` carries requests (authentication, connection pool, HTTP errors); what goes out and
+comes in is the business of the pure wire modules.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import threading
+import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import orjson
@@ -25,7 +23,10 @@ from magy_server.core.ports import Delta, ModelRequest, Reading
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import loads
 from magy_server.llm import faults, local_servers, pictures, sse
+from magy_server.llm.http_transport import HttpTransport
 from magy_server.llm.local_servers import is_near
+from magy_server.llm.sdk_transport import SdkTransport
+from magy_server.llm.transport import Broken, Endpoint, Refused, TimedOut, TransportError, Vendor
 from magy_server.llm.wire import Answer, StreamError
 
 _LATE = 5.0
@@ -34,29 +35,22 @@ _LATE = 5.0
 _PAGES = 20
 """The most pages of a list of models that are read."""
 
-_STAY: Mapping[str, Any] = {"follow_redirects": False}
-"""A redirect would carry the conversation, and headers, to where nobody decided to send them."""
-
 _DRAIN = 0.2
 """Seconds to wait for the end of the body after the last event; then the connection is dropped
 instead of used again."""
 
+TRANSPORTS = {"http": HttpTransport, "sdk": SdkTransport}
 
-class SdkProvider(ABC):
+
+class HttpProvider(ABC):
     """`Provider` over HTTP. `api_key` may be empty with a `base_url` of one's own (local servers
     ask for none); `unset` is the variable that was to hold it then. Timeouts are in seconds:
     `connect` for the connection, `first_byte` from the request until the reply begins, `stall` from
     then on between two signs of life (pings and comments count).
     """
 
-    sdk: ClassVar[str]
-    """The SDK's module."""
-    client: ClassVar[str]
-    """The SDK's name for its asynchronous client."""
+    vendor: ClassVar[Vendor]
     answer: ClassVar[type[Answer]]
-    default_base_url: ClassVar[str]
-    key_variable: ClassVar[str]
-    """The environment variable that usually holds the key."""
     speaks: ClassVar[str]
     """What the other side should speak: "an Anthropic API"."""
     path: ClassVar[str]
@@ -74,9 +68,10 @@ class SdkProvider(ABC):
         first_byte: float = 120.0,
         stall: float = 60.0,
         unset: str = "",
+        transport: Literal["http", "sdk"] = "http",
     ) -> None:
         self._api_key = api_key.strip()
-        self._base_url = self._place(base_url) if base_url else self.default_base_url
+        self._base_url = self._place(base_url) if base_url else self.vendor.base_url
         self._secrets = Secrets([self._api_key])
         """For what is quoted of an answer: it is cut, and half a key is not known for one."""
         self._keyless = not self._api_key and not base_url
@@ -86,28 +81,16 @@ class SdkProvider(ABC):
         self._unset = unset
         self._learned: dict[str, Any] = {}
         """What refusals taught, by model. The process keeps it as long as it lives."""
-        self._shared: Any = None
-        self._making = threading.Lock()
+        official = self._official
+        self._transport = TRANSPORTS[transport](
+            Endpoint(self.vendor, self._base_url, self._api_key, official, connect, first_byte)
+        )
 
     # --- an adapter -----------------------------------------------------------------------------
 
     def _place(self, base_url: str) -> str:
         """Returns the base URL that a person means by one of their own."""
         return base_url
-
-    def _sdk(self) -> Any:
-        """Imports the SDK, and returns it."""
-        return importlib.import_module(self.sdk)
-
-    def _make_client(self) -> Any:
-        sdk = self._sdk()
-        return getattr(sdk, self.client)(
-            api_key=self._api_key or "none",
-            base_url=self._base_url,
-            max_retries=0,
-            # The limits on reading are ours (`stream`): the SDKs know only one for all phases.
-            timeout=sdk.Timeout(None, connect=self._connect, write=self._first_byte),
-        )
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> dict[str, Any]: ...
@@ -116,11 +99,6 @@ class SdkProvider(ABC):
     @abstractmethod
     def _official(self) -> bool:
         """Returns whether the base URL is the vendor's own API."""
-
-    def _keep_private(self, client: Any) -> None:
-        """Takes from the client what the SDK found in the environment (headers that people set for
-        a gateway of theirs): it is not for other people's servers. The SDKs know no other way."""
-        client._custom_headers = {}
 
     def _learn(
         self, request: ModelRequest, sent: Mapping[str, Any], error: Any, status: int
@@ -132,31 +110,24 @@ class SdkProvider(ABC):
     # --- Provider -------------------------------------------------------------------------------
 
     def warm(self) -> None:
-        """Imports the SDK and makes the client. Thread-safe; the second call costs nothing."""
-        with self._making:
-            if self._shared is None:
-                client = self._make_client()
-                if not self._official:
-                    self._keep_private(client)
-                self._shared = client
+        """Imports what makes requests. Thread-safe; the second call costs nothing."""
+        self._transport.warm()
 
     async def close(self) -> None:
         """Closes idle connections. The provider can be used again."""
-        client, self._shared = self._shared, None  # one that `warm` just makes has none yet
-        if client is not None:
-            await client.close()
+        await self._transport.close()
 
     async def stream(
         self, request: ModelRequest
     ) -> AsyncGenerator[Delta | Reading | Replied, None]:
         """See `Provider`. Closing the iterator closes the connection."""
-        client = await self._client()
+        await self._ready()
         from httpx2 import HTTPError
 
         target = faults.target(request.model, self._base_url)
         answer = self.answer(request)
         latest = monotonic() + self._first_byte
-        response = await self._open(client, request, target)
+        response = await self._open(request, target)
         try:
             events = sse.events(response.aiter_bytes())
             if _kind(response) == "application/json":
@@ -195,37 +166,34 @@ class SdkProvider(ABC):
         """See `Provider`. Servers on this machine are asked in more places than others, which need
         not know what this looks for."""
         try:
-            client = await self._client()
+            await self._ready()
         except ProviderError:
             return 0
         places = local_servers.LISTS + (local_servers.NEAR if is_near(self._base_url) else ())
         top = urlsplit(self._base_url)
         for place in places:
-            answer = await self._got(client, f"{top.scheme}://{top.netloc}{place}")
+            answer = await self._got(f"{top.scheme}://{top.netloc}{place}")
             if found := local_servers.window(answer, model):
                 return found
         return 0
 
-    async def _got(self, client: Any, url: str) -> Any:
+    async def _got(self, url: str) -> Any:
         """Returns the JSON at an address; None for whatever else comes."""
-        from httpx2 import HTTPError, Response
-
-        sdk = self._sdk()
         try:
             async with asyncio.timeout(self._connect):
-                response = await client.get(url, cast_to=Response, options=_STAY)
+                response = await self._transport.get(url, {})
                 return orjson.loads(response.content)
-        except (sdk.APIError, HTTPError, TimeoutError, orjson.JSONDecodeError):
+        except (TransportError, TimeoutError, orjson.JSONDecodeError):
             return None
 
     async def models(self) -> list[str]:
         """See `Provider`."""
-        client = await self._client()
+        await self._ready()
         target = faults.target("the list of models", self._base_url)
         names: list[str] = []
         after: dict[str, Any] = {}
         for _ in range(_PAGES):
-            page = await self._listed(client, after, target)
+            page = await self._listed(after, target)
             try:
                 names += [str(model["id"]) for model in page["data"]]
             except (KeyError, TypeError) as error:
@@ -236,69 +204,58 @@ class SdkProvider(ABC):
             after = {"limit": 1000, "after_id": page["last_id"]}
         return names
 
-    async def _listed(self, client: Any, query: Mapping[str, Any], target: str) -> Any:
-        from httpx2 import HTTPError, Response
-
+    async def _listed(self, query: Mapping[str, Any], target: str) -> Any:
         try:
             async with asyncio.timeout(self._connect + self._first_byte):
                 with self._failures(target):
-                    options = {"params": query, **_STAY}
-                    response = await client.get(self.models_path, cast_to=Response, options=options)
+                    response = await self._transport.get(self.models_path, query)
             return orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
             said = self._secrets.clean(response.text)[:120]
             what = f"the answer is not a list of models{faults.quoted(said)}"
             raise faults.failure(target, "malformed", what, retryable=False) from error
-        except HTTPError as error:
-            raise faults.connection_failure(target, error) from error
         except TimeoutError:
             raise self._silence(None, target) from None
 
     # --- a request ------------------------------------------------------------------------------
 
-    async def _client(self) -> Any:
-        """Returns the SDK's client. Raises ProviderError when no request can be made with this
-        key."""
+    async def _ready(self) -> None:
+        """Does what is slow before the first request. Raises ProviderError when no request can be
+        made with this key."""
         if self._keyless:
             raise ProviderError(
-                f"No model is configured: set {self.key_variable}, or choose a model of another "
-                "provider in magy.toml; `magy demo` shows Magy without a key.",
+                f"No model is configured: set {self.vendor.key_variable}, or choose a model of "
+                "another provider in magy.toml; `magy demo` shows Magy without a key.",
                 fault="no_key",
             )
         if not (self._api_key.isascii() and self._api_key.isprintable()):
             what = "the API key contains characters that no key has"
             where = faults.target("any model", self._base_url)
             raise faults.failure(where, "auth", what, advice="copy the key again")
-        while self._shared is None:
-            await asyncio.to_thread(self.warm)
-        return self._shared
+        await self._transport.ready()
 
-    async def _open(self, client: Any, request: ModelRequest, target: str) -> Any:
+    async def _open(self, request: ModelRequest, target: str) -> Any:
         """Sends the request and waits for the head of the answer."""
-        from httpx2 import Response
-
         while True:
-            fields = self._body(request)
+            content = self._content(request)
             try:
                 async with asyncio.timeout(self._connect + self._first_byte):
                     with self._failures(target):
-                        response = await client.post(
-                            self.path,
-                            body=fields | {"stream": True},
-                            cast_to=Response,
-                            options=_STAY,
-                            stream=True,
-                        )
-            except _Refused as refused:
+                        response = await self._transport.post(self.path, content)
+            except _Unwanted as refused:
                 # Another request may have learned the same meanwhile.
-                changed = self._body(request) != fields
-                said = refused.body
-                if not changed and not self._learn(request, fields, said, refused.status):
+                changed = self._content(request) != content
+                said, sent = refused.body, self._body(request)
+                if not changed and not self._learn(request, sent, said, refused.status):
                     raise
             except TimeoutError:
                 raise self._silence(None, target) from None
             else:
                 return await self._checked(response, target)
+
+    def _content(self, request: ModelRequest) -> bytes:
+        """Returns the body as it is sent."""
+        return encoded(self._body(request) | {"stream": True})
 
     async def _checked(self, response: Any, target: str) -> Any:
         kind = _kind(response)
@@ -310,25 +267,24 @@ class SdkProvider(ABC):
 
     @contextlib.contextmanager
     def _failures(self, target: str) -> Iterator[None]:
-        """Turns the SDK's exceptions into ProviderErrors, or into _Refused where the provider may
-        take another body."""
-        sdk = self._sdk()
+        """Turns the transport's exceptions into ProviderErrors, or into _Unwanted where the
+        provider may take another body."""
         try:
             yield
-        except sdk.APIStatusError as error:
-            status, headers = error.status_code, error.response.headers
+        except Refused as error:
+            status, headers = error.status, error.headers
             if 300 <= status < 400:
-                url, location = str(error.response.url), headers.get("location", "")
-                raise faults.redirect_failure(target, status, url, location) from error
+                location = headers.get("location", "")
+                raise faults.redirect_failure(target, status, error.url, location) from error
             body = self._secrets.within(error.body)
             failure = faults.status_failure(target, status, headers, body, self._unset)
             if status in pictures.STATUSES:
-                raise _Refused(failure, error.body, status) from error
+                raise _Unwanted(failure, error.body, status) from error
             raise failure from error
-        except sdk.APITimeoutError as error:
+        except TimedOut as error:
             what = f"no connection within {self._connect:g} s"
             raise faults.failure(target, "timeout", what) from error
-        except sdk.APIConnectionError as error:
+        except Broken as error:
             raise faults.connection_failure(target, error) from error
 
     # --- an answer ------------------------------------------------------------------------------
@@ -376,7 +332,7 @@ class SdkProvider(ABC):
         )
 
 
-class _Refused(ProviderError):
+class _Unwanted(ProviderError):
     """The provider refused the request, perhaps because of its form. `body`: what it answered."""
 
     def __init__(self, failure: ProviderError, body: Any, status: int) -> None:
@@ -388,6 +344,15 @@ class _Refused(ProviderError):
         )
         self.body = body
         self.status = status
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """Returns a body as JSON. Numbers that orjson has no room for are written by the standard
+    library: a model may have written any."""
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _kind(response: Any) -> str:
