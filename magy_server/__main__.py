@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
     from magy_server.cli.composition import Composition
 
-BY_HAND = """\
-Magy runs coding agents: in your editor, and here in the terminal.
-
-  magy run "Why do the tests fail?"    give an agent a task in this directory
-  magy run -c "Now fix it."            continue the newest session here
-  magy sessions                        the sessions of this project; show, undo or continue one
-  magy agents                          the agents at work here, as a tree
-  magy demo                            watch an agent do a whole task; no key needed
-  magy doctor                          what is missing, and how to fix it
-  magy --help                          every command; `magy COMMAND --help` says more
-
-Your editor starts `magy lsp` by itself: docs/start in Magy's source says how."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code. Ctrl-C may come at any moment, also while modules are loaded."""
@@ -51,7 +38,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             parser.error(
                 "say what the agent should do: `magy run PROMPT`, or `magy run -` to read it"
             )
-        case "run" | "sessions" | "agents" | "config" | "edit" | "completion":
+        case "run" | "sessions" | "agents" | "permissions" | "config" | "edit" | "completion":
             return _terminal(parser, chosen)
         case "doctor":
             from magy_server.doctor import main as examine
@@ -66,12 +53,19 @@ def _main(arguments: Sequence[str] | None) -> int:
 
             return print_requests(chosen.session, chosen.to)
         case "help":
-            print(BY_HAND)
-            return 0
+            return _help()
         case None if os.isatty(0):
-            print(BY_HAND)
-            return 0
+            return _help()
     return _lsp()
+
+
+def _help() -> int:
+    import shutil
+
+    from magy_server.cli.overview import overview
+
+    print(overview(shutil.get_terminal_size((100, 24)).columns))
+    return 0
 
 
 def _can_type(chosen: argparse.Namespace) -> bool:

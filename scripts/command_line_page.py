@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 
 from magy_server.cli.exit_codes import EXIT_CODES
@@ -34,7 +35,7 @@ def _command(parser: argparse.ArgumentParser, about: str) -> Iterator[str]:
         elif not isinstance(action, argparse._HelpAction):
             rows.append(_row(_words(action), action.help))
     if about:
-        yield f"## `{parser.prog}`\n\n{parser.description or sentence(about)}\n"
+        yield f"## `{parser.prog}`\n\n{textwrap.fill(parser.description or sentence(about), 88)}\n"
     if rows:
         yield "\n".join(["| | |", "|---|---|", *rows]) + "\n"
     for name, one in inner.items():

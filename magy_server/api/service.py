@@ -319,21 +319,26 @@ class Service:
         return accepted
 
     async def grants(self, session_id: str) -> list[Grant]:
+        """Returns the permissions that a session and its project remember."""
         session = await self.loaded.session(stream_of(session_id))
         return [*session.state.grants, *(await self._project(session)).grants]
 
     async def withdraw(self, session_id: str, grant_id: str) -> bool:
+        """Withdraws it from the session and its project; False if neither remembers it."""
         session = await self.loaded.session(stream_of(session_id))
-        event = Withdrawn(grant=grant_id)
 
         def decide(now: State) -> Write | None:
-            return Write([event]) if any(g.id == grant_id for g in now.grants) else None
+            known = any(g.id == grant_id for g in now.grants)
+            return Write([Withdrawn(grant=grant_id)]) if known else None
 
-        withdrawn = bool(await session.append(decide))
-        if any(g.id == grant_id for g in (await self._project(session)).grants):
-            await record(self.world.store, session.state.root, event)
-            withdrawn = True
-        return withdrawn
+        own = bool(await session.append(decide))
+        return await self.withdraw_from_project(session.state.root, grant_id) or own
+
+    async def withdraw_from_project(self, root: str | None, grant_id: str) -> bool:
+        known = any(g.id == grant_id for g in (await self.world.project(root)).grants)
+        if known:
+            await record(self.world.store, root, Withdrawn(grant=grant_id))
+        return known
 
     async def _project(self, session: Session) -> Project:
         return await self.world.project(session.state.root)

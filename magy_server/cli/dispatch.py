@@ -56,7 +56,7 @@ def _perform(
             from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
-        case "sessions" | "agents":
+        case "sessions" | "agents" | "permissions":
             import asyncio
 
             log_to_terminal()
@@ -91,6 +91,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import transcripts
 
             return transcripts.show if verb == "show" else transcripts.export
+        case "permissions", _:
+            from magy_server.cli.commands import permissions
+
+            return permissions.VERBS[verb]
         case "sessions", str():
             from magy_server.cli.commands import sessions
 

@@ -12,6 +12,22 @@ from magy_server import __version__
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 
 SESSION = "id or title of a session, or enough of its beginning to be unique"
+HANG = 7
+"""Where the words about an exit code stand."""
+
+
+class Help(argparse.HelpFormatter):
+    """Fills each line of a description or an epilog for itself, between words."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
+        def filled(line: str) -> str:
+            hang = " " * HANG if line.startswith("  ") else ""
+            return textwrap.fill(line, width, subsequent_indent=indent + hang,
+                                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+        return "\n".join(filled(indent + line) for line in text.split("\n"))
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,7 +36,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", Help)
         super().__init__(**options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -59,6 +75,7 @@ def build() -> argparse.ArgumentParser:
     _run(commands)
     _sessions(commands)
     _agents(commands)
+    _permissions(commands)
     _config(commands)
     _edit(commands)
     doctor = commands.add_parser(
@@ -121,11 +138,11 @@ def _run(commands: Commands) -> None:
         "run",
         help="give an agent a task",
         description=(
-            "Give an agent a task in the project around the current directory. What is piped in\n"
-            "is attached to the prompt. On a terminal it asks for permission; elsewhere nobody\n"
+            "Give an agent a task in the project around the current directory. What is piped in "
+            "is attached to the prompt. On a terminal it asks for permission; elsewhere nobody "
             "can be asked, and what needs permission is refused."
         ),
-        epilog="exit codes:\n" + "\n".join(f"  {code:<4} {what}" for code, what in EXIT_CODES),
+        epilog=_codes(EXIT_CODES),
     )
     run.add_argument(
         "prompt", nargs="?", metavar="PROMPT",
@@ -144,6 +161,10 @@ def _run(commands: Commands) -> None:
     )
     _root(run)
     _showing(run)
+
+
+def _codes(codes: Sequence[tuple[int, str]]) -> str:
+    return "\n".join(["exit codes:", *(f"  {code:<4} {what}" for code, what in codes)])
 
 
 def _sessions(commands: Commands) -> None:
@@ -213,6 +234,28 @@ def _agents(commands: Commands) -> None:
     close.add_argument("--reason", default="", help="the reason, for people")
     _flag(close, "--only", help="do not close the children below it")
     _flag(close, "--json", help="print one JSON object")
+
+
+def _permissions(commands: Commands) -> None:
+    permissions = _silent(
+        commands, "permissions", "list and withdraw the answers that Magy remembers"
+    )
+    verbs = permissions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    listed = _silent(verbs, "list", "list what is remembered for this project (the default)")
+    withdraw = verbs.add_parser("withdraw", help="withdraw permissions: Magy asks again")
+    for parser in (permissions, listed):
+        _flag(parser, "--json", help="print one JSON object")
+    which = withdraw.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "ids", nargs="*", default=[], metavar="ID",
+        help="its id, or enough of its beginning to be unique",
+    )  # fmt: skip
+    _flag(which, "--all", help="withdraw all of them")
+    for parser in (permissions, listed, withdraw):
+        _root(parser)
+        parser.add_argument(
+            "--session", metavar="ID", help="those that this session and its project remember"
+        )
 
 
 def _spawning(verbs: Commands) -> argparse.ArgumentParser:
@@ -341,11 +384,11 @@ def _edit(commands: Commands) -> None:
         "edit",
         help="apply an edit, in any of the usual formats, to files",
         description=(
-            "Apply an edit to files: a diff, a V4A patch, search/replace blocks, JSON or whole\n"
-            "files. It is read from standard input; the files it names are below the current\n"
+            "Apply an edit to files: a diff, a V4A patch, search/replace blocks, JSON or whole "
+            "files. It is read from standard input; the files it names are below the current "
             "directory. Everything it asks for is done, or nothing."
         ),
-        epilog="exit codes:\n" + "\n".join(f"  {code:<4} {what}" for code, what in EDIT_CODES),
+        epilog=_codes(EDIT_CODES),
     )
     edit.add_argument(
         "files", nargs="*", metavar="FILE",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-import textwrap
 from typing import Any
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 
 TAIL = 10
 """Lines of a command's output."""
+INDENT = "    "
+PART = re.compile(r"\n|[^\S\n]+|\S+")
+BEGUN = re.compile(r"\S*\n*\Z")
+"""The word that may go on with what streams next, and line ends that nothing may follow."""
 
 
 class Screen:
@@ -22,41 +26,69 @@ class Screen:
         self.pause = pause
         self._margin = margin
         self._who = f"  {who}  "
-        self._fresh = True
-        """A line begins."""
+        self._column = 0
+        self._gap = ""
+        """Blanks that stand before the next word, if that is on the same line."""
         self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self._width = min(100, shutil.get_terminal_size((88, 24)).columns) - len(margin)
         self._streaming: str | None = None
+        self._styled: tuple[str, tuple[str, ...]] = "", ()
+        """What hangs before the rows of what streams, and its colours."""
         self._held = ""
         self._titles: dict[str, str] = {}
         self._kinds: dict[str, str] = {}
         self._shown: dict[str, str] = {}
         """What was streamed so far, by message or call."""
 
-    def say(self, text: str, *codes: str, end: str = "\n") -> None:
-        if self._margin:
-            begins = self._margin if self._fresh and text + end else ""
-            text = begins + text.replace("\n", f"\n{self._margin}")
-        if text + end:
-            self._fresh = (text + end).endswith("\n")
+    def say(self, text: str, *codes: str, end: str = "\n", hang: str = INDENT) -> None:
+        """`hang` stands before the further rows of a line that is longer than the screen is
+        wide."""
+        text = self._fitted(text, hang)
+        end = self._fitted(end, hang)
         if codes and self._colours:
             text = f"\033[{';'.join(codes)}m{text}\033[0m"
         print(text, end=end, flush=True)
 
+    def _fitted(self, text: str, hang: str) -> str:
+        """Returns the text as it goes on after what was said, divided between words."""
+        out: list[str] = []
+        for part in PART.findall(text):
+            if part == "\n":
+                out.append("\n" if self._column or not self._margin else f"{self._margin}\n")
+                self._column, self._gap = 0, ""
+            elif part.isspace():
+                self._gap += part
+            else:
+                out.append(self._placed(part, hang))
+        return "".join(out)
+
+    def _placed(self, word: str, hang: str) -> str:
+        """Returns the word behind what stands before it. One that fits in no row is divided, a
+        rule cut off."""
+        before = self._gap if self._column else self._margin + self._gap
+        room = self._width - self._column - len(self._gap)
+        if self._column and len(word) > room and (room < 1 or len(word) <= self._width - len(hang)):
+            before = f"\n{self._margin}{hang}"
+            self._column, self._gap = len(hang), ""
+            room = self._width - len(hang)
+        self._column += len(self._gap) + len(word[:room])
+        self._gap = ""
+        rest = word[max(1, room) :] if len(set(word)) > 1 else ""
+        return before + word[: max(1, room)] + (self._placed(rest, hang) if rest else "")
+
     def scene(self, title: str) -> None:
         self._break()
-        self.say(f"\n── {title} " + "─" * max(0, self._width - len(title) - 4), BLUE, BOLD)
+        self.say(f"\n── {title} " + "─" * max(0, self._width - len(title) - 4), BLUE, BOLD, hang="")
 
     def aside(self, text: str) -> None:
         self._break()
         for n, line in enumerate(f"({text})".split("\n")):
             first = "   " if n else "  "
             hang = "     " if line.startswith("- ") else "   "
-            self.say(textwrap.fill(line, self._width, initial_indent=first, subsequent_indent=hang,
-                                   break_on_hyphens=False), DIM)  # fmt: skip
+            self.say(first + line, DIM, hang=hang)
 
     def good(self, text: str) -> None:
-        self.say(textwrap.fill(text, self._width), GREEN)
+        self.say(text, GREEN, hang="")
 
     def asked(self, title: str) -> None:
         self._break()
@@ -68,8 +100,7 @@ class Screen:
                  GREEN if allow else RED)  # fmt: skip
 
     def decided(self, good: bool, text: str) -> None:
-        self.say(textwrap.fill(f"    {text}", self._width, subsequent_indent="    "),
-                 GREEN if good else RED)  # fmt: skip
+        self.say(f"    {text}", GREEN if good else RED)
 
     def diff(self, text: str) -> None:
         for line in text.splitlines():
@@ -81,7 +112,7 @@ class Screen:
         prompt = usage["inputTokens"] + read + usage["cachedWriteTokens"]
         share = f"{100 * read // prompt} % of the prompt from cache" if prompt else "no prompt"
         self.say(f"\n  {usage['totalTokens']} tokens, {usage['outputTokens']} of them written; "
-                 f"{share}", DIM)  # fmt: skip
+                 f"{share}", DIM, hang="  ")  # fmt: skip
 
     def update(self, update: dict[str, Any]) -> None:
         match update["sessionUpdate"]:
@@ -95,7 +126,8 @@ class Screen:
             case "user_message":
                 self._break()
                 whose = "task  " if update["messageId"].endswith(":task") else "Ada   "
-                self.say(f"  {whose}{update['content'][0]['text']}", BOLD)
+                hang = " " * len(f"  {whose}")
+                self.say(f"  {whose}{update['content'][0]['text']}", BOLD, hang=hang)
             case "agent_message":
                 self._rest(update["messageId"], _texts(update["content"]), self._who)
             case "agent_thought":
@@ -115,9 +147,10 @@ class Screen:
         self._shown[id] = self._shown.get(id, "") + text
         indent = " " * len(label) if not label.endswith("│ ") else label
         text = self._held + text
-        said = text.rstrip("\n")  # a line that nothing may follow is not begun
+        said = BEGUN.sub("", text)
         self._held = text[len(said) :]
-        self.say(said.replace("\n", f"\n{indent}"), *codes, end="")
+        self.say(said.replace("\n", f"\n{indent}"), *codes, end="", hang=indent)
+        self._styled = indent, codes
 
     def _rest(self, id: str, whole: str, label: str, *codes: str) -> None:
         """The whole text, of which the beginning may have streamed."""
@@ -130,7 +163,8 @@ class Screen:
 
     def _break(self) -> None:
         if self._streaming is not None:
-            self.say("")
+            indent, codes = self._styled
+            self.say(self._held.strip(), *codes, hang=indent)
             self._streaming = None
 
     def _tool(self, update: dict[str, Any]) -> None:
@@ -158,7 +192,7 @@ class Screen:
             rest = body.strip("\n").removeprefix(shown) if status.startswith("[") else status
             self._break()
             for line in rest.strip("\n").splitlines()[-TAIL:]:
-                self.say(f"    │ {line}", DIM)
+                self.say(f"    │ {line}", DIM, hang="    │ ")
         self._break()
         for block in content:
             if block["type"] == "diff":

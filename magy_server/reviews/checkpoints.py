@@ -154,8 +154,9 @@ class Checkpoints:
         conversation: bool = True,
         undoes: str = "",
     ) -> Preview:
-        """What `restore` would do now. Raises NotFound, InvalidRequest."""
+        """What `restore` would do now. Raises NotFound, InvalidRequest, as that does."""
         found = await self._history(session)
+        _check_rests(session.state)
         to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
         plan = await self._restorer(session).plan(to.runs, to.moves)
         changed = await asyncio.to_thread(self._planned, session, plan)
@@ -356,6 +357,9 @@ class Checkpoints:
 
 
 def _check_rests(state: State) -> None:
+    if state.questions:
+        text = "A question is open: answer it or cancel the turn first, then undo it."
+        raise InvalidRequest(text, reason="busy")
     if state.turn:
         raise InvalidRequest("A turn is running: cancel it first, then undo it.", reason="busy")
     if state.compact:

@@ -15,15 +15,27 @@ def test_the_fast_demo_cuts_nothing_off(magy: Magy) -> None:
     done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
     assert done.returncode == 0, done.stderr
     for sentence in (
-        "thinks  An empty list means a division by zero. I should look at the code before I say",
-        "magy  I'll look at `average` first.\n",
-        "magy  Understood, `build` stays. Here is the fix.\n",
-        "magy  Now the tests.\n",
-        "your unsaved comment there is untouched.\n",
+        "thinks An empty list means a division by zero. I should look at the code before I say",
+        "magy I'll look at `average` first.",
+        "magy Understood, `build` stays. Here is the fix.",
+        "magy Now the tests.",
+        "your unsaved comment there is untouched.",
     ):
-        assert done.stdout.count(sentence) == 1, sentence
+        assert " ".join(done.stdout.split()).count(sentence) == 1, sentence
     assert "│ Ran 2 tests in" in done.stdout
     assert "│ OK\n    completed" in done.stdout
+
+
+@pytest.mark.needs("git")
+def test_the_demo_divides_lines_between_words(magy: Magy) -> None:
+    narrow = {"NO_COLOR": "1", "PATH": os.environ["PATH"], "COLUMNS": "60"}
+    done = magy("demo", "--fast", env=narrow)
+    assert done.returncode == 0, done.stderr
+    assert not [line for line in done.stdout.splitlines() if len(line) > 60]
+    assert (
+        "  magy  Done. `average([])` is now `0.0`, and both tests\n        pass.\n" in done.stdout
+    )
+    assert "\n    ┃  task  Write a unittest of total(), and run it with\n    ┃" in done.stdout
 
 
 @pytest.mark.needs("git")
@@ -65,7 +77,7 @@ def test_the_demo_has_a_child_that_is_watched_steered_and_asked_about(magy: Magy
         "┃    │ Ran 2 tests in",
         "┃  helper  0.1 and 0.2 it is.",
         "┃    +        self.assertAlmostEqual(total([0.1, 0.2]), 0.3)",
-        "[allow: granted for this session",
+        "[allow: granted for this",
         "┃    │ Ran 3 tests in",
         "┃  helper  `tests/test_total.py` adds 0.1 and 0.2.",
         "\n    completed\n  magy  `total()` has a test now, and all three pass.",

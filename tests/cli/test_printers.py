@@ -70,6 +70,6 @@ async def test_what_waits_of_children_stands_above_a_question(pipe: Pipe) -> Non
     await pipe.lines.show([piece("I")])
     await pipe.lines.below([CHILD], [CHILD])
     asked = {"interactionId": "q", "toolCallId": "c", "sessionId": "s/a", "title": "Run ls?"}
-    await pipe.lines.question({**asked, "kind": "permission", "rule": "ask", "options": []})
+    await pipe.lines.question({**asked, "kind": "permission", "rule": "ask", "remember": []})
     shown = pipe.read()
     assert shown.startswith(f"I\n{TOLD}") and "Run ls?" in shown

@@ -355,7 +355,7 @@ def test_killed_in_the_middle_it_is_resumed(magy: Magy) -> None:
     assert (magy.root / "log").read_text() == "once\n"
     again = magy("sessions", "resume", session["sessionId"])
     assert (again.returncode, again.stdout) == (0, "")
-    assert "there is nothing to continue" in again.stderr
+    assert "there is nothing to resume" in again.stderr
 
 
 def full(running: subprocess.Popen[str]) -> None:

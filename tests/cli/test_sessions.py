@@ -14,9 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magy_server.cli.commands.session_list import lines
+from magy_server.cli.screen.text import UNICODE, plain
 from magy_server.core import codec
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.events import Entry
-from magy_server.core.ports import Batch
+from magy_server.core.ports import Batch, Page, StreamInfo
 from magy_server.core.text.markdown import fenced
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
@@ -64,6 +67,23 @@ def test_the_list_has_this_project_first_by_date_and_the_others_by_project(
     here = magy("sessions", "list", "--here", cwd=other).stdout.splitlines()
     assert here[0] == f"{other} (here)"
     assert len(here) == 2
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_long_ids_leave_titles_their_room(width: int) -> None:
+    ids = ("2pyk6fr3tp", "emacs-20261124-021500-1a2b3c4d5e6f")
+    found = [
+        StreamInfo(stream_of(id), "/shop", 9, 0.0, 0.0,
+                   {"title": "Why does average() crash on an empty list?", "turns": 12,
+                    "state": "requires_action"})
+        for id in ids
+    ]  # fmt: skip
+    rows = plain(lines(Page(found, None), "/shop", UNICODE, width)).splitlines()
+    assert not [row for row in rows if len(row) > width]
+    for id in ids:
+        assert [row for row in rows if id in row], "it can be copied"
+    assert len([row for row in rows if "Why does average()" in row and "asks" in row]) == 2
+    assert len({row.index("1970" if "1970" in row else "Why") for row in rows[1:]}) <= 2
 
 
 def test_the_list_has_pages(magy: Magy) -> None:

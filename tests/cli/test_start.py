@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from magy_server.cli.exit_codes import EXIT_CODES
+from magy_server.cli.overview import overview
 from tests.patience import PATIENCE
 from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
 
@@ -47,7 +48,16 @@ def test_magy_help_and_magy_alone_in_a_terminal_say_what_one_can_do() -> None:
 def test_help_tells_the_exit_codes() -> None:
     command = [sys.executable, "-m", "magy_server", "run", "--help"]
     text = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, check=True
-    ).stdout
+        command, capture_output=True, text=True, timeout=PATIENCE, check=True,
+        env={**os.environ, "COLUMNS": "60"},
+    ).stdout  # fmt: skip
+    assert not [line for line in text.splitlines() if len(line) > 60]
     for code, meaning in EXIT_CODES:
-        assert f"  {code:<4} {meaning}" in text
+        assert f" {code} {meaning} " in f"{' '.join(text.split())} "
+
+
+def test_the_overview_fits_every_terminal_and_divides_no_word() -> None:
+    for width in (40, 60, 80, 120):
+        text = overview(width)
+        assert not [line for line in text.splitlines() if len(line) > width]
+        assert "watch an agent do a whole task; no key needed" in " ".join(text.split())

@@ -153,6 +153,7 @@ def test_a_task_passes_for_nothing_but_a_task() -> None:
         "‹question|? Spawn general: Nice›\n"
         "    │     asked because: all is well<U+001B>[2J\n    │ \n    │ ? Another question\n"
         "‹dim|    asked because: agent build: edit -> ask›\n"
+        "‹dim|    no lasting yes: Magy cannot tell what it would allow›\n"
     )
 
 
@@ -296,7 +297,7 @@ def test_a_question_with_a_long_diff_fits_on_the_screen() -> None:
     rows = sum(max(1, -(-len(line) // WIDTH)) for line in text.splitlines())
     assert 12 <= rows <= 22, text
     assert "line 0 " in text and "more lines of the diff" in text
-    assert text.splitlines()[-2] == "? Edit app.py  +99 -0"
+    assert text.splitlines()[-3] == "? Edit app.py  +99 -0"
     assert view.folded("q")
     assert not view.folded("another")
     whole = plain(view.unfold("q", WIDTH))

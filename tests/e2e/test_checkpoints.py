@@ -109,8 +109,9 @@ async def test_a_running_turn_is_cancelled_first(root: Path, state: Path) -> Non
         await begin(one)
         await one.turn("Say it politely", "p1")
         await one.ask("wait", "p2")
-        await one.update("tool_call_update", lambda u: u.get("status") == "in_progress"
-                         and u["toolCallId"] != "")  # fmt: skip
+        await one.update("_magy_queue", lambda u: "p2" in u.get("admitted", ()))
+        with pytest.raises(RpcError, match="cancel it first"):
+            await one.request("checkpoint/preview", turnId="p1")
         with pytest.raises(RpcError, match="cancel it first"):
             await one.request("checkpoint/restore", turnId="p1", requestKey="r1")
         await one.request("session/cancel")

@@ -216,14 +216,29 @@ async def test_remembered_permissions_are_narrow_listed_and_withdrawn(
                      if "decision" in u.get("_meta", {}).get("magy", {})]  # fmt: skip
         assert decisions[-1]["action"] == "allow" and "touch a.txt" in decisions[-1]["rule"]
         await one.ask("run 2", "p2")
-        await one.answer(False)
+        asked = await one.question()
+        for where, count in ((root, 1), (state, 0)):
+            found = await one.request("interaction/list", sessionId=None, root=str(where))
+            assert len(found["interactions"]) == count
+        with pytest.raises(RpcError, match="A question is open: answer it or cancel the turn"):
+            await one.request("checkpoint/preview", turnId="p1")
+        await one.respond(asked["interactionId"], False)
         await one.end()
         grants = (await one.request("permission/list"))["grants"]
+        of_root = await one.request("permission/list", sessionId=None, root=str(root))
+        assert of_root["grants"] == grants
+        with pytest.raises(RpcError, match="give `sessionId` or `root`"):
+            await one.request("permission/list", root=str(root))
         assert {grant["scope"] for grant in grants} == {"project"}
         assert ("bash", "touch a.txt") in [(g["key"], g["pattern"]) for g in grants]
         assert all("a.txt" in grant["pattern"] for grant in grants)
-        for grant in grants:
-            withdrawn = await one.request("permission/withdraw", grantId=grant["grantId"])
+        first, *rest = (grant["grantId"] for grant in grants)
+        of_project = {"sessionId": None, "root": str(root), "grantId": first}
+        for again in (True, False):
+            withdrawn = await one.request("permission/withdraw", **of_project)
+            assert withdrawn == {"withdrawn": again}
+        for grant in rest:
+            withdrawn = await one.request("permission/withdraw", grantId=grant)
             assert withdrawn == {"withdrawn": True}
         assert (await one.request("permission/list"))["grants"] == []
         await one.ask("run 3", "p3")

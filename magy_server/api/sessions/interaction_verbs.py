@@ -3,12 +3,15 @@ agents, and list and withdraw the permissions that outlast one call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from magy_server.api.children import present as family_present
+from magy_server.api.places import directory
 from magy_server.api.service import Service
 from magy_server.api.sessions.resolutions import winner
 from magy_server.api.wire import sessions as wire
-from magy_server.api.wire.shapes import SessionParams
 from magy_server.core.agents.tree import SESSIONS
+from magy_server.core.values import Grant
 from magy_server.engine import trees
 
 MOST_RECENT = 200
@@ -26,7 +29,8 @@ class QuestionVerbs:
             info = await self._service.info(params.session_id)
             infos = [info, *(await trees.below(store, params.session_id))]
         else:
-            infos = (await store.streams(SESSIONS, limit=MOST_RECENT)).items
+            root = None if params.root is None else directory(params.root)
+            infos = (await store.streams(SESSIONS, limit=MOST_RECENT, root=root)).items
         asked = await family_present.questions(store, infos)
         return wire.InteractionsResult(interactions=asked)
 
@@ -45,13 +49,23 @@ class QuestionVerbs:
         how = await winner(store, params.session_id, params.interaction_id)
         return wire.RespondResult(accepted=False, winner=how)
 
-    async def grants(self, params: SessionParams) -> wire.GrantsResult:
-        grants = [
-            wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
-            for g in await self._service.grants(params.session_id)
-        ]
-        return wire.GrantsResult(grants=grants)
+    async def grants(self, params: wire.GrantsParams) -> wire.GrantsResult:
+        found: Sequence[Grant]
+        if params.session_id is not None:
+            found = await self._service.grants(params.session_id)
+        else:
+            found = (await self._service.world.project(directory(params.root or ""))).grants
+        return wire.GrantsResult(
+            grants=[
+                wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
+                for g in found
+            ]
+        )
 
     async def withdraw(self, params: wire.WithdrawParams) -> wire.WithdrawResult:
-        withdrawn = await self._service.withdraw(params.session_id, params.grant_id)
+        if params.session_id is not None:
+            withdrawn = await self._service.withdraw(params.session_id, params.grant_id)
+        else:
+            root = directory(params.root or "")
+            withdrawn = await self._service.withdraw_from_project(root, params.grant_id)
         return wire.WithdrawResult(withdrawn=withdrawn)

@@ -131,15 +131,16 @@ class Verbs:
         " changes the limits, even while children run.",
     ]
     interaction_list: Annotated[
-        Verb[session.InteractionsParams, session.InteractionsResult], "Open questions."
+        Verb[session.InteractionsParams, session.InteractionsResult],
+        "List the open questions: of a session, of a workspace root, or all.",
     ]
     interaction_respond: Annotated[
         Verb[session.RespondParams, session.RespondResult],
         "Answer a question; the first answer wins.",
     ]
     permission_list: Annotated[
-        Verb[SessionParams, session.GrantsResult],
-        "List the remembered permissions of a session and its project.",
+        Verb[session.GrantsParams, session.GrantsResult],
+        "List the remembered permissions of a session and its project, or of a project.",
     ]
     permission_withdraw: Annotated[
         Verb[session.WithdrawParams, session.WithdrawResult], "Forget one of them."

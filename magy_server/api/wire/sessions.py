@@ -113,7 +113,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from magy_server.api.wire.shapes import Id, Prompt, Prose, RootId, SessionParams, Wire
 
@@ -387,6 +387,9 @@ class InteractionsParams(Wire):
     session_id: Id | None = Field(
         default=None, description="The session's own questions and those of all below it"
     )
+    root: str | None = Field(
+        default=None, description="A workspace root: only the questions of its sessions"
+    )
 
 
 class InteractionsResult(Wire):
@@ -408,18 +411,31 @@ class RespondResult(Wire):
     winner: str | None = Field(default=None, description="allowed | refused | closed")
 
 
+class GrantsParams(Wire):
+    """Of a session and its project, or of a project alone: give one of the two."""
+
+    session_id: Id | None = None
+    root: str | None = Field(default=None, description="A workspace root")
+
+    @model_validator(mode="after")
+    def _one(self) -> GrantsParams:
+        if (self.session_id is None) == (self.root is None):
+            raise ValueError("give `sessionId` or `root`, not both")
+        return self
+
+
 class GrantInfo(Wire):
     grant_id: str
     key: str
     pattern: str
-    scope: str
+    scope: str = Field(description="project | session | run: until the person prompts again")
 
 
 class GrantsResult(Wire):
     grants: list[GrantInfo]
 
 
-class WithdrawParams(SessionParams):
+class WithdrawParams(GrantsParams):
     grant_id: str
 
 

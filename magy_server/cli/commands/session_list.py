@@ -12,13 +12,15 @@ from magy_server.api.sessions.pages import every
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, counted, record, shortened
+from magy_server.cli.screen.text import Marks, Span, counted, record, shortened, width_of
 from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.ports import Page, Store, StreamInfo
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.wire_values import stamp
 
 LIMIT = 30
+TITLE = 20
+"""Columns that a title needs."""
 STATES = {"running": "open", "requires_action": "asks"}
 WORDS = {"running": "yellow", "requires_action": "question"}
 
@@ -76,12 +78,13 @@ def lines(found: Page, root: str, marks: Marks, width: int | None) -> list[Span]
     if not found.items:
         return [("There are no sessions yet. `magy run` starts one.\n", "dim")]
     spans: list[Span] = []
+    ids = max(10, *(width_of(one_line(info.id)) for info in found.items))
     for place, group in _grouped(found.items, root):
         here = " (here)" if place == root else ""
         gap = "\n" if spans else ""
         spans.append((f"{gap}{one_line(place or 'no project')}{here}\n", "bold"))
         for info in group:
-            spans += _line(info, marks, width)
+            spans += _line(info, marks, width, ids)
     if found.cursor:
         spans.append((f"more: magy sessions list --cursor {found.cursor}\n", "dim"))
     return spans
@@ -97,15 +100,20 @@ def _grouped(items: Sequence[StreamInfo], root: str) -> list[tuple[str | None, l
     return [*ordered, (None, last)] if last else list(ordered)
 
 
-def _line(info: StreamInfo, marks: Marks, width: int | None) -> list[Span]:
-    id = info.id
+def _line(info: StreamInfo, marks: Marks, width: int | None, ids: int) -> list[Span]:
+    """Returns a session in one line; where that leaves its title no room, the id stands below.
+    `ids`: the width of the longest id."""
+    id, title = one_line(info.id), title_of(info)
     when = f"{datetime.fromtimestamp(info.updated).astimezone():%Y-%m-%d %H:%M}"
-    turns = counted(info.summary.get("turns", 0), "turn")
     state = str(info.summary.get("state", "idle"))
-    head = f"  {one_line(id):<10}  {when}  "
-    tail = f"  {turns}"
+    tail = f"  {counted(info.summary.get('turns', 0), 'turn')}"
     mark = f"  {STATES[state]}" if state in STATES else ""
-    title = title_of(info)
-    if width is not None:
-        title = shortened(title, max(10, width - len(head + tail + mark)), marks.cut)
-    return [(head, "cyan"), (title, ""), (tail, "dim"), (mark, WORDS.get(state, "")), ("\n", "")]
+    end: list[Span] = [(tail, "dim"), (mark, WORDS.get(state, "")), ("\n", "")]
+    head = f"  {id}{' ' * (ids - width_of(id))}  {when}  "
+    if width is None:
+        return [(head, "cyan"), (title, ""), *end]
+    room = width - width_of(tail + mark)
+    if room - width_of(head) >= TITLE:
+        return [(head, "cyan"), (shortened(title, room - width_of(head), marks.cut), ""), *end]
+    titled: Span = (f"  {shortened(title, room - 2, marks.cut)}", "")
+    return [titled, *end, (f"    {when}  {id}\n", "cyan")]

@@ -34,8 +34,8 @@ async def _resume(options: Options, app: Composition, shown: Shown, interrupts: 
         id = interrupts.session = info.id
         if info.summary.get("state") == "idle":
             complain(
-                f"there is nothing to continue: the last turn of {id} is over. `magy run --resume "
-                f'{id} "..."` gives it another prompt.'
+                f"there is nothing to resume: the last turn of {id} is over. `magy run --resume "
+                f'{id} "..."` gives it its next prompt.'
             )
             return exit_codes.DONE
         starts = await service.world.store.turn_starts(info.stream, 1)

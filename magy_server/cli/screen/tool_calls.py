@@ -24,6 +24,7 @@ TITLE = 100
 SAID = 6
 """Lines of what a failed call said."""
 INDENT = "    "
+ONCE = "no lasting yes: Magy cannot tell what it would allow"
 
 _STATUS_LINE = re.compile(r"\A\[((?:exit code|ended by|timed out|stopped)[^\n]*)\](?:\n|\Z)")
 WORDS = {
@@ -116,7 +117,7 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
     if call.patch and not (call.asked and good):
         spans += diff(call.patch, marks, None if whole else DIFF)
     if call.kind == "execute":
-        spans += _tail(body, marks, whole)
+        spans += _tail(body, marks, width, whole)
     elif call.status not in ("completed", "not_run") or whole:
         spans += _said(body, marks, width, whole)
     return spans
@@ -160,7 +161,7 @@ def _left(lines: int, marks: Marks, of: str) -> Span:
     return (f"{INDENT}{marks.cut} {counted(lines, 'more line')} of {of}\n", "dim")
 
 
-def _tail(body: str, marks: Marks, whole: bool) -> list[Span]:
+def _tail(body: str, marks: Marks, width: int | None, whole: bool) -> list[Span]:
     if body.strip() in ("", "(no output)"):
         return []
     lines = body.rstrip("\n").split("\n")
@@ -169,7 +170,8 @@ def _tail(body: str, marks: Marks, whole: bool) -> list[Span]:
     spans: list[Span] = []
     if left := len(lines) - len(shown):
         spans.append((f"{bar}{marks.cut} {counted(left, 'earlier line')}\n", "dim"))
-    return spans + [(f"{bar}{line}\n", "dim") for line in shown]
+    rows = [row for line in shown for row in _wrapped(line, width, width_of(bar))]
+    return spans + [(f"{bar}{row}\n", "dim") for row in rows]
 
 
 def _said(body: str, marks: Marks, width: int | None, whole: bool) -> list[Span]:
@@ -212,11 +214,17 @@ def question(
     return head + shown + tail
 
 
+def is_about_agents(asked: Mapping[str, Any]) -> bool:
+    """Whether a yes, even one that does not last, holds for other agents, too."""
+    return any(grant["key"] == "agent" for grant in asked["remember"])
+
+
 def _covers(asked: Mapping[str, Any]) -> list[Span]:
-    return [
-        (f"{INDENT}a lasting yes would allow: {visible(one)}\n", "dim")
-        for one in asked.get("covers", ())
-    ]
+    """Returns what a yes may allow besides, or why the question offers no lasting one."""
+    if not asked["remember"]:
+        return [(f"{INDENT}{ONCE}\n", "dim")]
+    which = "any yes" if is_about_agents(asked) else "a lasting yes"
+    return [(f"{INDENT}{which} would allow: {visible(one)}\n", "dim") for one in asked["covers"]]
 
 
 def _ahead(call: Call, title: str, marks: Marks, width: int | None) -> list[Span]:

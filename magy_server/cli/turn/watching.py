@@ -12,6 +12,7 @@ from magy_server.api.sessions.follow import Follower
 from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Printer
 from magy_server.cli.screen.text import Span
+from magy_server.cli.screen.tool_calls import ONCE, is_about_agents
 from magy_server.cli.turn.watched_children import WatchedChildren
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
@@ -244,7 +245,7 @@ class Watch:
         question = self._questions.get(self._current)
         if question is None or self._cancelling or self._keyboard is None:
             return ("",)
-        once = f"until {PROMPT}" if _is_about_agents(question) else "once"
+        once = f"until {PROMPT}" if is_about_agents(question) else "once"
         keys = [("n", "no", "no"), ("y", once, once)]
         if question["remember"]:
             keys.append(("s", "for this session", "session"))
@@ -285,20 +286,17 @@ def _is_own(question: Mapping[str, Any]) -> bool:
     return "sessionId" not in question
 
 
-def _is_about_agents(question: Mapping[str, Any]) -> bool:
-    """Whether a yes holds for other agents of the same turn, too."""
-    return any(grant["key"] == "agent" for grant in question["remember"])
-
-
 def help_of(question: Mapping[str, Any], *, folded: bool) -> list[Span]:
     lines = ["n  refuse; you can give the agent a reason", "y  allow this call"]
-    if _is_about_agents(question):
+    if is_about_agents(question):
         lines[1] = f"y  allow this agent, and others, until {PROMPT}"
     if grants := " and ".join(question["covers"]):
         lines += [
             f"s  allow {grants} until this session ends",
             f"p  allow {grants} in this project, from now on",
         ]
+    else:
+        lines.append(ONCE)
     lines.append("v  show all of it" if folded else "v  show it once more")
     lines.append("Ctrl-C  stop the whole turn")
     return [(f"    {line}\n", "") for line in lines]
