@@ -14,6 +14,7 @@ from bench import (
     early,
     edits,
     emacs,
+    growth,
     modules,
     prompts,
     search,
@@ -38,6 +39,8 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "emacs": emacs.ROWS,
     "modules": modules.ROWS,
 }
+TABLES: Mapping[str, Callable[[Run], str]] = {"growth": growth.report}
+"""Each takes minutes, and is made only when its name is given."""
 
 
 def main() -> int:
@@ -48,12 +51,15 @@ def main() -> int:
     size.add_argument("--full", dest="size", action="store_const", const="full",
                       help="a log of 1,000,000 rows instead of 100,000")  # fmt: skip
     parser.add_argument("--directory", help="where to write; by default below the temporary one")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of: {', '.join(_names())}")
+    parser.add_argument(
+        "rows", nargs="*", metavar="ROW", help=f"of: {', '.join([*_names(), *TABLES])}"
+    )
     parser.set_defaults(size="usual")
     chosen = parser.parse_args()
-    if unknown := set(chosen.rows) - {*TOPICS, *_names()}:
+    if unknown := set(chosen.rows) - {*TOPICS, *TABLES, *_names()}:
         parser.error(f"no row is called {', '.join(sorted(unknown))}; see --help")
     rows: list[Row] = []
+    tables: list[str] = []
     failed = False
     with workplace(chosen.size, chosen.directory) as run:
         for name, measure in _chosen(chosen.rows):
@@ -63,9 +69,16 @@ def main() -> int:
             except (Failed, OSError) as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 failed = True
+        for name in TABLES.keys() & set(chosen.rows):
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            try:
+                tables.append(TABLES[name](run))
+            except (Failed, OSError) as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                failed = True
     about = f"Python {platform.python_version()} on {platform.system()}"
     print(f"{about}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(table(rows))
+    print("\n\n".join([*([table(rows)] if rows else []), *tables]))
     return 1 if failed else 0
 
 

@@ -154,7 +154,7 @@ def stage(run: Run, agents: Mapping[str, str] | None = None) -> Iterator[tuple[M
     """Both sides, warm, with the same model server behind them. `agents`: files of the user's."""
     root, state = run.fresh("project"), run.fresh("state")
     notes = root / "notes.txt"
-    notes.write_text("".join(f"line {n} of some notes\n" for n in range(1, 1001)))
+    notes.write_text("".join(f"line {n} of some notes\n" for n in range(1, 10_001)))
     start = partial(_process, env=environment(state))
     with start("-m", "bench.model_server", str(notes)) as model:
         assert model.stdout

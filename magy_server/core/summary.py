@@ -82,7 +82,7 @@ def title(state: State) -> str:
         return _line(given)
     if state.conversation.told:
         return _line(state.conversation.told[0])
-    said = (*state.conversation.items, *state.queue.waiting)
+    said = chain(state.conversation.items, state.queue.waiting)
     first = next((item for item in said if isinstance(item, Prompted)), None)
     return text_of(first) if first else _line(state.queue.withdrawn)
 

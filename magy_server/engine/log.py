@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,13 +16,16 @@ from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event
 from magy_server.core.ports import Batch, Lease, Store
-from magy_server.core.state.fold import apply
+from magy_server.core.state.fold import apply, fold
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
 from magy_server.core.values import Hash
 
 RECENT = 512
 """Entries kept in memory for watchers; older ones are read from the store."""
+
+SLICE = 200
+"""So many entries are folded before others get their turn: a few milliseconds."""
 
 Decide = Callable[[State], "Write | None"]
 """Looks at the state and says what to append, or None when there is nothing to do any more."""
@@ -102,9 +105,9 @@ class Log:
             entries = await self._store.read(self.stream)
             if self.state.seq and not entries:
                 raise self._vanish()
-            self.state = State(self.stream)
+            folded = await self._folded(State(self.stream), entries)
             self.recent.clear()
-            self._fold(entries)
+            self._go_on(folded, entries)
 
     async def refresh(self) -> None:
         """Reads what other processes appended. Raises StoreError, NotFound."""
@@ -172,7 +175,7 @@ class Log:
         try:
             appended = await self._store.append([own, *others], self.lease)
             entries = [entry for entry in appended if entry.stream == self.stream]
-            self._fold(entries)
+            self._go_on(fold(entries, self.state), entries)
             self._holder.appended(entries)
         finally:
             for letter in letters:
@@ -191,22 +194,27 @@ class Log:
         folded is no more."""
         known, at = self.state.seq, self.state.at
         entries = await self._store.read(self.stream, after=max(0, known - 1))
-        if not known:
-            self._fold(entries)
-        elif entries and entries[0].at == at:
-            self._fold(entries[1:])
-        else:
-            raise self._vanish()
+        if known:
+            if not entries or entries[0].at != at:
+                raise self._vanish()
+            entries = entries[1:]
+        self._go_on(await self._folded(self.state, entries), entries)
 
     def _vanish(self) -> NotFound:
         self._holder.vanished()
         return deleted(self.stream)
 
-    def _fold(self, entries: Iterable[Entry]) -> None:
-        entries = list(entries)
-        for entry in entries:
-            self.state = apply(self.state, entry)
-            self.recent.append(entry)
+    async def _folded(self, state: State, entries: Sequence[Entry]) -> State:
+        """A log may be long. Nobody sees it half folded."""
+        for start in range(0, len(entries), SLICE):
+            if start:
+                await asyncio.sleep(0)
+            state = fold(entries[start : start + SLICE], state)
+        return state
+
+    def _go_on(self, state: State, entries: Sequence[Entry]) -> None:
+        self.state = state
+        self.recent.extend(entries)
         if entries:
             self._holder.folded(entries)
 

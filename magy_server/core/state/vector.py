@@ -7,6 +7,7 @@ quadratic. Two versions grown from the same one do not see each other's items.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Vector(Sequence[T], Generic[T]):
         return self._size
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._items[: self._size])
+        return islice(self._items, self._size)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
