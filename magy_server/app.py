@@ -75,13 +75,17 @@ async def compose(
     listeners: Sequence[Listener] = (),
     store: Store | None = None,
 ) -> AsyncIterator[tuple[Service, Projects]]:
-    """The engine for these workspace roots (canonical paths), running. `store`, closed in the end,
-    takes the place of the user's. Raises MagyError."""
-    state = layers.state_dir()
-    layers.load(None, trusted=False, options=options)  # what is wrong there is said before all else
+    """The engine for these workspace roots (canonical paths), running. `store` takes the
+    place of the user's; whatever goes wrong, it is closed in the end. Raises MagyError."""
     async with AsyncExitStack() as closing:
-        store = store or await SqliteStore.open(str(state))
-        closing.push_async_callback(store.close)
+        if store:
+            closing.push_async_callback(store.close)
+        # What is wrong there is said before all else.
+        layers.load(None, trusted=False, options=options)
+        state = layers.state_dir()
+        if not store:
+            store = await SqliteStore.open(str(state))
+            closing.push_async_callback(store.close)
         projects = Projects(options, store)
         for root in roots:
             if whole(root) != root:

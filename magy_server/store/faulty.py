@@ -68,7 +68,7 @@ class FaultyStore:
 
     def __init__(self, store: Store, *script: Fault) -> None:
         for fault in script:
-            getattr(store, fault.method)  # who names no method of a store hears of it
+            getattr(Store, fault.method)  # who names no method of a store hears of it
         self._script = script
         self.done = defaultdict[str, list[tuple[tuple[Any, ...], Any]]](list)
         self.append, self.read = self._call(store.append), self._call(store.read)

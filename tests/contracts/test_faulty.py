@@ -100,6 +100,7 @@ async def test_a_stopped_append_is_done_and_no_other_is() -> None:
     assert await store.head(S) == 2
 
 
-async def test_who_misspells_a_method_hears_of_it() -> None:
-    with pytest.raises(AttributeError, match="apend"):
-        FaultyStore(MemoryStore(), Fault("apend"))
+@pytest.mark.parametrize("name", ["apend", "_held"])
+async def test_who_names_no_method_of_a_store_hears_of_it(name: str) -> None:
+    with pytest.raises(AttributeError, match=name):
+        FaultyStore(MemoryStore(), Fault(name))
