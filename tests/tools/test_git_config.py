@@ -108,6 +108,23 @@ async def test_what_is_really_run_is_named(person: Person) -> None:
     assert ran.exists()  # a real trap
 
 
+@pytest.mark.parametrize("key", ["include.path", "includeIf.onbranch:other.path"])
+async def test_configuration_in_the_workspace_may_change_before_it_is_read(
+    person: Person, key: str
+) -> None:
+    person.git("config", key, "more")  # below .git, where nobody may edit
+    assert await named(person) == ""
+    person.git("config", key, "../.gitconfig")  # is not there yet
+    line = "printf '[filter \"x\"]\\nclean=touch ran;cat\\n' > .gitconfig && git status"
+    for command in ("git status", line):
+        assert "path = ../.gitconfig" in await named(person, command)
+        assert await action(person, command) == "ask"
+    person.git("config", key, str(person.root / "deep" / "config"))
+    assert await action(person, "git status") == "ask"
+    person.git("config", key, "~/own.gitconfig")  # is the person's own
+    assert await action(person, "git status") == "allow"
+
+
 async def test_a_hook_that_runs_when_one_looks(person: Person) -> None:
     person.hook("pre-commit", "true")
     assert await named(person) == ""

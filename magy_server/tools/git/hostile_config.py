@@ -42,21 +42,24 @@ _FETCHES = re.compile(
 )
 """...and those of what is missing in a partial clone, which looking fetches."""
 _PARTIAL = re.compile(r"extensions\.partialclone|remote\..*\.promisor", re.DOTALL)
+_INCLUDES = re.compile(r"include(?:if\..*)?\.path", re.DOTALL)
+"""Keys that name a further file of configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """`what` is a configuration key, a hook or a directory; `value` what is run, or ""."""
+    """`what` is a configuration key, a hook or a directory; `value` what is run or read, or ""."""
 
     what: str
     value: str
 
 
-def named(cwd: str, env: Mapping[str, str]) -> list[Named]:
+def named(root: str, cwd: str, env: Mapping[str, str]) -> list[Named]:
     """What a git command in the directory `cwd` may run, or show, because the repository there
-    says so; [] for none, and where there is no repository. `env` is the environment that the
-    command will have. Blocks."""
-    return _Look(env).at(cwd) if _program(env) else []
+    says so; [] for none, and where there is no repository. Configuration that lies in the workspace
+    `root` counts, whatever it says now: who may edit there may change it before the command runs.
+    `env` is the environment that the command will have. Blocks."""
+    return _Look(root, env).at(cwd) if _program(env) else []
 
 
 class Unclear(Exception):
@@ -98,7 +101,8 @@ def _program(env: Mapping[str, str]) -> str | None:
 
 
 class _Look:
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, root: str, env: Mapping[str, str]) -> None:
+        self._root = root
         self._env = env
         self._modules = MODULES
 
@@ -113,10 +117,24 @@ class _Look:
         own = [(key, value) for scope, key, value in told if scope in ("local", "worktree")]
         partial = any(_PARTIAL.fullmatch(key) for key, _ in own)
         for key, value in own:
-            if _RUNS.fullmatch(key) or (
-                partial and (_FETCHES.fullmatch(key) or "::" in key + value)
+            if (
+                _RUNS.fullmatch(key)
+                or (partial and (_FETCHES.fullmatch(key) or "::" in key + value))
+                or (_INCLUDES.fullmatch(key) and self._editable(cwd, value))
             ):
                 yield Named(key, value)
+
+    def _editable(self, cwd: str, included: str) -> bool:
+        """Whether a file that the repository's configuration includes lies in the workspace, and
+        not in a `.git`, which rules keep."""
+        name = included
+        if name.startswith("~/"):
+            name = self._env.get("HOME", "") + name[1:]
+        for base in self._paths(cwd, "--absolute-git-dir", "--git-common-dir"):
+            inside = below(self._root, os.path.realpath(os.path.join(base, name)))
+            if inside is not None and ".git" not in inside.split("/"):
+                return True
+        return False
 
     def _around(self, cwd: str) -> Iterator[Named]:
         places = self._paths(

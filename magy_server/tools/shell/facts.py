@@ -180,7 +180,7 @@ def _written(part: Part, found: Iterable[Resource]) -> Iterator[Resource]:
 def _named_by_git(root: str, cwd: str, env: Mapping[str, str]) -> Iterator[Resource]:
     """What else a git command in `cwd` may run, as a command that rules and people can speak about:
     the same programs in the same place are the same command."""
-    found = git_config.named(cwd, env)
+    found = git_config.named(root, cwd, env)
     if not found:
         return
     text = "; ".join(f"{one.what} = {one.value}" if one.value else one.what for one in found)
