@@ -1,23 +1,56 @@
-"""What a round costs after so many earlier rounds of the same turn: it should stay what it was.
+"""What a round costs after so many earlier rounds of the same turn, and what the first prompt costs
+in a session with so many events: it should stay what it was.
 
 The server is the real one, the model is without latency, and each round reads one line of a file.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 from bench.measure import Failed, Run
 from bench.turns import Magy, stage
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.events import (
+    Admitted,
+    Compacted,
+    Ended,
+    Event,
+    Finished,
+    Judged,
+    Opened,
+    Prompted,
+    Replied,
+    Started,
+)
+from magy_server.core.ports import Batch
+from magy_server.core.values import Call, Decision, Evidence, Facts, Hash, Text
+from magy_server.store.sqlite import SqliteStore
 
 WINDOW = 20
 """Over so many rounds is averaged: those up to each of the marks."""
 MARKS = (20, 100, 500, 2000, 5000)
+EVENTS = (100, 10_000, 100_000)
+CALLS = 6
+"""So many has each turn of a long session."""
+TURNS = 100
+"""After so many its conversation is compacted, as that of every long session is."""
+SUMMARY = b"Lines were looked at."
 
 
 def report(run: Run) -> str:
-    """A table: a line for each mark, milliseconds of processor time a round, and how many times
-    that of the first mark it is. Raises Failed."""
+    """Two tables, of rounds and of long sessions. Raises Failed."""
+    return f"{_rounds(run)}\n\n{_sessions(run)}"
+
+
+def _rounds(run: Run) -> str:
+    """A line for each mark: milliseconds of processor time a round, and how many times that of the
+    first mark it is."""
     marks = MARKS[: run.choose(3, 4, 5)]
     with stage(run) as (magy, _):
         magy.turn("bench-loop-20")  # warm
@@ -50,3 +83,84 @@ def _costs(magy: Magy, marks: tuple[int, ...]) -> Iterator[tuple[int, float]]:
             over = WINDOW if done > WINDOW else WINDOW - 1
             yield done, (peer.processor_time() - begun) / over
         peer.messages.clear()
+
+
+def _sessions(run: Run) -> str:
+    """A line for each length. All of it is as a client sees it; `silence` is the longest time in
+    which the server answered nothing, though it was asked all the time."""
+    lines = ["| events | first word after, s | CPU, s | longest silence, ms |"]
+    lines.append("| ---: | ---: | ---: | ---: |")
+    for count in EVENTS[: run.choose(2, 3)]:
+        with stage(run) as (magy, _):
+            magy.turn("bench-stream-1")  # warm
+            asyncio.run(_write(magy.peer.state, magy.root, count))
+            first, cpu, silence = _prompted(magy)
+        lines.append(f"| {count:,} | {first:.2f} | {cpu:.2f} | {silence * 1000:.0f} |")
+    return "\n".join(lines)
+
+
+async def _write(state: Path, root: Path, count: int) -> None:
+    store = await SqliteStore.open(str(state))
+    events = _events(str(root), count)
+    try:
+        for start in range(0, len(events), 5000):
+            blobs = {Hash(sha256(SUMMARY).hexdigest()): SUMMARY}
+            batch = Batch(stream_of("long"), start, events[start : start + 5000], blobs)
+            await store.append([batch], None)
+    finally:
+        await store.close()
+
+
+def _events(root: str, count: int) -> list[Event]:
+    """At least so many: turns with calls that are over."""
+    summary = Hash(sha256(SUMMARY).hexdigest())
+    turns = 0
+    events: list[Event] = [Opened(agent="build", cwd=root, root=root, model="", title="Long")]
+    while len(events) < count:
+        turn = f"t{len(events)}"
+        events.append(Prompted(id=turn, content=(Text(text="Look at the next lines."),)))
+        events.append(Admitted(turn=turn, prompts=(turn,), first=len(events), opens=True))
+        for _ in range(CALLS):
+            id = f"{len(events) + 1}.0"
+            call = Call(id=id, name="read_file", arguments={"path": "notes.txt"})
+            judged = Judged(call=id, facts=Facts(title="Read notes.txt"),
+                            decision=Decision(action="allow", rule="a rule"))  # fmt: skip
+            events += [
+                Replied(request=turn, model="bench", content=(call,), stop="tool_use"),
+                judged,
+                Started(call=id, evidence=Evidence()),
+                Finished(call=id, status="completed", for_model="a line of notes\n" * 20),
+            ]
+        events.append(Ended(turn=turn, stop="end_turn"))
+        turns += 1
+        if turns % TURNS == 0:
+            items = TURNS * (1 + 2 * CALLS) + (turns > TURNS)
+            events.append(Compacted(dropped=items, summary=summary, resting=True))
+    return events
+
+
+def _prompted(magy: Magy) -> tuple[float, float, float]:
+    """Seconds: until the first word, of processor time until then, and of the longest silence."""
+    peer = magy.peer
+    peer.request("magy/session/subscribe", sessionId="long")
+    used, began = peer.processor_time(), time.perf_counter()
+    peer.send({
+        "id": "prompt", "method": "magy/session/prompt",
+        "params": {"sessionId": "long", "messageId": "p1",
+                   "prompt": [{"type": "text", "text": "bench-stream-1"}]},
+    })  # fmt: skip
+    silence = 0.0
+    while True:
+        asked = time.perf_counter()
+        peer.request("magy/session/list", limit=1)
+        silence = max(silence, time.perf_counter() - asked)
+        if any(_speaks(message) for message in peer.messages):
+            return time.perf_counter() - began, peer.processor_time() - used, silence
+        peer.messages.clear()
+
+
+def _speaks(message: dict[str, Any]) -> bool:
+    update = message.get("params", {}).get("update", {})
+    if update.get("sessionUpdate") == "state_update" and update.get("state") == "idle":
+        raise Failed(f"The turn ended with {update}")
+    return str(update.get("sessionUpdate")) == "agent_message_chunk"

@@ -93,7 +93,7 @@ class Magy:
 
     def __init__(self, peer: Peer, root: Path) -> None:
         self.peer = peer
-        self._root = root
+        self.root = root
         self._numbers = itertools.count(1)
         peer.initialize(root)
         peer.request("magy/agent/list")
@@ -101,7 +101,7 @@ class Magy:
     def session(self, agent: str | None = None) -> str:
         """A new one, subscribed to."""
         session = f"s{next(self._numbers)}"
-        self.peer.request("magy/session/new", sessionId=session, cwd=str(self._root), agent=agent)
+        self.peer.request("magy/session/new", sessionId=session, cwd=str(self.root), agent=agent)
         self.peer.request("magy/session/subscribe", sessionId=session)
         return session
 

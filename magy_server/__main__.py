@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,11 @@ from typing import TYPE_CHECKING
 from magy_server import privacy
 from magy_server.cli.exit_codes import CANCELLED
 from magy_server.cli.parser import build
+
+COLLECTING = (2_000, 10, 500)
+"""How often Python looks for cycles of garbage, as `gc.set_threshold` has it. Logs are folded into
+hundreds of thousands of values without a cycle: to look through all of them is to stand still for
+half a second, so that it is done rarely."""
 
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
@@ -26,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
+    gc.set_threshold(*COLLECTING)
     _open_standard_streams()
     privacy.begin()
     parser = build()

@@ -24,8 +24,8 @@ from magy_server.core.values import Hash
 RECENT = 512
 """Entries kept in memory for watchers; older ones are read from the store."""
 
-SLICE = 200
-"""So many entries are folded before others get their turn: a few milliseconds."""
+PAGE = 200
+"""So many entries are read and folded before others get their turn: a few milliseconds."""
 
 Decide = Callable[[State], "Write | None"]
 """Looks at the state and says what to append, or None when there is nothing to do any more."""
@@ -102,10 +102,10 @@ class Log:
     async def reload(self) -> None:
         """Folds it anew, for what was folded may be wrong. Raises StoreError, NotFound."""
         async with self._lock:
-            entries = await self._store.read(self.stream)
-            if self.state.seq and not entries:
+            page = await self._page(0)
+            if self.state.seq and not page:
                 raise self._vanish()
-            folded = await self._folded(State(self.stream), entries)
+            folded, entries = await self._folded(State(self.stream), page)
             self.recent.clear()
             self._go_on(folded, entries)
 
@@ -192,25 +192,30 @@ class Log:
     async def _catch_up(self) -> None:
         """The last entry known is read again: where another stands, or none, the log that was
         folded is no more."""
-        known, at = self.state.seq, self.state.at
-        entries = await self._store.read(self.stream, after=max(0, known - 1))
-        if known:
-            if not entries or entries[0].at != at:
-                raise self._vanish()
-            entries = entries[1:]
-        self._go_on(await self._folded(self.state, entries), entries)
+        known = self.state.seq
+        page = await self._page(max(0, known - 1))
+        if known and (not page or page[0].at != self.state.at):
+            raise self._vanish()
+        self._go_on(*await self._folded(self.state, page))
 
     def _vanish(self) -> NotFound:
         self._holder.vanished()
         return deleted(self.stream)
 
-    async def _folded(self, state: State, entries: Sequence[Entry]) -> State:
-        """A log may be long. Nobody sees it half folded."""
-        for start in range(0, len(entries), SLICE):
-            if start:
-                await asyncio.sleep(0)
-            state = fold(entries[start : start + SLICE], state)
-        return state
+    async def _page(self, after: int) -> Sequence[Entry]:
+        return await self._store.read(self.stream, after=after, limit=PAGE)
+
+    async def _folded(self, state: State, page: Sequence[Entry]) -> tuple[State, Sequence[Entry]]:
+        """Folds what is new of this page, and those after it; returns what was new. A log may be
+        long: others read and run meanwhile, and nobody sees it half folded."""
+        entries: list[Entry] = []
+        while True:
+            new = [entry for entry in page if entry.seq > state.seq]
+            state = fold(new, state)
+            entries += new
+            if len(page) < PAGE:
+                return state, entries
+            page = await self._page(state.seq)
 
     def _go_on(self, state: State, entries: Sequence[Entry]) -> None:
         self.state = state

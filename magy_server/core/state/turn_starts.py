@@ -83,8 +83,10 @@ class History:
 
     def compacted(self, event: Compacted, before: Conversation, now: Conversation) -> History:
         def shorter(past: Past) -> Past:
+            if past.lost:
+                return past
             then = past.conversation
-            if past.lost or past.length < event.dropped:
+            if past.length < event.dropped:
                 return replace(past, conversation=replace(then, items=Vector()), lost=True)
             return replace(past, conversation=then.shortened(event, before, now))
 
