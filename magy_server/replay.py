@@ -80,4 +80,5 @@ def _plain(value: Any) -> Any:
         return value.model_dump(mode="json")
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    named = [field.name for field in dataclasses.fields(value) if field.compare]
+    return {name: getattr(value, name) for name in named}

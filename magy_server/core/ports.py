@@ -11,6 +11,7 @@ from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import EditorError, EditRefused
 from magy_server.core.events import Entry, Event, Replied
 from magy_server.core.knowledge import Question
+from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.values import NO_FILE, Hash, Usage, Version
 from magy_server.edits.model import TextChange
 
@@ -205,6 +206,7 @@ class ModelRequest:
     """0: not limited here."""
     thinking_tokens: int = 0
     temperature: float | None = None
+    so_far: SoFar = field(default_factory=SoFar, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,30 +2,32 @@
 
 The prefix (system text, tool schemas) comes from the first briefing and stays as it is while agent,
 model and tools stay; a section that changes later is said in the conversation, where it happened,
-so that what the provider has cached goes on being a prefix of every request.
+so that what the provider has cached goes on being a prefix of every request. What was built up to
+the last reply stays built.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
-from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Entry, Finished, Prompted, Replied
-from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
-from magy_server.core.prompting.framing import framed, named, result
-from magy_server.core.reviews.review_events import Noted
-from magy_server.core.state.conversation import Item
+from magy_server.core.ports import ModelRequest, ToolSchema
+from magy_server.core.prompting.messages import Building, Built, nothing
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State
-from magy_server.core.values import Call, Content, Embedded, Hash, Image, Link, Part, Text, Thinking
+from magy_server.core.values import Hash, Image
 
-MISSING = "(no result: the session was interrupted before this call ran)"
-
-
-GONE = "(a picture that cannot be shown any more)"
 NO_PICTURES: Mapping[Hash, bytes] = {}
+
+
+def begun(state: State, built: Built | None) -> Built:
+    """Returns what was built of the conversation before, if that is still its beginning."""
+    prefix = state.conversation.prefix
+    if prefix is None:
+        raise ValueError(f"{state.stream}: a request needs a briefing first")
+    return built if built and built.begins(state.conversation) else nothing(prefix)
 
 
 def build(
@@ -33,36 +35,45 @@ def build(
 ) -> ModelRequest:
     """Returns the request that answers the log as it stands. `texts` has the blobs that `needed`
     names, `pictures` those that `pictured` does."""
-    prefix, briefing = state.conversation.prefix, state.conversation.briefing
-    if prefix is None or briefing is None:
+    return build_on(begun(state, None), state, texts, pictures)[0]
+
+
+def build_on(
+    built: Built, state: State, texts: Mapping[Hash, str], pictures: Mapping[Hash, bytes]
+) -> tuple[ModelRequest, Built]:
+    """Returns the same request, made of what was built before, and what the next one can be made
+    of."""
+    briefing = state.conversation.briefing
+    if briefing is None:
         raise ValueError(f"{state.stream}: a request needs a briefing first")
-    return ModelRequest(
+    built, messages = Building(built, texts, pictures).all(state.conversation.items)
+    request = ModelRequest(
         id=str(state.seq),
         session=state.stream,
         model=briefing.model,
-        system=tuple(texts[section.hash] for section in prefix.sections),
-        tools=tuple(_schema(texts[section.hash]) for section in prefix.tools),
-        messages=tuple(_Conversation(prefix, texts, pictures).messages(state.conversation.items)),
+        system=tuple(texts[section.hash] for section in built.prefix.sections),
+        tools=tuple(_schema(texts[section.hash]) for section in built.prefix.tools),
+        messages=messages,
         max_tokens=briefing.max_tokens,
         thinking_tokens=briefing.thinking_tokens,
         temperature=briefing.temperature,
+        so_far=built.so_far,
     )
+    return request, built
 
 
-def needed(state: State) -> set[Hash]:
-    """Returns the texts that `build` will look up."""
-    briefings = [item for item in state.conversation.items if isinstance(item, Briefed)]
-    if state.conversation.prefix:
-        briefings.append(state.conversation.prefix)
-    items = state.conversation.items
+def needed(built: Built, state: State) -> set[Hash]:
+    """Returns the texts that `build_on` will look up."""
+    items = state.conversation.items[len(built.items) :]
+    briefings = [built.prefix, *(item for item in items if isinstance(item, Briefed))]
     summaries = {i.summary for i in items if isinstance(i, Compacted) and i.summary}
     return summaries | {section.hash for b in briefings for section in b.sections + b.tools}
 
 
-def pictured(state: State) -> set[Hash]:
-    """Returns the pictures that `build` will look up."""
+def pictured(built: Built, state: State) -> set[Hash]:
+    """Returns the pictures that `build_on` will look up."""
     found: set[Hash] = set()
-    for item in state.conversation.items:
+    for item in state.conversation.items[len(built.items) :]:
         if isinstance(item, Finished):
             found.update(image.hash for image in item.images)
         elif isinstance(item, Prompted):
@@ -87,120 +98,7 @@ def requests(
         asked[str(state.seq)] = state
 
 
+@lru_cache(maxsize=512)
 def _schema(text: str) -> ToolSchema:
     body = json.loads(text)
     return ToolSchema(body["name"], body["description"], body["parameters"])
-
-
-@dataclass(frozen=True)
-class _Conversation:
-    """The conversation as messages, for the prefix that a briefing gives."""
-
-    prefix: Briefed
-    texts: Mapping[Hash, str]
-    pictures: Mapping[Hash, bytes]
-
-    def messages(self, conversation: Sequence[Item]) -> Iterator[Message]:
-        user: list[Text | Picture | ToolOutput] = []
-        pending: list[Call] = []
-        outputs: dict[str, ToolOutput] = {}
-        told = {section.name: section.hash for section in self.prefix.sections}
-        for item in conversation:
-            match item:
-                case Replied() if not self._spoken(item):
-                    pass  # it was stopped before it said anything
-                case Replied():
-                    user = [*_results(pending, outputs), *user]
-                    if user:
-                        yield Message("user", tuple(user))
-                    user, outputs = [], {}
-                    pending = [part for part in item.content if isinstance(part, Call)]
-                    yield Message("assistant", self._spoken(item))
-                case Finished():
-                    outputs[item.call] = self._output(pending, item)
-                case Prompted():
-                    user.extend(part for content in item.content for part in self._said(content))
-                case Mailed():
-                    user.append(_mail(item))
-                case Noted():
-                    user.append(Text(text=framed("note", item.text)))
-                case Compacted(summary=str(summary)):
-                    user.append(Text(text=self.texts[summary]))
-                case Briefed() if _continues(self.prefix, item):
-                    user.extend(_news(item, told, self.texts))
-        user = [*_results(pending, outputs), *user]
-        if user:
-            yield Message("user", tuple(user))
-
-    def _spoken(self, reply: Replied) -> tuple[Part, ...]:
-        """Returns the reply as this model may see it. Another model's thinking means nothing to
-        this one, and its proof is not valid here."""
-
-        def kept(part: Part) -> bool:
-            if isinstance(part, Thinking):
-                return reply.model == self.prefix.model
-            return not isinstance(part, Text) or bool(part.text.strip())
-
-        return tuple(filter(kept, reply.content))
-
-    def _output(self, calls: Sequence[Call], finished: Finished) -> ToolOutput:
-        provider_id = next((c.provider_id for c in calls if c.id == finished.call), "")
-        found = [self._picture(image) for image in finished.images]
-        text = result(finished.for_model) or "(no output)"
-        return ToolOutput(
-            finished.call,
-            provider_id,
-            "\n".join([text, *(part.text for part in found if isinstance(part, Text))]),
-            error=finished.status != "completed",
-            pictures=tuple(part for part in found if isinstance(part, Picture)),
-        )
-
-    def _picture(self, image: Image) -> Picture | Text:
-        data = self.pictures.get(image.hash)
-        return Text(text=GONE) if data is None else Picture(image.mime, data)
-
-    def _said(self, content: Content) -> Iterator[Text | Picture]:
-        text = ""
-        match content:
-            case Text():
-                text = content.text
-            case Link():
-                text = f"[The user mentions the file {named(content.name)} ({named(content.uri)})]"
-            case Embedded():
-                text = framed("context", content.text, **{"from": content.uri})
-            case Image():
-                name = content.name and named(content.name)
-                text = f"[The user shows the picture {name}]" if name else ""
-                yield self._picture(content)
-        if text:
-            yield Text(text=text)
-
-
-def _mail(mail: Mailed) -> Text:
-    """Returns what agents say to each other. `content` refuses what is not for a model."""
-    about = {"from": mail.sender, "agent": mail.agent, "task": mail.name}
-    about["status"] = mail.report.status if mail.report else ""
-    said = "\n".join(part.text for part in mail.content)
-    return Text(text=framed("message", said, **about))
-
-
-def _continues(prefix: Briefed, later: Briefed) -> bool:
-    """Returns whether a briefing continues the prefix: not that of another agent or model, for
-    which it does not hold."""
-    return (prefix.agent, prefix.model, prefix.tools) == (later.agent, later.model, later.tools)
-
-
-def _results(calls: Sequence[Call], outputs: Mapping[str, ToolOutput]) -> list[ToolOutput]:
-    """Returns one output for each call, in the order of the calls: providers insist on both."""
-    return [
-        outputs.get(call.id) or ToolOutput(call.id, call.provider_id, MISSING, error=True)
-        for call in calls
-    ]
-
-
-def _news(briefed: Briefed, told: dict[str, Hash], texts: Mapping[Hash, str]) -> Iterator[Text]:
-    """Returns the sections that changed since the model was last told."""
-    for section in briefed.sections:
-        if told.get(section.name) != section.hash:
-            told[section.name] = section.hash
-            yield Text(text=framed("updated", texts[section.hash], section=section.name))

@@ -10,6 +10,7 @@ from magy_server.core.events import Compacted, Ended, Event, Replied, Stop
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.compaction import cut, digest, replacement
 from magy_server.core.prompting.framing import framed
+from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.spending import NO_USAGE
 from magy_server.core.state.state import State
@@ -126,7 +127,7 @@ class _Summary:
         said = transcript(self._state.conversation.items, max(room - len(before), room // 2))
         text = framed("conversation", f"{before[: room // 2]}{said}")
         message = Message("user", (Text(text=f"{text}\n\n{self.asked}"),))
-        return replace(request, system=(), tools=(), messages=(message,))
+        return replace(request, system=(), tools=(), messages=(message,), so_far=SoFar())
 
     @property
     def cost(self) -> float | None:

@@ -66,8 +66,12 @@ async def call_model(session: Session, world: World, purse: Purse, early: Early)
 
 async def request_of(state: State, world: World) -> ModelRequest:
     """The request that the log calls for; `model` is `provider/model` yet."""
-    texts = await world.texts(prompt.needed(state))
-    return prompt.build(state, texts, await world.pictures(prompt.pictured(state)))
+    built = prompt.begun(state, world.built.get(state.stream))
+    texts = await world.texts(prompt.needed(built, state))
+    pictures = await world.pictures(prompt.pictured(built, state))
+    request, built = prompt.build_on(built, state, texts, pictures)
+    world.built.keep(state.stream, built)
+    return request
 
 
 async def ask(

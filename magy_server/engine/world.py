@@ -26,6 +26,7 @@ from magy_server.core.ports import (
     Provider,
     Store,
 )
+from magy_server.core.prompting.messages import Built
 from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.specs import Agents, AgentSpec
@@ -38,6 +39,8 @@ from magy_server.engine.read_cache import Results
 
 USUAL_REPLY = 32_000
 """Tokens."""
+MOST = 32
+"""The most conversations whose prompts stay built: they take as much memory as their texts."""
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
 """Adds sections (name, text) to the prompt of a session."""
 Expand = Callable[
@@ -48,6 +51,22 @@ Expand = Callable[
 in it, and the blobs of that."""
 EndGroup = Callable[[int, str], Coroutine[Any, Any, object]]
 """async (process group, its MAGY_CALL marker): ends what a dead server left running."""
+
+
+class Recent:
+    """What was built of the latest `MOST` conversations. Others begin anew when they go on."""
+
+    def __init__(self) -> None:
+        self._built: dict[Stream, Built] = {}
+
+    def get(self, stream: Stream) -> Built | None:
+        return self._built.get(stream)
+
+    def keep(self, stream: Stream, built: Built) -> None:
+        self._built.pop(stream, None)
+        self._built[stream] = built
+        if len(self._built) > MOST:
+            del self._built[next(iter(self._built))]
 
 
 class Models(Protocol):
@@ -114,6 +133,8 @@ class World:
     secrets: Secrets = field(default_factory=Secrets)
     """Keys that nothing may show that a tool gave."""
     results: Results = field(default_factory=lambda: Results(time.monotonic))
+    built: Recent = field(default_factory=Recent)
+    """What was built of the conversations that are talking now."""
     _texts: dict[Hash, str] = field(default_factory=dict)
     _schemas: dict[str, str] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOu
 from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.llm import pictures, wire
 from magy_server.llm.wire import Stop, StreamError, own_id
+from magy_server.llm.written import Form, written
 
 Block = dict[str, Any]
 
@@ -50,10 +51,11 @@ def body(request: ModelRequest, *, blind: bool = False) -> dict[str, Any]:
         for t in request.tools
     ]
     if blind:
-        shown = pictures.unseen(request.messages)
+        form = replace(_FORM, hidden=pictures.ALL, name=pictures.UNSEEN)
     else:
-        shown = pictures.newest(request.messages, MOST_PICTURES, PICTURES_LEAVE)
-    messages = _messages(shown)
+        leaving = pictures.leaving(request, MOST_PICTURES, PICTURES_LEAVE)
+        form = replace(_FORM, hidden=leaving, name=pictures.EARLIER)
+    begun, messages = written(request, "anthropic", form)
     _mark(system, tools, messages)
     limit = request.max_tokens or USUAL_LIMIT
     result: dict[str, Any] = {"model": request.model, "max_tokens": limit}
@@ -68,7 +70,7 @@ def body(request: ModelRequest, *, blind: bool = False) -> dict[str, Any]:
         result["system"] = system
     if tools:
         result["tools"] = tools
-    result["messages"] = messages
+    result["messages"] = [*begun, *messages]
     return result
 
 
@@ -85,10 +87,9 @@ def _mark(system: list[Block], tools: list[Block], messages: list[Block]) -> Non
             blocks[-1]["cache_control"] = {"type": "ephemeral"}
 
 
-def _messages(messages: Sequence[Message]) -> list[Block]:
+def _messages(messages: Sequence[Message], ids: Mapping[str, str]) -> list[Block]:
     """Returns one message for each run of messages of one role. Within a user message the tool
     results come first, as the API demands; empty messages are left out."""
-    ids = wire.wire_ids(messages, _ID, own_id)
     rendered = ((m.role, _whole(_blocks(m.parts, ids))) for m in messages)
     result: list[Block] = []
     for role, group in groupby((r for r in rendered if r[1]), key=lambda r: r[0]):
@@ -97,6 +98,9 @@ def _messages(messages: Sequence[Message]) -> list[Block]:
             blocks.sort(key=lambda block: block["type"] != "tool_result")
         result.append({"role": role, "content": blocks})
     return result
+
+
+_FORM = Form(_messages, _ID, own_id)
 
 
 def _whole(blocks: Iterable[Block]) -> list[Block]:

@@ -5,6 +5,7 @@ https://developers.openai.com/api/reference/chat-completions"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -12,9 +13,10 @@ import orjson
 
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.values import Call, Text, Thinking
-from magy_server.llm import pictures, wire
+from magy_server.llm import wire
 from magy_server.llm.chat_answer import EXTRA, THINKING
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
+from magy_server.llm.written import written
 
 Block = dict[str, Any]
 
@@ -48,15 +50,16 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
     # Some chat templates know only one system message, and only in the first place.
     system = wire.joined(request.system)
     first = [{"role": "system", "content": system}] if system else []
-    shown = pictures.unseen(request.messages) if quirks.blind else request.messages
-    result["messages"] = [*first, *_messages(shown, quirks)]
+    begun, messages = written(request, "chat", quirks.form(partial(_messages, quirks=quirks)))
+    result["messages"] = [*first, *begun, *messages]
     return pruned(result, quirks)
 
 
-def _messages(messages: Sequence[Message], quirks: Quirks) -> Iterator[Block]:
+def _messages(
+    messages: Sequence[Message], ids: Mapping[str, str], quirks: Quirks
+) -> Iterator[Block]:
     """User and assistant in turns, as chat templates insist: neighbours of one role become one
     message, and what would be empty is left out."""
-    ids = wire.wire_ids(messages, quirks.valid_id, quirks.make_id)
     spoken = (message for message in messages if _says(message))
     for role, group in groupby(spoken, key=lambda message: message.role):
         parts = [part for message in group for part in message.parts]

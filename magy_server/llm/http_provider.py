@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ import orjson
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest, Reading
+from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import loads
 from magy_server.llm import faults, local_servers, pictures, sse
@@ -28,6 +29,7 @@ from magy_server.llm.local_servers import is_near
 from magy_server.llm.sdk_transport import SdkTransport
 from magy_server.llm.transport import Broken, Endpoint, Refused, TimedOut, TransportError, Vendor
 from magy_server.llm.wire import Answer, StreamError
+from magy_server.llm.written import as_json
 
 _LATE = 5.0
 """Seconds to wait, when the reply is whole, for what some providers say after it (usage)."""
@@ -245,7 +247,7 @@ class HttpProvider(ABC):
             except _Unwanted as refused:
                 # Another request may have learned the same meanwhile.
                 changed = self._content(request) != content
-                said, sent = refused.body, self._body(request)
+                said, sent = refused.body, self._body(replace(request, so_far=SoFar()))
                 if not changed and not self._learn(request, sent, said, refused.status):
                     raise
             except TimeoutError:
@@ -255,7 +257,7 @@ class HttpProvider(ABC):
 
     def _content(self, request: ModelRequest) -> bytes:
         """Returns the body as it is sent."""
-        return encoded(self._body(request) | {"stream": True})
+        return as_json(self._body(request) | {"stream": True})
 
     async def _checked(self, response: Any, target: str) -> Any:
         kind = _kind(response)
@@ -344,15 +346,6 @@ class _Unwanted(ProviderError):
         )
         self.body = body
         self.status = status
-
-
-def encoded(body: Mapping[str, Any]) -> bytes:
-    """Returns a body as JSON. Numbers that orjson has no room for are written by the standard
-    library: a model may have written any."""
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _kind(response: Any) -> str:

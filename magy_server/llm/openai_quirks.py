@@ -15,6 +15,7 @@ from magy_server.llm import pictures
 from magy_server.llm.faults import Words, is_too_long, words
 from magy_server.llm.local_servers import is_near
 from magy_server.llm.wire import WIRE_ID, own_id
+from magy_server.llm.written import Form, Write
 
 LOW, MEDIUM = 4_000, 16_000
 """Thinking tokens up to which the effort asked for is low, medium; above, it is high."""
@@ -73,6 +74,11 @@ class Quirks:
 
     def make_id(self, call: str) -> str:
         return hashlib.sha256(call.encode()).hexdigest()[:9] if self.mistral else own_id(call)[:40]
+
+    def form(self, write: Write) -> Form:
+        """How a conversation is written by `write`, which knows these quirks."""
+        hidden = pictures.ALL if self.blind else 0
+        return Form(write, self.valid_id, self.make_id, self, hidden, pictures.UNSEEN)
 
     def limit(self) -> str | None:
         """What a limit of the reply is called on Chat Completions. Many servers pass over the newer

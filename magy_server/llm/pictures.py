@@ -4,15 +4,19 @@ APIs that take only so many. It names what it leaves out, so that the model know
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from magy_server.core.ports import Message, Picture, ToolOutput
+from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
+from magy_server.core.prompting.so_far import total
 from magy_server.core.values import Text
 from magy_server.llm.faults import words
 
 UNSEEN = "(a picture; this model cannot see pictures)"
+ALL = sys.maxsize
+"""So many pictures that there are never more."""
 EARLIER = "(a picture shown earlier)"
 BESIDE_ERROR = "(with a picture, which cannot stand beside an error)"
 
@@ -64,16 +68,12 @@ def shows(content: Any) -> bool:
     )
 
 
-def unseen(messages: Sequence[Message]) -> Sequence[Message]:
-    """Returns the messages without their pictures."""
-    return _named(messages, _count(messages), UNSEEN)
-
-
-def newest(messages: Sequence[Message], most: int, step: int) -> Sequence[Message]:
-    """Returns the messages with at most their `most` newest pictures. Older ones leave `step` at a
-    time: each time changes what the provider has cached, and in between it stays a prefix."""
-    over = max(0, _count(messages) - most)
-    return _named(messages, -(-over // step) * step, EARLIER)
+def leaving(request: ModelRequest, most: int, step: int) -> int:
+    """Returns how many of the oldest pictures leave, so that at most the `most` newest ones stay.
+    They leave `step` at a time: each time changes what the provider has cached, and in between it
+    stays a prefix."""
+    over = max(0, total(request.so_far, request.messages, "pictures", in_message) - most)
+    return -(-over // step) * step
 
 
 def _pictures(part: Any) -> int:
@@ -82,11 +82,12 @@ def _pictures(part: Any) -> int:
     return int(isinstance(part, Picture))
 
 
-def _count(messages: Sequence[Message]) -> int:
-    return sum(_pictures(part) for message in messages for part in message.parts)
+def in_message(message: Message) -> int:
+    """Returns how many pictures there are in a message."""
+    return sum(map(_pictures, message.parts))
 
 
-def _named(messages: Sequence[Message], count: int, name: str) -> Sequence[Message]:
+def hidden(messages: Sequence[Message], count: int, name: str) -> Sequence[Message]:
     """Returns the messages with `name` in place of the `count` oldest pictures."""
     if not count:
         return messages

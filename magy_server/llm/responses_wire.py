@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.values import Call, Part, Text, Thinking, Usage
-from magy_server.llm import pictures, wire
+from magy_server.llm import wire
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
 from magy_server.llm.wire import Stop, StreamError, count
+from magy_server.llm.written import written
 
 Item = dict[str, Any]
 
@@ -48,13 +50,12 @@ def body(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
         result["tools"] = [
             {"type": "function", **wire.function(tool), "strict": False} for tool in request.tools
         ]
-    shown = pictures.unseen(request.messages) if quirks.blind else request.messages
-    result["input"] = _input(shown, quirks)
+    begun, items = written(request, "responses", quirks.form(partial(_input, quirks=quirks)))
+    result["input"] = [*begun, *items]
     return pruned(result, quirks)
 
 
-def _input(messages: Sequence[Message], quirks: Quirks) -> list[Item]:
-    ids = wire.wire_ids(messages, quirks.valid_id, quirks.make_id)
+def _input(messages: Sequence[Message], ids: Mapping[str, str], quirks: Quirks) -> list[Item]:
     items: list[Item] = []
     for message in messages:
         if message.role == "assistant":

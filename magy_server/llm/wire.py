@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -19,7 +19,6 @@ import orjson
 from magy_server.core.events import Replied
 from magy_server.core.ports import (
     Delta,
-    Message,
     ModelRequest,
     Picture,
     Reading,
@@ -196,22 +195,6 @@ def arguments_of(call: Call) -> dict[str, Any]:
 def arguments_text(call: Call) -> str:
     """Returns the same as JSON, always in the same words."""
     return json.dumps(arguments_of(call), ensure_ascii=False, separators=(",", ":"))
-
-
-def wire_ids(
-    messages: Sequence[Message], valid: re.Pattern[str], make: Callable[[str], str]
-) -> dict[str, str]:
-    """Call.id -> the id on the wire: the provider's own where it is valid and unique (calls made by
-    another provider may have none, or repeat them), else one that `make` makes of ours."""
-    ids: dict[str, str] = {}
-    used: set[str] = set()
-    for call in (part for m in messages for part in m.parts if isinstance(part, Call)):
-        wire = call.provider_id
-        if wire in used or not valid.fullmatch(wire):
-            wire = make(call.id)
-        ids[call.id] = wire
-        used.add(wire)
-    return ids
 
 
 def own_id(call: str) -> str:

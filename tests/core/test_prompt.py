@@ -7,6 +7,7 @@ import json
 from magy_server.core import prompt
 from magy_server.core.events import Admitted, Ended, Entry, Prompted
 from magy_server.core.ports import ModelRequest, ToolOutput
+from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State
 from magy_server.core.values import Call, Embedded, Link, Section, Text, Thinking
 
@@ -133,3 +134,43 @@ def test_replay_gives_back_every_request_that_was_sent() -> None:
         log.add(judged(id), finished(id))
     entries: list[Entry] = log.entries
     assert [request for request, _ in prompt.requests(entries, State(STREAM), TEXTS)] == sent
+
+
+def test_what_was_built_stays_built() -> None:
+    """Each request made of what the one before left is the request that is made anew, with the same
+    messages up to the last reply: the very objects."""
+    log = conversation()
+    log.reply(Text(text="Read."), call("2.0", path="c"))
+    log.add(judged("2.0"), finished("2.0", "C"))
+    log.add(briefed(sections=(Section(name="agent", hash="h1"), Section(name="root", hash="h2")),
+                    tools=(Section(name="read_file", hash="t1"),)))  # fmt: skip
+    log.reply().reply(Text(text="Done.")).add(Ended(turn="p1", stop="end_turn"))
+    log.begin("And now?", "p3").reply(Thinking(text="Hm.", signature="s"), Text(text="Nothing."))
+    log.add(Ended(turn="p3", stop="end_turn")).begin("Sure?", "p4")
+    state, built, requests = State(STREAM), None, 0
+    for entry in log.entries:
+        state = apply(state, entry)
+        if state.conversation.prefix is None or state.conversation.briefing is None:
+            continue
+        begun = prompt.begun(state, built)
+        assert prompt.needed(begun, state) <= TEXTS.keys()
+        request, built = prompt.build_on(begun, state, TEXTS, {})
+        assert request == prompt.build(state, TEXTS)
+        assert built.messages == request.messages[: request.so_far.settled]
+        kept = request.messages[: len(begun.messages)]
+        assert all(one is other for one, other in zip(kept, begun.messages, strict=True))
+        assert request.so_far.settled in (0, *range(len(request.messages) - 1, 99))
+        requests += 1
+    assert requests > 15 and len(begun.messages) > 6
+
+
+def test_what_was_taken_back_is_built_anew() -> None:
+    log = conversation()
+    log.reply(Text(text="Read."))
+    _, built = prompt.build_on(prompt.begun(log.state, None), log.state, TEXTS, {})
+    other = conversation().reply(Text(text="Something else.")).begin("Why?", "p3")
+    begun = prompt.begun(other.state, built)
+    assert begun.messages == ()
+    assert prompt.build_on(begun, other.state, TEXTS, {})[0] == prompt.build(other.state, TEXTS)
+    again = prompt.begun(log.begin("More", "p4").state, built)
+    assert again is built

@@ -19,7 +19,7 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed, TextPayload
 from magy_server.core.events import Admitted, Event, Finished, Opened, Prompted
 from magy_server.core.ports import Store
-from magy_server.core.prompt import build, needed
+from magy_server.core.prompt import begun, build, needed
 from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Text
 from magy_server.engine.log import Write
@@ -108,7 +108,7 @@ class Home:
     async def seen(self, id: str) -> str:
         """What its model would read with the next request."""
         state = await self.state(id)
-        texts = await self.world.texts(needed(state))
+        texts = await self.world.texts(needed(begun(state, None), state))
         request = build(state, texts)
         return repr((request.system, request.messages))
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Finished, Prompted, Replied
-from magy_server.core.ports import ModelRequest, Picture, ToolOutput, ToolSchema
+from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
+from magy_server.core.prompting.so_far import total
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.values import Call, Embedded, Image, Link, Text, Thinking
 
@@ -42,10 +43,14 @@ def about(request: ModelRequest) -> int:
 
 def _characters(request: ModelRequest) -> int:
     count = sum(map(len, request.system)) + sum(map(characters, request.tools))
-    for message in request.messages:
-        for part in message.parts:
-            count += len(part.text) if isinstance(part, ToolOutput | Text) else _part(part)
-    return count
+    return count + total(request.so_far, request.messages, "characters", _in_message)
+
+
+def _in_message(message: Message) -> int:
+    return sum(
+        len(part.text) if isinstance(part, ToolOutput | Text) else _part(part)
+        for part in message.parts
+    )
 
 
 def characters(tool: ToolSchema) -> int:
@@ -58,15 +63,20 @@ def bound(request: ModelRequest) -> int:
     three bytes or more for one."""
     bytes = sum(len(text.encode()) for text in request.system)
     bytes += sum(map(characters, request.tools))
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, Picture):
-                bytes += PICTURE
-            elif isinstance(part, ToolOutput):
-                bytes += len(part.text.encode()) + PICTURE * len(part.pictures)
-            else:
-                bytes += len(str(part.model_dump()).encode())
+    bytes += total(request.so_far, request.messages, "bytes", _bytes)
     return bytes // BYTES + 1
+
+
+def _bytes(message: Message) -> int:
+    count = 0
+    for part in message.parts:
+        if isinstance(part, Picture):
+            count += PICTURE
+        elif isinstance(part, ToolOutput):
+            count += len(part.text.encode()) + PICTURE * len(part.pictures)
+        else:
+            count += len(str(part.model_dump()).encode())
+    return count
 
 
 def _part(part: object) -> int:
