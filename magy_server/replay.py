@@ -15,9 +15,10 @@ from pydantic import BaseModel
 
 from magy_server.config import layers
 from magy_server.core import prompt
-from magy_server.core.agents.tree import stream_of
+from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import MagyError, NotFound
-from magy_server.core.events import Briefed, Compacted, Event, Finished, Prompted
+from magy_server.core.events import Briefed, Compacted, Event, Finished, Prompted, Replied
+from magy_server.core.ports import ModelRequest
 from magy_server.core.state.state import State
 from magy_server.core.values import Hash, Image
 from magy_server.store.sqlite import SqliteStore
@@ -38,18 +39,26 @@ def replay(session: str, upto: int | None) -> int:
 async def _lines(session: str, upto: int | None) -> list[str]:
     store = await SqliteStore.open(str(layers.state_dir()))
     try:
-        stream = stream_of(session)
-        entries = await store.read(stream, before=None if upto is None else upto + 1)
-        if not entries:
+        pairs = await asked(store, stream_of(session), upto)
+        if pairs is None:
             raise NotFound(f"There is no session {session!r} in {layers.state_dir()}.")
-        texts, pictures = await _blobs(store, [entry.event for entry in entries])
-        pairs = prompt.requests(entries, State(stream), texts, pictures)
         return [
             json.dumps({"request": request, "reply": reply}, default=_plain, ensure_ascii=False)
             for request, reply in pairs
         ]
     finally:
         await store.close()
+
+
+async def asked(
+    store: SqliteStore, stream: Stream, upto: int | None = None
+) -> list[tuple[ModelRequest, Replied]] | None:
+    """Returns every request with its reply, up to an event; None when there is no such session."""
+    entries = await store.read(stream, before=None if upto is None else upto + 1)
+    if not entries:
+        return None
+    texts, pictures = await _blobs(store, [entry.event for entry in entries])
+    return list(prompt.requests(entries, State(stream), texts, pictures))
 
 
 async def _blobs(

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.e2e import anew
+from tests.loopback.server import STARTED
 
 
 @pytest.fixture
@@ -17,3 +22,13 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+@pytest.fixture(autouse=True)
+def sent_as_the_log_says(tmp_path: Path) -> Iterator[None]:
+    """See `anew`."""
+    STARTED.clear()
+    yield
+    database = tmp_path / "state" / "magy.db"
+    if STARTED and database.exists():
+        asyncio.run(anew.check(database.parent, STARTED))

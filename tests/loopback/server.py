@@ -35,6 +35,10 @@ HTML = b"<!DOCTYPE html><html><body><h1>Please log in to the proxy</h1></body></
 NO_REPLY = "the loopback server has no reply left for this request"
 
 
+STARTED: list[ModelServer] = []
+"""The servers of this process since a test looked last, for who compares what was sent to all."""
+
+
 class ModelServer(HttpServer):
     """One of the wires: subclasses say how replies and errors look on it.
 
@@ -71,6 +75,10 @@ class ModelServer(HttpServer):
         self._queue: deque[Answer] = deque()
         self._function: Callable[[Any], Answer] | None = None
         self._made = 0
+
+    async def start(self) -> None:
+        await super().start()
+        STARTED.append(self)
 
     async def __aenter__(self) -> Self:
         await self.start()
