@@ -10,6 +10,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ def demo(*, fast: bool, real: bool) -> int:
     if real and (problem := _no_model()):
         print(f"magy: {problem}", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="magy-demo-") as directory:
+    with tempfile.TemporaryDirectory(
+        prefix="magy-demo-",
+        ignore_cleanup_errors=True,  # after a second Ctrl-C it is still in use
+    ) as directory:
         return asyncio.run(_play(Path(directory).resolve(), fast=fast, real=real))
 
 
@@ -61,28 +65,28 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
         environ["MAGY_SCRIPT"] = str(_script(directory, fast=fast))
     screen = Screen(pause=0.0 if fast else 1.0)
     story = _Story(screen, root, file, real=real)
-    editor = story.editor
-    await editor.start(root, environ, directory / "server.log")
-    screen.scene("A small git project with one open file and an unsaved line in it")
-    editor.open(file, UNSAVED + PRICES)
-    screen.say(f"  {file.relative_to(root)} (unsaved): {UNSAVED.strip()}")
-    session = {"sessionId": "demo"}
-    await editor.request("magy/session/new", {**session, "cwd": str(root)})
-    await editor.request("magy/session/subscribe", session)
-    screen.scene("Ada asks")
-    ended = await story.ask("ask", PROMPT) == "end_turn"
-    if not real:
-        await story.review.accept_all()
-        screen.scene("Ada asks for more, and reviews while the agent works")
-        ended = ended and await story.ask("more", MORE) == "end_turn"
-        screen.scene("What is left to review")
-        ended = ended and await story.review.finish()
-        editor.save(file)
-        screen.scene("Ada gives a task to a child agent, and talks to both agents")
-        ended = ended and await story.ask("delegate", DELEGATE) == "end_turn"
-        await story.review.accept_all(root / TEST_OF_TOTAL)
-    done = await _after(screen, editor, root, file, real=real)
-    await editor.stop()
+    async with aclosing(story.editor) as editor:
+        await editor.start(root, environ, directory / "server.log")
+        screen.scene("A small git project with one open file and an unsaved line in it")
+        editor.open(file, UNSAVED + PRICES)
+        screen.say(f"  {file.relative_to(root)} (unsaved): {UNSAVED.strip()}")
+        session = {"sessionId": "demo"}
+        await editor.request("magy/session/new", {**session, "cwd": str(root)})
+        await editor.request("magy/session/subscribe", session)
+        screen.scene("Ada asks")
+        ended = await story.ask("ask", PROMPT) == "end_turn"
+        if not real:
+            await story.review.accept_all()
+            screen.scene("Ada asks for more, and reviews while the agent works")
+            ended = ended and await story.ask("more", MORE) == "end_turn"
+            screen.scene("What is left to review")
+            ended = ended and await story.review.finish()
+            editor.save(file)
+            screen.scene("Ada gives a task to a child agent, and talks to both agents")
+            ended = ended and await story.ask("delegate", DELEGATE) == "end_turn"
+            await story.review.accept_all(root / TEST_OF_TOTAL)
+        done = await _after(screen, editor, root, file, real=real)
+        await editor.stop()
     return 0 if ended and (done or real) else 1
 
 

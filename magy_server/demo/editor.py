@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from magy_server.lsp.frames import FrameDecoder, encode, frame
+from magy_server.tasks import to_end
 
 Params = dict[str, Any]
 
@@ -56,6 +57,18 @@ class Editor:
         assert self._process and self._reading
         await self._process.wait()
         await self._reading
+
+    async def aclose(self) -> None:
+        """Hears nothing more, and waits for the server, which ends with its input: it may have been
+        left in the middle of the story."""
+        await to_end(self._leave())
+
+    async def _leave(self) -> None:
+        if self._process and self._process.stdin and self._reading:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+            self._process.stdin.close()
+            await self._process.communicate()
 
     def open(self, path: Path, text: str) -> None:
         uri = path.as_uri()

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+from pathlib import Path
 
+import psutil
 import pytest
 
 from magy_server.demo.screen import Screen
-from tests.cli.harness import Magy
+from tests.cli.harness import COMMAND, Magy
+from tests.patience import PATIENCE
 
 
 @pytest.mark.needs("git")
@@ -24,6 +29,25 @@ def test_the_fast_demo_cuts_nothing_off(magy: Magy) -> None:
         assert " ".join(done.stdout.split()).count(sentence) == 1, sentence
     assert "│ Ran 2 tests in" in done.stdout
     assert "│ OK\n    completed" in done.stdout
+
+
+@pytest.mark.needs("git")
+def test_a_demo_that_is_left_takes_its_server_along(magy: Magy, tmp_path: Path) -> None:
+    place = tmp_path / "scratch"
+    place.mkdir()
+    own = magy.env({"PATH": os.environ["PATH"], "TMPDIR": str(place), "PYTHONUNBUFFERED": "1"})
+    demo = subprocess.Popen(
+        [*COMMAND, "demo"], env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with demo:
+        assert demo.stdout and any("Ada asks" in line for line in demo.stdout)
+        servers = psutil.Process(demo.pid).children()
+        demo.send_signal(signal.SIGINT)  # as by `kill`: the server is not signalled
+        _, said = demo.communicate(timeout=PATIENCE)
+        left = [server for server in servers if server.is_running()]
+    assert (demo.returncode, said) == (130, "")
+    assert len(servers) == 1 and not left
+    assert not list(place.iterdir())
 
 
 @pytest.mark.needs("git")
