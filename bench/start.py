@@ -17,7 +17,7 @@ def initialize(run: Run) -> Row:
         lambda: _initialized(run, *MAGY),
         lambda: _initialized(run, *BARE),
     )
-    return Row("spawn -> initialize answered", "seconds", ours, floor, 1.2)
+    return Row("spawn -> initialize answered", "seconds", ours, floor, 0.25)
 
 
 def first_reply(run: Run) -> Row:

@@ -110,6 +110,13 @@ def _composition() -> Composition:
 
 
 def _lsp() -> int:
+    """The editor has its answer to `initialize` before the rest is imported."""
+    from magy_server.lsp.descriptors import claim
+    from magy_server.lsp.greeting import greet
+
+    stdin, stdout = claim()
+    greeting = greet(stdin, stdout)
+
     from magy_server.lsp.front_door import Compose, EditorFrontDoor
     from magy_server.lsp.server import run
 
@@ -128,7 +135,7 @@ def _lsp() -> int:
 
         return examination
 
-    return run(EditorFrontDoor(composition, scratch, examine))
+    return run(EditorFrontDoor(composition, scratch, examine), stdin, stdout, greeting)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import MagyError
 from magy_server.lsp.client_options import ClientOptions
+from magy_server.lsp.greeting import EXPERIMENTAL
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -49,7 +50,7 @@ class EditorFrontDoor:
     import what is slow."""
 
     version = __version__
-    experimental: Mapping[str, Any] = {"version": __version__, "protocol": 1}
+    experimental = EXPERIMENTAL
     commands: Sequence[str] = COMMANDS
     standard: Sequence[str] = STANDARD
 

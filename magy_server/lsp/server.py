@@ -1,8 +1,8 @@
 """The server answers the standard half of LSP, on pygls: lifecycle, document sync, capabilities.
 `run` puts it together with the connection and the front door.
 
-pygls is the only heavy import before `initialize` is answered. The front door is started at the
-`initialized` notification, or at the first message of ours if that comes sooner.
+`lsp.greeting` has usually answered `initialize` before this module is imported. The front door is
+started at the `initialized` notification, or at the first message of ours if that comes sooner.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 from magy_server.lsp import stdio
 from magy_server.lsp.documents import LiveWorkspace
+from magy_server.lsp.greeting import NOTHING_YET, Greeting
 from magy_server.lsp.outbox import Failure, Outbox, settle
 from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
 
@@ -92,6 +93,8 @@ class _Protocol(LanguageServerProtocol):
 
     outbox: Outbox
     experimental: Mapping[str, Any]
+    greeted: bool
+    """`initialize` is answered already."""
     options: Any = None
     """`initializationOptions`, as sent."""
 
@@ -135,7 +138,10 @@ class _Protocol(LanguageServerProtocol):
             if message.get("method") == types.INITIALIZE and self._tolerate(message):
                 return self.receive(message)
             return _first_cause(error)
-        self.handle_message(structured)
+        if self.greeted and message.get("method") == types.INITIALIZE:
+            self._handle_notification(types.INITIALIZE, structured.params)
+        else:
+            self.handle_message(structured)
         return None
 
     def _tolerate(self, message: dict[str, Any]) -> bool:
@@ -182,7 +188,7 @@ class Can:
 class Server:
     """One running language server, as the front door sees it."""
 
-    def __init__(self, connection: Connection, front: FrontDoor) -> None:
+    def __init__(self, connection: Connection, front: FrontDoor, *, greeted: bool = False) -> None:
         self.connection = connection
         self._front = front
         self._tokens: dict[str, Callable[[], None]] = {}
@@ -193,6 +199,7 @@ class Server:
         )
         self.pygls.protocol.outbox = connection.outbox
         self.pygls.protocol.experimental = front.experimental
+        self.pygls.protocol.greeted = greeted
         self._register()
         front.configure(self.pygls)
         connection.methods["workspace/executeCommand"] = self._execute
@@ -399,18 +406,25 @@ class Progress:
             self._server.connection.notify("$/progress", params)
 
 
-def run(front: FrontDoor, leaving: float = LEAVING) -> int:
-    """Serves standard input and output until the client is gone; the process's exit code.
-    `leaving`: seconds in which it then ends."""
-    stdin, stdout = stdio.claim()
+def run(
+    front: FrontDoor,
+    stdin: int,
+    stdout: int,
+    greeting: Greeting = NOTHING_YET,
+    leaving: float = LEAVING,
+) -> int:
+    """Serves the descriptors until the client is gone; the process's exit code. `leaving`: seconds
+    in which it then ends."""
     stdio.log_to_stderr()
     # It logs every fault twice and with all frames; `report_server_error` says each once.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    return asyncio.run(serve(front, stdin, stdout, leaving))
+    return asyncio.run(serve(front, stdin, stdout, greeting, leaving))
 
 
-async def serve(front: FrontDoor, stdin: int, stdout: int, leaving: float) -> int:
-    """The same on given descriptors, which it closes. 0 when the client said `shutdown` first.
+async def serve(
+    front: FrontDoor, stdin: int, stdout: int, greeting: Greeting, leaving: float
+) -> int:
+    """The same in a running loop; closes the descriptors. 0 when the client said `shutdown` first.
 
     Of all tasks only those that read and write the streams can end the server: in order, and what
     they raise is raised here."""
@@ -418,9 +432,11 @@ async def serve(front: FrontDoor, stdin: int, stdout: int, leaving: float) -> in
         on_lost=lambda why: connection.end(1, f"the editor disconnected: {why}"),
         on_pressure=lambda pressed: reader.pause(pressed),
     )
-    reader = stdio.Reader(lambda data: connection.feed(data), lambda: connection.end_of_input())
+    reader = stdio.Reader(
+        lambda data: connection.feed(data), lambda: connection.end_of_input(), greeting.read
+    )
     connection = Connection(outbox)
-    server = Server(connection, front)
+    server = Server(connection, front, greeted=greeting.answered)
     async with stdio.streams(stdin, stdout, reader, outbox):
         _on_signals(lambda name: connection.end(1, f"the signal {name} stopped it"))
         code, why = 1, "an error inside Magy stopped it"

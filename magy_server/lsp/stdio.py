@@ -1,14 +1,10 @@
-"""This module makes the process's standard streams safe for a protocol.
-
-After `claim` nothing but the outbox can reach the client: file descriptor 1 is the error stream, so
-that a stray print, a C library or a child process ends up in the log, and 0 is empty.
-"""
+"""This module connects the protocol's descriptors with the event loop, and the log with standard
+error."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import select
@@ -24,46 +20,6 @@ log = logging.getLogger(__name__)
 
 READ_SIZE = 64 * 1024
 """Bytes a read. asyncio's own 256 KiB costs a memory mapping each time."""
-
-PIPE_SIZE = 256 * 1024
-"""Bytes the client may be behind before a write is cut in two; the usual 64 KiB is one page of
-updates, and half the speed."""
-
-
-def claim() -> tuple[int, int]:
-    """Takes standard input and output for the protocol: the private descriptors, closed on exec.
-    The process now lives no longer than the client."""
-    stdin = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
-    stdout = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    try:
-        os.fstat(2)
-    except OSError:
-        os.dup2(null, 2)
-    os.dup2(2, 1)
-    os.close(null)
-    if widen := getattr(fcntl, "F_SETPIPE_SZ", None):  # Linux
-        with contextlib.suppress(OSError):  # no pipe, or more than the user may have
-            fcntl.fcntl(stdout, widen, PIPE_SIZE)
-    end_with_client(stdin)
-    return stdin, stdout
-
-
-def end_with_client(stdin: int, grace: float = 60.0) -> None:
-    """Ends the process `grace` seconds after the client has gone, if it has not ended by then in
-    the orderly way: something may keep its event loop from ever hearing of it."""
-    watched = os.dup(stdin)
-
-    def watch() -> None:
-        gone = select.poll()
-        gone.register(watched, 0)  # what is told without being asked for: that the other end closed
-        if not any(told & (select.POLLHUP | select.POLLERR) for _, told in gone.poll()):
-            return  # macOS cannot watch terminals and other devices, and says so at once
-        time.sleep(grace)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="client gone", daemon=True).start()
 
 
 def end_within(seconds: float, code: int, saying: str = "") -> None:
@@ -82,8 +38,12 @@ def end_within(seconds: float, code: int, saying: str = "") -> None:
 class Reader(asyncio.Protocol):
     """Hands over what it reads; `pause` is how a client that does not read is slowed down."""
 
-    def __init__(self, receive: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+    def __init__(
+        self, receive: Callable[[bytes], None], ended: Callable[[], None], already: bytes = b""
+    ) -> None:
+        """`already` was read before, and is handed over first."""
         self._receive = receive
+        self._already = already
         self._ended = ended
         self._transport: asyncio.ReadTransport | None = None
         self._open = asyncio.Event()
@@ -92,6 +52,7 @@ class Reader(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.ReadTransport, transport)
         setattr(transport, "max_size", READ_SIZE)  # noqa: B010 - not part of the typed interface
+        self._receive(self._already)
 
     def data_received(self, data: bytes) -> None:
         self._receive(data)
@@ -115,6 +76,7 @@ class Reader(asyncio.Protocol):
 
     async def read_file(self, fd: int) -> None:
         """The same for a descriptor that the loop cannot watch."""
+        self._receive(self._already)
         while data := await asyncio.to_thread(os.read, fd, READ_SIZE):
             self._receive(data)
             await self._open.wait()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core.errors import Conflict, InvalidRequest, MagyError, NotFound
+from magy_server.lsp.descriptors import claim
 from magy_server.lsp.server import LEAVING, Answering, Server, run
 from tests.lsp.stalls import worst_stall
 
@@ -218,4 +219,4 @@ class Toy:
 
 
 if __name__ == "__main__":
-    sys.exit(run(Toy(), leaving=0.2 if STUBBORN else LEAVING))
+    sys.exit(run(Toy(), *claim(), leaving=0.2 if STUBBORN else LEAVING))

@@ -1,0 +1,193 @@
+"""The answer to `initialize` is written before anything is imported that takes long.
+
+An editor waits for it, and then sends what it has while pygls and the engine are imported. pygls
+gets the same message afterwards and keeps what it says of the client. A test compares this answer
+with the one that pygls gives; what is not plainly well-formed is left to pygls altogether. This
+module imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from magy_server import __version__
+from magy_server.api.wire.names import COMMANDS, KINDS
+
+PATIENCE = 0.5
+"""Seconds. Who says nothing for so long is waited for by the whole server, which imports what it
+needs meanwhile."""
+LARGEST = 1 << 20
+"""Bytes. A longer message is no usual greeting."""
+EXPERIMENTAL: Mapping[str, Any] = {"version": __version__, "protocol": 1}
+ENCODINGS = ("utf-8", "utf-16", "utf-32")
+OPERATIONS = ("didCreate", "didDelete", "didRename")
+"""What Magy wants to hear that the person does to files."""
+SAVES = ("willSave", "willSaveWaitUntil")
+"""What Magy does not want to hear, and says so to those who could tell it."""
+FILES = {"filters": [{"pattern": {"glob": "**/*"}, "scheme": "file"}]}
+TRACES = ("off", "messages", "verbose")
+_HEADER, _BLANK = b"Content-Length: ", b"\r\n\r\n"
+
+
+class Greeting(NamedTuple):
+    """How a connection has begun."""
+
+    read: bytes
+    """What has come so far. It is to be handled as if it came only now."""
+    answered: bool
+    """Whether it begins with an `initialize` that is answered."""
+
+
+NOTHING_YET = Greeting(b"", answered=False)
+
+
+def greet(stdin: int, stdout: int) -> Greeting:
+    """Reads the first message, and answers it if it is an `initialize`."""
+    read, until = b"", time.monotonic() + PATIENCE
+    readable = select.poll()
+    readable.register(stdin, select.POLLIN)
+    while (message := _first(read)) is None:
+        left = until - time.monotonic()
+        if left <= 0 or not readable.poll(left * 1000) or not (data := os.read(stdin, 1 << 16)):
+            return Greeting(read, answered=False)
+        read += data
+    response = answer(message)
+    return Greeting(read, response is not None and _write(stdout, response))
+
+
+def answer(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The response to an `initialize`; None for what pygls might see otherwise."""
+    id: Any = message.get("id")
+    params: Any = message.get("params")
+    if message.get("method") != "initialize" or message.get("jsonrpc", "2.0") != "2.0":
+        return None
+    if not _is_id(id) or not _is_usual(params):
+        return None
+    capabilities = _capabilities(params["capabilities"])
+    if capabilities is None:
+        return None
+    server = {"name": "magy", "version": __version__}
+    result = {"capabilities": capabilities, "serverInfo": server}
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+def _capabilities(client: Mapping[str, Any]) -> dict[str, Any] | None:
+    try:
+        encodings = _part(client, "general").get("positionEncodings")
+        operations = _switches(_part(client, "workspace", "fileOperations"), OPERATIONS)
+        saves = _switches(_part(client, "textDocument", "synchronization"), SAVES)
+    except TypeError:
+        return None
+    if encodings is not None and not _all_texts(encodings):
+        return None
+    known = [encoding for encoding in encodings or () if encoding in ENCODINGS]
+    return {
+        "positionEncoding": known[0] if known else "utf-16",
+        "textDocumentSync": {"openClose": True, "change": 2, "save": True}
+        | dict.fromkeys(saves, False),
+        "codeActionProvider": {"codeActionKinds": list(KINDS), "resolveProvider": True},
+        "codeLensProvider": {"resolveProvider": False},
+        "executeCommandProvider": {"commands": list(COMMANDS)},
+        "workspace": {
+            "workspaceFolders": {"supported": True, "changeNotifications": True},
+            "fileOperations": {name: FILES for name, wanted in operations.items() if wanted},
+        },
+        "experimental": {"magy": dict(EXPERIMENTAL)},
+    }
+
+
+def _part(whole: Any, *names: str) -> dict[str, Any]:
+    """What stands there; {} for nothing. Raises TypeError if something else than an object does."""
+    for name in names:
+        whole = whole.get(name)
+        if whole is None:
+            return {}
+        if type(whole) is not dict:
+            raise TypeError(name)
+    return dict(whole)
+
+
+def _switches(part: Mapping[str, Any], names: Sequence[str]) -> dict[str, bool]:
+    """Those of the names that are set. Raises TypeError if one is set to no truth value."""
+    found = {name: part[name] for name in names if part.get(name) is not None}
+    if any(type(value) is not bool for value in found.values()):
+        raise TypeError(names)
+    return found
+
+
+def _is_usual(params: Any) -> bool:
+    """Whether pygls can only understand these, and as we do."""
+    if type(params) is not dict or type(params.get("capabilities")) is not dict:
+        return False
+    process, root, about = (params.get(key) for key in ("processId", "rootUri", "clientInfo"))
+    folders = params.get("workspaceFolders")
+    return (
+        (process is None or (type(process) is int and 0 <= process < 1 << 31))
+        and (_is_file(root) if root is not None else params.get("rootPath") is None)
+        and (about is None or _is_about(about))
+        and params.get("trace") in (None, *TRACES)
+        and params.get("workDoneToken") is None
+        and all(type(params.get(key)) in (str, type(None)) for key in ("locale", "rootPath"))
+        and (folders is None or (type(folders) is list and all(map(_is_folder, folders))))
+    )
+
+
+def _is_id(id: Any) -> bool:
+    if type(id) is int:
+        return 0 <= id < 1 << 31
+    return type(id) is str and id.isascii() and len(id) < 100
+
+
+def _is_about(client: Any) -> bool:
+    named = type(client) is dict and type(client.get("name")) is str
+    return named and type(client.get("version")) in (str, type(None))
+
+
+def _is_folder(folder: Any) -> bool:
+    named = type(folder) is dict and type(folder.get("name")) is str
+    return named and _is_file(folder.get("uri"))
+
+
+def _is_file(uri: Any) -> bool:
+    return type(uri) is str and uri.startswith("file:///")
+
+
+def _all_texts(value: Any) -> bool:
+    return type(value) is list and all(type(item) is str for item in value)
+
+
+def _first(read: bytes) -> dict[str, Any] | None:
+    """The first message, or {} if what has come begins otherwise than a client's usual one; None
+    if it has not come whole."""
+    end = read.find(_BLANK)
+    if not read.startswith(_HEADER[: len(read)]) or (end < 0 and len(read) > 40):
+        return {}
+    if end < 0:
+        return None
+    digits = read[len(_HEADER) : end]
+    if not digits.isdigit() or len(digits) > 9 or int(digits) > LARGEST:
+        return {}
+    body = read[end + 4 : end + 4 + int(digits)]
+    if len(body) < int(digits):
+        return None
+    try:
+        message = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        return {}
+    return message if type(message) is dict else {}
+
+
+def _write(stdout: int, message: Mapping[str, Any]) -> bool:
+    """Whether the client has it. What is so short goes out whole or not at all, and if the client
+    is gone, the whole server finds that out."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    data = b"Content-Length: %d%b%b" % (len(body), _BLANK, body)
+    try:
+        return os.write(stdout, data) > 0
+    except OSError:
+        return False
