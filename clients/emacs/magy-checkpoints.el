@@ -65,7 +65,7 @@
     (message "%s" (substitute-command-keys
                    (concat "\\<magy-checkpoints-mode-map>\\[magy-checkpoints-undo] shows what going"
                            " back to before a turn would change,"
-                           " \\[magy-checkpoints-redo] brings one back")))))
+                           " \\[magy-checkpoints-redo] redoes one")))))
 
 (defun magy-checkpoints--fill (turns)
   "Show TURNS, oldest first, in the current buffer."

@@ -33,12 +33,23 @@
                             0))))
               (hash-table-values magy--projects)))
 
+(defun magy-modeline--asking ()
+  "Return the projects that ask something."
+  (seq-filter #'magy-project-questions (hash-table-values magy--projects)))
+
 (defun magy-modeline--leave-p ()
-  "Return non-nil if Emacs may be left: nothing is at work, or the person wants it."
-  (let ((busy (magy-modeline--busy)))
-    (or (null busy) (not confirm-kill-processes)
-        (yes-or-no-p (format "Magy works in %s; stop what runs there, and leave Emacs? "
-                             (mapconcat #'magy-project-name busy ", "))))))
+  "Return non-nil if Emacs may be left: nothing is open, or the person wants it."
+  (let ((asking (magy-modeline--asking)) (busy (magy-modeline--busy)))
+    (or (not (or asking busy)) (not confirm-kill-processes)
+        (yes-or-no-p
+         (concat
+          (and asking
+               (format "Magy asks in %s: that stays open, and Magy asks it again.  "
+                       (mapconcat #'magy-project-name asking ", ")))
+          (if busy
+              (format "Magy works in %s; stop what runs there, and leave Emacs? "
+                      (mapconcat #'magy-project-name busy ", "))
+            "Leave Emacs? "))))))
 
 (add-hook 'kill-emacs-query-functions #'magy-modeline--leave-p)
 

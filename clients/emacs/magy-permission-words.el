@@ -60,8 +60,11 @@ Between them stands how much is left out, with what the server left out."
 (defun magy-permission--extent (question)
   "Say which answers to QUESTION allow what comes next."
   (if (magy-permission--spawns-p question)
-      "any answer but a refusal would allow"
-    "a lasting answer would allow"))
+      "any yes would allow"
+    "a lasting yes would allow"))
+
+(defconst magy-permission--once "no lasting yes: Magy cannot tell what it would allow"
+  "What is said where a yes is not offered for longer.")
 
 (defun magy-permission--call-here (question)
   "Return the tool call of QUESTION in the current transcript, or nil."
@@ -126,7 +129,9 @@ FOLDED is called with whether they are many, and says whether they are cut."
          (shown (if (and cut (> left 1)) (seq-take covers magy-permission--most-lasting)
                   covers)))
     (propertize
-     (cond ((null covers) "")
+     (cond ((seq-empty-p (plist-get question :remember))
+            (format "    %s\n" magy-permission--once))
+           ((null covers) "")
            ((null (cdr covers))
             (format "    %s: %s\n" (magy-permission--extent question) (car covers)))
            (t (concat (format "    %s:\n" (magy-permission--extent question))
@@ -145,7 +150,7 @@ FOLDED is called with whether they are many, and says whether they are cut."
 (defun magy-permission--because (question)
   "Return the line that says which rule makes an agent ask QUESTION."
   (concat "    "
-          (propertize (concat "because of " (plist-get question :rule)) 'face 'shadow)
+          (propertize (concat "asked because: " (plist-get question :rule)) 'face 'shadow)
           "\n"))
 
 (defun magy-permission--whole (question)
@@ -176,8 +181,10 @@ VIEWED, if not nil, is the window that shows all of it: it needs the room."
   (let ((covered (with-current-buffer (magy-transcript-buffer project)
                    (magy-permission--covered question))))
     (concat (format "\n[%s]" (magy-permission--short (plist-get question :rule) 200))
-            (unless (string-empty-p covered)
-              (format "\n%s: %s" (magy-permission--extent question) covered)))))
+            (cond ((seq-empty-p (plist-get question :remember))
+                   (concat "\n" magy-permission--once))
+                  ((not (string-empty-p covered))
+                   (format "\n%s: %s" (magy-permission--extent question) covered))))))
 
 ;;;; All of it
 

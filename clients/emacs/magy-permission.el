@@ -18,6 +18,7 @@
 
 ;;; Code:
 
+(require 'magy-choose)
 (require 'magy-modeline)
 (require 'magy-permission-words)
 (require 'magy-session)
@@ -47,11 +48,14 @@
               (magy-permission--because question)
               (magy-permission--lasting question (magy-permission--covers question)
                                         (lambda (many) (magy-transcript--folded-p item many)))
-              "    "
-              (mapconcat (lambda (choice) (magy-permission--button question choice))
-                         (magy-permission--choices question) "  ")
+              (propertize
+               (concat "    "
+                       (mapconcat (lambda (choice) (magy-permission--button question choice))
+                                  (magy-permission--choices question) "  "))
+               'wrap-prefix "    ")
               ;; These keys answer here, and are letters in the input.
-              (propertize (substitute-command-keys "  or \\[magy-answer]") 'face 'shadow)
+              (propertize (substitute-command-keys "\n    from anywhere: \\[magy-answer]")
+                          'face 'shadow)
               "\n"))))
 
 (defun magy-permission--button (question choice)
@@ -77,6 +81,7 @@
     (magy-when-ready
      project
      (lambda ()
+       (magy-permission--join project question)
        (magy-request project 'magy/interaction/respond
                      (list :interactionId (plist-get question :interactionId)
                            :sessionId (plist-get question :sessionId)
@@ -86,6 +91,12 @@
                            (magy-permission--given project question outcome scope reason)
                          (magy--message "Magy: this was %s before"
                                         (or (plist-get result :winner) "answered")))))))))
+
+(defun magy-permission--join (project question)
+  "Have PROJECT show the session that QUESTION is of if it shows none yet."
+  (unless (magy-project-session project)
+    (magy-session-attach project (car (magy-child-path (plist-get question :sessionId)))
+                         #'ignore)))
 
 (defun magy-permission--given (project question outcome scope reason)
   "Show wherever QUESTION of PROJECT is shown that it was answered, and how.
@@ -141,7 +152,7 @@ made meanwhile stay."
       (user-error "This question appeared while you typed: read it, then answer"))
     (pcase-let ((`(,_ ,_ ,outcome ,scope)
                  (or (assq last-command-event (magy-permission--choices question))
-                     (user-error "This cannot be remembered: answer y or n"))))
+                     (user-error "A yes to this does not last: answer y or n"))))
       (magy-permission--give magy-transcript--project question outcome scope))))
 
 (dolist (key '("n" "y" "s" "p"))
@@ -200,14 +211,23 @@ Those keys were typed for something else.")
       (or (cdr (assoc (completing-read "Question: " table nil t) table))
           (user-error "No question was chosen")))))
 
-(defun magy-permission--none ()
-  "Say that no question is open.
-If the server has gone, its questions are with the session, which goes on."
-  (let ((project (magy-current-project)))
-    (when (or (magy-live-p project) (null (magy-project-session project)))
-      (user-error "No question is open"))
-    (magy-session-ensure project #'ignore)
-    (user-error "The server is restarting; it will ask its questions again")))
+(defun magy-permission--look ()
+  "Look which questions of this project are open, and have the person answer.
+The server is started if it does not run, and goes on with the session."
+  (let ((project (magy-current-project)) (asked (magy-choose-begin)))
+    (funcall (if (magy-project-session project) #'magy-session-ensure #'magy-when-ready)
+             project
+             (lambda ()
+               (magy-questions-find
+                project
+                ;; Not in the process filter: something is asked.
+                (lambda () (run-with-timer 0 nil #'magy-permission--found project asked)))))))
+
+(defun magy-permission--found (project asked)
+  "Have the person answer what PROJECT asks, unless they have gone on since ASKED."
+  (cond ((null (magy-permission--all))
+         (message "No question is open in %s" (magy-project-name project)))
+        ((not (magy-choose--late-p asked)) (magy-answer))))
 
 ;;;###autoload
 (defun magy-answer ()
@@ -215,10 +235,11 @@ If the server has gone, its questions are with the session, which goes on."
   (interactive)
   (magy-permission-once
    (lambda ()
-     (pcase-let ((`(,project . ,question)
-                  (magy-permission--choose (or (magy-permission--all)
-                                               (magy-permission--none)))))
-       (magy-permission-ask project question)))))
+     (if-let ((open (magy-permission--all)))
+         (pcase-let ((`(,project . ,question) (magy-permission--choose open)))
+           (magy-permission-ask project question))
+       (magy-permission--look)))))
+
 
 (defun magy-permission-ask (project question)
   "Ask the person QUESTION of PROJECT, in the echo area."

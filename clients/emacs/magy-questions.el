@@ -99,6 +99,25 @@ Those of sessions below it are among them."
     (when resolved
       (setf (plist-get (magy-item-data item) :outcome) (plist-get resolved :outcome)))))
 
+(defun magy-questions-find (project &optional then)
+  "Ask which questions of PROJECT are open, in all its sessions; then call THEN.
+Some may be older than this Emacs, or asked by another server."
+  (magy-request
+   project 'magy/interaction/list
+   (list :root (directory-file-name (magy-project-root project)))
+   (lambda (result)
+     (let ((found (lambda ()
+                    (magy-session--edit project
+                      (magy-session--questions
+                       project (list :opened (plist-get result :interactions))))
+                    (when then (funcall then)))))
+       ;; They stand below the turns of a session that is about to be shown.
+       (if (consp (magy-project-attached project))
+           (push found (magy-project-attached project))
+         (funcall found))))))
+
+(add-hook 'magy-ready-functions #'magy-questions-find)
+
 (defun magy-session--summary-questions (project open)
   "Make OPEN, a vector, the open questions of the session PROJECT shows and below."
   (let ((ids (seq-map (lambda (question) (plist-get question :interactionId)) open)))

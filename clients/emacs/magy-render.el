@@ -98,7 +98,7 @@ DEFAULT is as in `magy-transcript--folded-p'."
                           (pcase queue
                             ('waiting "  (waiting)")
                             ('dropped "  (dropped)"))
-                          (and (plist-get data :undone) "  (taken back)")
+                          (and (plist-get data :undone) "  (undone)")
                           "\n")))
         (add-face-text-property 0 (length text) 'magy-user t text)
         text))))

@@ -15,7 +15,7 @@
 (require 'magy-transcript)
 
 (defun magy-restored-show (item update seq)
-  "Say in ITEM, a notice, what UPDATE, entry SEQ, takes back or brings back.
+  "Say in ITEM, a notice, what UPDATE, entry SEQ, undoes or redoes.
 Mark what is out of the conversation, or in it again."
   (let* ((undoes (plist-get update :undoes))
          (undone (and undoes (magy-transcript-item (magy-restored-id undoes))))

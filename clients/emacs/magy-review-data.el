@@ -23,11 +23,11 @@
 Its members are :state, :reason and :decision.")
 
 (defvar magy-review--decisions nil
-  "What was decided in this Emacs and can be taken back, newest first.
+  "What was decided in this Emacs and can be undone, newest first.
 Each is a plist: :project, :decision, :uri, :proposed, :label, :hunks.")
 
 (defconst magy-review--kept 200
-  "How many decisions are remembered, to be taken back.")
+  "How many decisions are remembered, to be undone.")
 
 ;;;; The files
 
@@ -211,7 +211,7 @@ PROPOSED and REASON are as they were sent."
        (let ((message (or (plist-get outcome :message) "")))
          (if (null (plist-get outcome :decisionId))
              (magy--message "Magy: %s" (if (string-empty-p message)
-                                           "this cannot be taken back any more" message))
+                                           "this cannot be undone any more" message))
            (setq magy-review--decisions (delq decision magy-review--decisions))
            (dolist (hunk (plist-get decision :hunks)) (remhash hunk magy-review--states))
            (magy--message "Taken back: %s%s" (plist-get decision :label)

@@ -309,7 +309,7 @@ the project."
   "Return what is at point as a target, see `magy-review--targets'."
   (pcase-let ((`(,file ,hunk ,pending) (magy-review-diff--here)))
     (when (and hunk (not pending))
-      (user-error "This is decided; u takes the decision back"))
+      (user-error "This is decided; u undoes the decision"))
     (list (cons magy-review-diff--project (cons file (and hunk (list hunk)))))))
 
 (defun magy-review-diff-next (&optional count)

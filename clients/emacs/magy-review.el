@@ -193,11 +193,11 @@ With a prefix argument CHOOSE, choose which."
        (magy-review--undo decision (lambda () (magy-review--end project journey t)))))))
 
 (defun magy-review--read-decision (choose)
-  "Return the last decision that can be taken back; or CHOOSE one, if non-nil."
+  "Return the last decision that can be undone; or CHOOSE one, if non-nil."
   (let ((decisions (cl-remove-if-not (lambda (one) (magy-live-p (plist-get one :project)))
                                      magy-review--decisions)))
     (unless decisions
-      (user-error "This Emacs has made no decision that can be taken back"))
+      (user-error "This Emacs has made no decision that can be undone"))
     (if (not choose)
         (car decisions)
       (let ((lines (cl-loop for one in decisions for n from 1

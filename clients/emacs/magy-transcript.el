@@ -31,7 +31,7 @@
   :group 'magy-faces)
 
 (defface magy-undone '((t :inherit shadow :strike-through t))
-  "Face of the first line of what was taken back."
+  "Face of the first line of what was undone."
   :group 'magy-faces)
 
 (cl-defstruct (magy-item (:constructor magy-item--make) (:copier nil))

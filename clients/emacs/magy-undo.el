@@ -1,4 +1,4 @@
-;;; magy-undo.el --- Taking turns back  -*- lexical-binding: t; -*-
+;;; magy-undo.el --- Undoing turns  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 The Magy authors
 ;; SPDX-License-Identifier: GPL-3.0-or-later
@@ -6,8 +6,8 @@
 
 ;;; Commentary:
 
-;; What a turn did to files, what was said, or both can be taken back, and
-;; that again.  What would change is shown first.  The server works it out
+;; What a turn did to files, what was said, or both can be undone, and
+;; redone.  What would change is shown first.  The server works it out
 ;; and keeps what others, the person included, have written since.
 
 ;;; Code:
@@ -42,7 +42,7 @@ Its members are :project, :session, :turn or :undoes, :prompt, :files,
   "Keymap of `magy-undo-mode'.")
 
 (define-derived-mode magy-undo-mode diff-mode "Magy Undo"
-  "What taking a turn back would change.
+  "What undoing a turn would change.
 \\{magy-undo-mode-map}"
   (setq-local diff-refine nil
               diff-font-lock-syntax 'hunk-only)
@@ -143,7 +143,7 @@ Another window is only selected if the person is still in that one."
   "Return what ABOUT is, as a line."
   (let ((turns (length (magy--get about :preview :turns))))
     (format "%s %s: %s"
-            (if (plist-get about :undoes) "Bring back" "Take back")
+            (if (plist-get about :undoes) "Redo" "Undo")
             (if (= turns 1) "1 turn" (format "%d turns" turns))
             (or (plist-get about :prompt) ""))))
 
@@ -225,7 +225,7 @@ Another window is only selected if the person is still in that one."
          (count (cl-count-if #'magy-undo--changes-p files)))
     (magy--message
      "%s: %d file%s%s%s"
-     (if (plist-get about :undoes) "Brought back" "Taken back")
+     (if (plist-get about :undoes) "Redone" "Undone")
      count (if (= count 1) "" "s")
      (if (magy--true (plist-get result :conversation)) " and the conversation" "")
      (if left
@@ -233,7 +233,7 @@ Another window is only selected if the person is still in that one."
                  (mapconcat (lambda (file) (magy-undo--name about file)) left ", "))
        (if (plist-get about :undoes)
            ""
-         (substitute-command-keys "  (\\[magy-redo-turn] brings it back)"))))))
+         (substitute-command-keys "  (\\[magy-redo-turn] redoes it)"))))))
 
 (defun magy-undo--offer-prompt (project result)
   "Put what was said in the turn that is gone, by RESULT, into PROJECT's input.
@@ -250,25 +250,25 @@ What is written there already stays."
 ;;;; Commands
 
 (defun magy-undo--of (project turn)
-  "Return TURN of PROJECT's session as what is to be taken back."
+  "Return TURN of PROJECT's session as what is to be undone."
   (list :session (magy-project-session project) :turn (plist-get turn :turnId)
         :prompt (plist-get turn :prompt) :files t
         :conversation (magy--true (plist-get turn :conversation))))
 
 (defun magy-undo--back-of (project turn)
-  "Return the undo of TURN of PROJECT's session as what is to be taken back."
+  "Return the undo of TURN of PROJECT's session as what is to be undone."
   (list :session (magy-project-session project) :undoes (plist-get turn :restoreId)
         :prompt (plist-get turn :prompt) :files t :conversation t))
 
 (defun magy-undo--undone-p (turn)
-  "Return non-nil if TURN is taken back."
+  "Return non-nil if TURN is undone."
   (equal "undone" (plist-get turn :state)))
 
 ;;;###autoload
 (defun magy-undo-turn ()
   "Preview undoing the last turn; y then does it.
 Later changes by others stay.  `magy-checkpoints' goes further
-back, `magy-redo-turn' brings a turn back."
+back, `magy-redo-turn' redoes a turn."
   (interactive)
   (let ((project (magy-current-project)) (window (selected-window)))
     (magy-undo--ask
@@ -286,13 +286,13 @@ back, `magy-redo-turn' brings a turn back."
     (magy-undo--ask
      project
      (lambda (turns)
-       ;; Turns are taken back from the last on, so the first of them was the newest undo.
+       ;; Turns are undone from the last on, so the first of them was the newest undo.
        (if-let ((turn (cl-find-if #'magy-undo--back-p turns)))
            (magy-undo--preview project (magy-undo--back-of project turn) window)
          (magy--message "Magy: nothing was undone"))))))
 
 (defun magy-undo--back-p (turn)
-  "Return non-nil if TURN was taken back and can be brought back."
+  "Return non-nil if TURN was undone and can be redone."
   (not (member (plist-get turn :restoreId) '(nil ""))))
 
 (autoload 'magy-checkpoints-show "magy-checkpoints")

@@ -9,7 +9,7 @@ from typing import Literal
 
 Status = Literal["ok", "note", "warning", "problem"]
 """`note`: worth knowing. `warning`: something will not work, or not well, when it is needed.
-`problem`: Magy cannot do its work before this is mended."""
+`problem`: Magy cannot do its work before this is fixed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ class Resolver:
         at = await self._store.standing(stream)
         now = await self._store.now(at)
         if id in streams.taken_back(entries):
-            return Outcome(await _file(now), message="That decision was already taken back.")
+            return Outcome(await _file(now), message="That decision was undone already.")
         before, after = await self._store.held(found.before), await self._store.held(found.after)
         made = await asyncio.to_thread(undone, now, before, after)
         if isinstance(made, str):

@@ -84,7 +84,7 @@ def _again(history: History, state: State, undoes: str, *, files: bool, conversa
     steps = history.own(history.steps_of(former)) if files else []
     talked = history.talk_of(former) if conversation else []
     if not steps and not talked:
-        raise InvalidRequest("That undo cannot be taken back: it already was.")
+        raise InvalidRequest("That undo was redone already.")
     paths = {history.steps[number].change.path for number in steps}
     why = cannot_return(state, undoes) if talked else ""
     return Aim(

@@ -69,7 +69,7 @@ def test_what_waits_for_a_decision_is_said() -> None:
     below = plain(outcome.waiting([reviewed("s1/a", pending=2)], "s1", changed=False))
     assert below == (
         "2 hunks of child agents under review: a commit (or an editor) accepts them, magy sessions "
-        "undo s1/a takes back what that child did\n"
+        "undo s1/a undoes what that child did\n"
     )
 
 

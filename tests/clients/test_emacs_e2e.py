@@ -230,7 +230,7 @@ def reviewed(one: Driven) -> None:
 
 
 def undone(one: Driven) -> None:
-    """Another turn is taken back as a whole; what was typed stays, the prompt can be said anew."""
+    """Another turn is undone as a whole; what was typed stays, the prompt can be said anew."""
     before = shown(one)
     ask(one, "shout")
     said(one, "It shouts")
@@ -241,7 +241,7 @@ def undone(one: Driven) -> None:
     assert "-    return sum(prices)  # TOTAL" in shown(one)
     one.keys("y")
     one.until('(with-current-buffer "prices.py" (not (string-search "TOTAL" (buffer-string))))')
-    said(one, "shout  (taken back)")
+    said(one, "shout  (undone)")
     transcript = "(magy-project-buffer (magy-driven-project))"
     assert one.ask(f"(with-current-buffer {transcript} (magy-input-text))") == "shout"
     one.ask('(switch-to-buffer "prices.py") t')

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_emacs_e2e import ask, said, shop, started
 
-from tests.clients.driven import Driven, installed, lisp
+from tests.clients.driven import Driven, installed, letters, lisp
 from tests.patience import PATIENCE
 
 __all__ = ["shop"]
@@ -52,7 +52,7 @@ def test_what_runs_is_seen_before_it_is_allowed_and_nothing_else_allows(shop: Pa
             seen(
                 one,
                 "Run ls -la ⏎ rm -rf precious  (asked by build)",
-                "a lasting answer would allow: bash `ls -la`",
+                "a lasting yes would allow: bash `ls -la`",
                 "(n) refuse, (y) allow once, ",
             )
             one.keys(*keys)
@@ -84,3 +84,57 @@ def test_all_of_a_long_command_is_one_key_away(shop: Path) -> None:
         one.keys("RET")
         said(one, "Over.")
         assert (shop / "precious").exists()
+
+
+@pytest.mark.req("G022")
+def test_a_question_that_an_older_emacs_left_open_is_found_and_answered(shop: Path) -> None:
+    init = emacs_with("touch told", shop)
+    find = f"(find-file {lisp(str(shop / 'prices.py'))}) t"
+    with started("terminal", init, shop) as one:
+        one.ask(find)
+        ask(one, "go")
+        one.until("(magy-permission--all)")
+        one.keys("C-c m U")
+        seen(one, "A question is open: answer it or cancel the turn first, then undo it.")
+        one.keys("C-x C-c")
+        seen(one, "Magy asks in shop: that stays open, and Magy asks it again.  Leave Emacs?")
+        one.keys(*letters("no").split(), "RET")
+        assert one.ask("(and (magy-permission--all) t)")
+    with started("terminal", init, shop) as one:
+        one.ask(find)
+        one.keys("C-c m y")
+        seen(one, "Run touch told", "(n) refuse, (y) allow once, ")
+        one.keys("y")
+        said(one, "Over.")
+        assert (shop / "told").exists()
+        one.keys("C-c m y")
+        seen(one, "No question is open in shop")
+
+
+@pytest.mark.req("G023")
+def test_what_was_allowed_for_good_is_listed_and_withdrawn(shop: Path) -> None:
+    with started("terminal", emacs_with("touch told", shop), shop) as one:
+        one.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) t")
+        ask(one, "go")
+        one.until("(magy-permission--all)")
+        one.keys("C-c m y", "p")
+        said(one, "Over.")
+        one.keys("C-c m Y")
+        seen(one, "this project", "touch told", "withdraws one: then Magy asks again")
+        one.ask('(goto-char (point-min)) (search-forward " bash ") (beginning-of-line) t')
+        one.keys("w")
+        seen(one, "Withdrawn: bash touch told; Magy asks again")
+        one.until("(= 1 (length tabulated-list-entries))")
+        ask(one, "go")
+        one.until("(magy-permission--all)")
+
+
+def test_a_question_says_why_it_offers_no_lasting_yes(shop: Path) -> None:
+    with started("terminal", emacs_with("bash -c ls", shop), shop) as one:
+        one.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) t")
+        ask(one, "go")
+        one.until("(magy-permission--all)")
+        said(one, "\n    no lasting yes: Magy cannot tell what it would allow\n")
+        one.keys("C-c m y")
+        seen(one, "no lasting yes: Magy cannot tell what it would allow", "(y) allow once, ")
+        one.keys("C-g")

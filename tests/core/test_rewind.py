@@ -177,7 +177,7 @@ def test_nothing_begins_by_itself_after_going_back(fields: Any) -> None:
 def test_redo_goes_step_by_step() -> None:
     log = turn(turn(turn(Log(), "p1"), "p2"), "p3")
     log.add(back("r3", "p3"), back("r2", "p2"))
-    assert "taken back further" in rewind.cannot_return(log.state, "r3")
+    assert "undone further" in rewind.cannot_return(log.state, "r3")
     log.add(back("too early", "p3", undoes="r3"))
     assert said(log.state) == ["p1"]
     log.add(back("redo 2", "p2", undoes="r2"))

@@ -439,7 +439,7 @@ async def test_words_for_what_cannot_be(here: Place) -> None:
     await here.checkpoints.restore(agent.session, "r")
     assert len(agent.session.state.conversation.items) == 0
     await here.checkpoints.restore(agent.session, "r2", undoes="r")
-    with pytest.raises(InvalidRequest, match="already was"):
+    with pytest.raises(InvalidRequest, match="redone already"):
         await here.checkpoints.restore(agent.session, "r3", undoes="r")
 
 

@@ -221,7 +221,7 @@ async def test_any_decision_can_be_taken_back_and_that_too(place: Place) -> None
     made = [decision.verb for decision in await place.decisions("a.py")]
     assert made == ["accept", "reject", "undo", "undo"]
     assert taken_back(await place.journal("a.py")) == {yes.decision, no.decision}
-    assert (await place.reviews.undo(no.decision)).message.endswith("already taken back.")
+    assert (await place.reviews.undo(no.decision)).message.endswith("undone already.")
     await place.reviews.undo(back.decision)
     assert place.text("a.py") == "zero\n" + NEW.replace("SEVEN", "seven")
     assert await place.hunks("a.py") == [("two\n", "TWO\n")]

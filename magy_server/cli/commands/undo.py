@@ -1,5 +1,4 @@
-"""`magy sessions undo` and `redo` take back, and bring back, what a session's turns did to files
-and said."""
+"""`magy sessions undo` and `redo` undo, and redo, what a session's turns did to files and said."""
 
 from __future__ import annotations
 

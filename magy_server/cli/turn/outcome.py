@@ -133,7 +133,7 @@ def waiting(
         them = "it" if others == 1 else "them"
         said.append(
             f"{counted(others, 'hunk')} of child agents under review: a commit (or an editor) "
-            f"accepts {them}, magy sessions undo {_below(theirs[0], session_id)} takes back what "
+            f"accepts {them}, magy sessions undo {_below(theirs[0], session_id)} undoes what "
             "that child did"
         )
     if only:

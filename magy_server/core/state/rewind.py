@@ -36,7 +36,7 @@ def cannot_return(state: State, restore: str) -> str:
     if not kept.restored.conversation:
         return "That left the conversation as it was."
     if kept.place != state.history.place:
-        return "The conversation was taken back further since: undo that first."
+        return "The conversation was undone further since: redo that first."
     return ""
 
 

@@ -286,10 +286,10 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
         (cl-letf (((symbol-function 'frame-focus-state) #'ignore))
           (magy-prompt "go")
           (magy-test-see "? Run pytest")))
-      (magy-test-see "because of build: bash is ask")
+      (magy-test-see "asked because: build: bash is ask")
       (magy-test-see "(asked by build)")
       (magy-test-see "[n] refuse  [y] allow once  [s] for this session  [p] for this project")
-      (magy-test-see "a lasting answer would allow: bash `pytest *`")
+      (magy-test-see "a lasting yes would allow: bash `pytest *`")
       (should (= 1 (length (magy-permission--all))))
       (should (equal " [Magy asks 1]" (substring-no-properties (magy-modeline))))
       (should (string-match-p ": asks: Run pytest, nothing used yet\nmouse-1" (magy-modeline--help)))
@@ -316,7 +316,7 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
                                                                      magy-test-question)))))))
       (magy-prompt "go")
       (magy-test-see "? Run pytest  (asked by explore, a child of build)")
-      (magy-test-see "because of build: bash is ask"))))
+      (magy-test-see "asked because: build: bash is ask"))))
 
 (ert-deftest magy-emacs-is-not-left-unasked-while-an-agent-works ()
   (magy-test-with

@@ -9,6 +9,7 @@
 (require 'magy-agents-tree)
 (require 'magy-checkpoints)
 (require 'magy-doctor)
+(require 'magy-permissions)
 (require 'magy-review-diff)
 (require 'magy-review-list)
 (require 'magy-undo)
@@ -16,7 +17,7 @@
 (ert-deftest magy-keys-of-modes-are-not-those-of-others ()
   "A mode that a mode is derived from may put keys before those of its maps."
   (let ((seen 0))
-    (dolist (mode '(magy-agents-mode magy-agents-tree-mode magy-checkpoints-mode magy-doctor-mode magy-log-mode
+    (dolist (mode '(magy-agents-mode magy-agents-tree-mode magy-checkpoints-mode magy-doctor-mode magy-log-mode magy-permissions-mode
                     magy-review-diff-mode magy-review-list-mode magy-transcript-mode
                     magy-undo-mode))
       (with-temp-buffer

@@ -61,14 +61,14 @@ ANSWERS are typed, a character after the other; the last may be quit."
     (let* (told (magy-desktop-notifications (lambda (_ body) (push body told))))
       (cl-letf (((symbol-function 'frame-focus-state) #'ignore))
         (magy-prompt "go")
-        (magy-test-see "? Run ls -la ⏎ rm -rf precious  (asked by build)\nls -la\nrm -rf precious\n    because of "))
+        (magy-test-see "? Run ls -la ⏎ rm -rf precious  (asked by build)\nls -la\nrm -rf precious\n    asked because: "))
       (should (equal '("Run ls -la ⏎ rm -rf precious") told)))
     (should (string-match-p ": asks: Run ls -la ⏎ rm -rf precious," (magy-modeline--help)))
     (with-current-buffer magy-log-buffer
       (should (string-match-p "Magy asks: Run ls -la ⏎ rm -rf precious  (" (buffer-string))))
     (magy-test-prompted-for asked '(?n)
       (should (string-prefix-p "Run ls -la ⏎ rm -rf precious" (car asked)))
-      (should (string-search "\na lasting answer would allow: bash `git commit *`, write `/proj/a`\n"
+      (should (string-search "\na lasting yes would allow: bash `git commit *`, write `/proj/a`\n"
                              (car asked)))
       ;; The first choice refuses, wherever there are choices.
       (should (equal '(?n ?y ?s ?p ?v) (cdr asked)))
@@ -105,7 +105,7 @@ ANSWERS are typed, a character after the other; the last may be quit."
     (magy-prompt "go")
     (magy-test-see "? Run it")
     ;; In the input its keys are letters.
-    (magy-test-see "  or M-x magy-answer\n")
+    (magy-test-see "\n    from anywhere: M-x magy-answer\n")
     (magy-test-prompted-for _asked '(?v ?y)
       (with-current-buffer (magy-transcript-buffer (magy-test-project))
         (should (= (point-max) (window-point (get-buffer-window))))
@@ -133,7 +133,7 @@ ANSWERS are typed, a character after the other; the last may be quit."
                                                           (number-sequence 1 9))))
                            (magy-test-asked "Run it" magy-test-two)))
     (magy-prompt "go")
-    (magy-test-see "    a lasting answer would allow:\n      bash `echo 1`\n      bash `echo 2`\n      bash `echo 3`\n      bash `echo 4`\n      … and 5 more, which v shows\n    [n] ")
+    (magy-test-see "    a lasting yes would allow:\n      bash `echo 1`\n      bash `echo 2`\n      bash `echo 3`\n      bash `echo 4`\n      … and 5 more, which v shows\n    [n] ")
     (with-current-buffer (magy-transcript-buffer (magy-test-project))
       (goto-char (point-min))
       (call-interactively (key-binding "v")))
@@ -255,11 +255,11 @@ ANSWERS are typed, a character after the other; the last may be quit."
          (call 1 "Taxes" "pending") (call 2 "Lines" "pending") (call 3 "" "pending")
          (call 4 "Done" "completed"))
       (magy-prompt "go")
-      (magy-test-see (concat "    any answer but a refusal would allow:\n      agent `spawn *`\n"
+      (magy-test-see (concat "    any yes would allow:\n      agent `spawn *`\n"
                              "      explore: Lines\n      explore: Look\n"
                              "    [n] refuse  [y] allow until your next prompt  [s]"))
       (magy-test-prompted-for asked ()
-        (should (string-search (concat "\nany answer but a refusal would allow: agent `spawn *`,"
+        (should (string-search (concat "\nany yes would allow: agent `spawn *`,"
                                        " explore: Lines, explore: Look\n")
                                (car asked)))))))
 

@@ -255,14 +255,14 @@
     (magy-test-tell 20 :sessionUpdate "notice" :severity "info" :title "Restored"
                     :description "1 file and the conversation, as before an earlier prompt")
     (should (equal (concat "USER ❯ prompt 1\n\nASSISTANT\nanswer 1\n\n"
-                           "USER ❯ prompt 2  (taken back)\n\nASSISTANT\nanswer 2\n\n"
-                           "USER ❯ prompt 3  (taken back)\n\nASSISTANT\nanswer 3\n\n"
+                           "USER ❯ prompt 2  (undone)\n\nASSISTANT\nanswer 2\n\n"
+                           "USER ❯ prompt 3  (undone)\n\nASSISTANT\nanswer 3\n\n"
                            "— Undone: 1 file and the conversation, back to before “prompt 2”; "
                            "1 file left alone\n\n")
                    (magy-test-text)))
     (magy-test-tell 21 :sessionUpdate "_magy_restored" :restoreId "r2" :turnId "m2"
                     :undoes "r1" :files t :conversation t :changes [] :conflicts [])
-    (should-not (string-match-p "taken back" (magy-test-text)))
+    (should-not (string-match-p "(undone)" (magy-test-text)))
     (should (string-suffix-p "alone\n\n— Redone: the conversation\n\n" (magy-test-text)))
     (magy-test-tell 22 :sessionUpdate "_magy_restored" :restoreId "r3" :turnId "m2"
                     :undoes "r2" :files t :conversation :json-false :changes [] :conflicts [])

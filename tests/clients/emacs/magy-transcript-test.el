@@ -28,7 +28,8 @@
       (should (equal (seq-difference (mapcar (lambda (message) (plist-get message :method))
                                              (magy-test-received))
                                      ;; These may come at any time after the handshake.
-                                     '("magy/review/list" "magy/child/list"))
+                                     '("magy/review/list" "magy/child/list"
+                                       "magy/interaction/list"))
                      '("initialize" "initialized" "magy/session/new" "magy/session/resume"
                        "magy/session/prompt")))
       (should (equal (plist-get prompt :prompt) [(:type "text" :text "hello")]))
