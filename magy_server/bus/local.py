@@ -48,9 +48,17 @@ class LocalBus:
 
     async def start(self) -> None:
         """Listens and connects. Raises InvalidConfig when the directory is not this user's alone,
-        OSError when no socket can be made in it."""
-        self._place = sockets.prepare(self._directory)
-        listening, others = await asyncio.to_thread(sockets.enter, self._place, self.id)
+        MagyError when no socket can be made in it."""
+        try:
+            self._place = sockets.prepare(self._directory)
+            listening, others = await asyncio.to_thread(sockets.enter, self._place, self.id)
+        except OSError as error:
+            raise MagyError(
+                f"{error.filename or self._directory} cannot be used, and by it processes of Magy "
+                f"reach each other: {error.strerror or error}. Check that "
+                f"{os.path.dirname(self._directory)} is yours and writable, and that the disk has "
+                "space; if a file lies there, remove it."
+            ) from error
         with ExitStack() as undo:
             undo.callback(sockets.remove, self._place, self.id)
             undo.callback(listening.close)

@@ -387,6 +387,12 @@ async def test_a_long_directory_is_reached_by_a_short_link(tmp_path: Path, spawn
         link.unlink()
 
 
+async def test_a_file_in_the_place_of_the_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bus").touch()
+    with pytest.raises(MagyError, match=f"{tmp_path}/bus cannot be used.*: File exists. Check"):
+        await LocalBus(tmp_path / "bus").start()
+
+
 async def test_a_link_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     directory = tmp_path / ("long" * 20) / "bus"
     bus = LocalBus(directory)
