@@ -60,6 +60,18 @@ async def test_odd_names_hide_no_file(workspace: Workspace, odd: str) -> None:
         assert inside in files(await judge(workspace, f"cat '{odd}/.env'"))
 
 
+async def test_a_directory_may_be_called_as_an_address_begins(workspace: Workspace) -> None:
+    (workspace.root / "https:").mkdir()
+    (workspace.root / "https:" / "x").symlink_to("../.env")
+    secret = str(workspace.root.parent / "secret")
+    for command, named in {
+        "cat https://x": ("read", ".env"),
+        "wc --files0-from=https://x": ("read", ".env"),
+        "cat https://../../secret": ("read", secret),
+    }.items():
+        assert named in files(await judge(workspace, command)), command
+
+
 @pytest.mark.parametrize(
     ("command", "named"),
     [

@@ -274,7 +274,7 @@ def _files(root: str, cwd: _Cwd, part: Part, argv: Sequence[str]) -> Iterator[Re
             continue
         plain = makes and not word.startswith("-")
         named = [c for c in _candidates(word) if _is_path(c, cwd) or (plain and c == word)]
-        named += [c for c in _glued(word) if _begins(c, cwd)]
+        named += [c for c in (*_glued(word), *_unlikely(word)) if _begins(c, cwd)]
         for path in (p for c in named for p in _named(cwd, c)):
             if "write" in effects or _reachable(root, path):
                 yield from (resource(root, path, effect) for effect in effects)
@@ -310,7 +310,17 @@ def _candidates(word: str) -> Iterator[str]:
     """What in a word may be a path: `--opt=PATH`, `-fPATH`, `@PATH`, `HEAD:PATH`, `PATH:PATH`."""
     if "://" in word:
         yield from word.split("file://")[1:]
-        return
+    else:
+        yield from _pieces(word)
+
+
+def _unlikely(word: str) -> Iterator[str]:
+    """What in an address is a path, should there be a directory `https:`."""
+    if "://" in word:
+        yield from (piece for piece in _pieces(word) if not piece.startswith("//"))
+
+
+def _pieces(word: str) -> Iterator[str]:
     yield word
     if word.startswith("-") and not word.startswith("--"):
         yield word[2:]
