@@ -1,4 +1,4 @@
-"""`python -m bench`: one table of ratios."""
+"""`python -m bench`: one table of ratios; `python -m bench peers`: Magy beside other agents."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bench import (
     emacs,
     growth,
     modules,
+    peers,
     prompts,
     search,
     start,
@@ -39,7 +40,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "emacs": emacs.ROWS,
     "modules": modules.ROWS,
 }
-TABLES: Mapping[str, Callable[[Run], str]] = {"growth": growth.report}
+TABLES: Mapping[str, Callable[[Run], str]] = {"growth": growth.report, "peers": peers.report}
 """Each takes minutes, and is made only when its name is given."""
 
 

@@ -82,9 +82,10 @@ def text(count: int) -> tuple[bytes, ...]:
     return _reply(_block(0, {"type": "text", "text": ""}, [delta] * count), "end_turn")
 
 
-def call(number: int, path: str) -> tuple[bytes, ...]:
-    """Reads another line each time: the same call again and again would be taken for a loop."""
-    arguments = {"path": path, "offset": number + 1, "limit": 1}
+def call(number: int, path: str, lines: int = 1) -> tuple[bytes, ...]:
+    """Reads from another line on each time: the same call again and again would be taken for a
+    loop."""
+    arguments = {"path": path, "offset": number + 1, "limit": lines}
     return _reply(_called(0, f"toolu_{number}", "read_file", arguments), "tool_use")
 
 
