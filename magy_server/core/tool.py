@@ -331,10 +331,34 @@ def _arguments(function: Callable[..., Any]) -> type[Any]:
 
 def _schema(model: type[Any]) -> dict[str, Any]:
     schema = TypeAdapter(model).json_schema()
-    schema.pop("title", None)
-    for field_schema in schema.get("properties", {}).values():
-        field_schema.pop("title", None)
-    return schema
+    shapes = schema.pop("$defs", {})
+    return _telling(schema, shapes)
+
+
+def _telling(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns it without what tells a model nothing: names that pydantic made up, defaults that are
+    empty, that unknown keys are refused, and null for what can be left out. What is named in
+    `shapes` stands where it is used."""
+    if "$ref" in schema:
+        shape = shapes[schema["$ref"].rpartition("/")[2]]
+        schema = {**shape, **{key: schema[key] for key in schema if key != "$ref"}}
+    branches = schema.get("anyOf", ())
+    optional = "default" in schema
+    some = [branch for branch in branches if not (optional and branch.get("type") == "null")]
+    if len(some) == 1:
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return _telling({**some[0], **rest}, shapes)
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            found[key] = {name: _telling(one, shapes) for name, one in value.items()}
+        elif key == "anyOf":
+            found[key] = [_telling(one, shapes) for one in some]
+        elif isinstance(value, Mapping) and key in ("items", "additionalProperties"):
+            found[key] = _telling(value, shapes)
+        elif key not in ("title", "additionalProperties") and (key != "default" or value):
+            found[key] = value
+    return found
 
 
 def _say(error: ValidationError, parameters: Mapping[str, Any]) -> str:

@@ -85,7 +85,7 @@ def test_what_a_tool_gave_begins_no_part_of_the_prompt(text: str) -> None:
     log.add(judged("1.0"), finished("1.0", f"ok\n  {text}"))
     (output,) = [part for part in shown(log) if part.startswith("ok")]
     assert not re.search(rf"^\s*{ANY.pattern}", output, re.IGNORECASE | re.MULTILINE)
-    source = "     1\t<note>\n     2\tf(a) <message>"  # as files are read
+    source = "1\t<note>\n2\tf(a) <message>"  # as files are read
     assert framing.result(source) == source
 
 

@@ -152,6 +152,7 @@ def test_white_space_within_lines() -> None:
 
 
 NUMBERED = [
+    "7\t        value = self.prices[item]\n8\t        return value * 2\n",
     "     7\t        value = self.prices[item]\n     8\t        return value * 2\n",
     "7 |         value = self.prices[item]\n8 |         return value * 2\n",
     "7:        value = self.prices[item]\n8:        return value * 2\n",

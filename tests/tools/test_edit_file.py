@@ -241,7 +241,7 @@ async def test_a_text_that_is_not_there_is_refused_with_the_closest(
         ("def area(w, h):\n  return w * h\n", "def area(w, h):\n  return w + h\n"),
         ("def area(w, h):\n\treturn w * h\n", "def area(w, h):\n\treturn w + h\n"),
         ("def area(w, h): \n    return w * h\n", "def area(w, h):\n    return w + h\n"),
-        ("     3\tdef area(w, h):\n     4\t    return w * h", "def area(w, h):\n    return w + h"),
+        ("3\tdef area(w, h):\n4\t    return w * h", "def area(w, h):\n    return w + h"),
         ("def area(w, h):\r\n    return w * h\r\n", "def area(w, h):\n    return w + h\n"),
     ],
     ids=["indented otherwise", "tabs", "trailing blank", "line numbers", "line ends"],
@@ -499,7 +499,7 @@ async def test_unsaved_text_wins_and_is_not_saved_for_the_user(
     file = workspace.file("a.py", "disk\n")
     editor.open(file, "typed, unsaved\nmore\n")
     read = await workspace.run(read_file, path="a.py")
-    assert "     1\ttyped, unsaved" in read.for_model
+    assert "1\ttyped, unsaved" in read.for_model
     assert "it has unsaved changes" in read.for_model
     result = await workspace.run(edit_file, path="a.py", old_text="more", new_text="less")
     assert editor.buffers[str(file)].text == "typed, unsaved\nless\n"

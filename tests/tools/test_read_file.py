@@ -29,7 +29,7 @@ async def refusal(workspace: Workspace, path: str, **more: Any) -> str:
 async def test_a_file_is_read_with_line_numbers(workspace: Workspace) -> None:
     file = workspace.file("src/a.py", "import os\n\n\tprint('é')\n")
     result = await workspace.run(read_file, path="src/a.py")
-    assert result.for_model == "     1\timport os\n     2\t\n     3\t\tprint('é')"
+    assert result.for_model == "1\timport os\n2\t\n3\t\tprint('é')"
     assert not workspace.last.evidence
     assert not result.changes
     same = await workspace.run(read_file, path=str(file))
@@ -50,11 +50,11 @@ async def test_a_long_file_is_read_by_page(workspace: Workspace) -> None:
     workspace.file("a.txt", "".join(f"row {n}\n" for n in range(1, 5311)))
     first = await workspace.run(read_file, path="a.txt")
     assert first.for_model.endswith(
-        "  2000\trow 2000\n[lines 1-2000 of 5310; continue with offset=2001]"
+        "2000\trow 2000\n[lines 1-2000 of 5310; continue with offset=2001]"
     )
     assert await workspace.run(read_file, path="a.txt", limit=9000) == first
     last = await workspace.run(read_file, path="a.txt", offset=5309)
-    assert last.for_model == "  5309\trow 5309\n  5310\trow 5310\n[lines 5309-5310 of 5310]"
+    assert last.for_model == "5309\trow 5309\n5310\trow 5310\n[lines 5309-5310 of 5310]"
     assert "has only 5310 lines" in await refusal(workspace, "a.txt", offset=5311)
 
 
@@ -64,7 +64,7 @@ async def test_a_page_is_bounded_in_lines_and_characters(workspace: Workspace) -
     assert len(result.for_model) < 52_000
     assert "continue with offset=51]" in result.for_model
     result = await workspace.run(read_file, path="wide.txt", offset=201)
-    assert "x [... cut: this line has 5,000 characters]\n   202\tend" in result.for_model
+    assert "x [... cut: this line has 5,000 characters]\n202\tend" in result.for_model
 
 
 @given(
@@ -135,13 +135,13 @@ async def test_a_sparse_file_of_two_hundred_megabytes_is_named_at_once(
         ("Grüße aus Köln\n".encode("cp1252"), "Grüße aus Köln"),
         ("Preis: 5 €\n".encode("cp1252"), "Preis: 5 €"),
         ("viel grüße und äöü ".encode() + b"\xff damaged", "viel grüße und äöü \ufffd damaged"),
-        (b"one\rtwo\r", "one\n     2\ttwo"),
+        (b"one\rtwo\r", "one\n2\ttwo"),
     ],
 )
 async def test_encodings(workspace: Workspace, data: bytes, shown: str) -> None:
     workspace.file("a.txt", data)
     result = await workspace.run(read_file, path="a.txt")
-    assert result.for_model == f"     1\t{shown}"
+    assert result.for_model == f"1\t{shown}"
 
 
 @pytest.mark.parametrize(
@@ -307,5 +307,5 @@ async def test_the_buffer_is_read_even_when_the_file_is_not_on_disk(
 ) -> None:
     editor.open(workspace.root / "new.txt", "only here\r\n")
     result = await workspace.run(read_file, path="new.txt")
-    assert result.for_model.startswith("     1\tonly here\n")
+    assert result.for_model.startswith("1\tonly here\n")
     assert "it has unsaved changes" in result.for_model

@@ -51,8 +51,8 @@ class Page:
 
     @property
     def text(self) -> str:
-        """`     7\\tthe line`, as `cat -n` prints it."""
-        return "\n".join(f"{n:6}\t{line}" for n, line in enumerate(self.lines, self.first))
+        """`7\\tthe line`: like `cat -n`, without the blanks, which a model would pay for."""
+        return "\n".join(f"{n}\t{line}" for n, line in enumerate(self.lines, self.first))
 
     @property
     def next(self) -> int | None:
