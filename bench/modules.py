@@ -17,6 +17,7 @@ from bench.measure import TOP, Failed, Row, Run
 from bench.peer import environment
 
 SERVER = str(TOP / "magy_server") + os.sep
+FOLD = "core/state/fold.py"
 SCRIPT = """prompt: hello
 text: Hello.
 
@@ -33,27 +34,27 @@ HELLO, EDIT, SWITCHES = 30, 105, 2251
 
 def hello(run: Run) -> Row:
     """Of the engine, in a turn of one answer."""
-    modules = _counted(run, "hello")["modules"]
+    modules = counted(run, "hello")["modules"]
     own = sum(module.startswith("engine/") for module in modules)
     return Row("engine's modules in a hello", "modules", own, HELLO, 0.5)
 
 
 def edit(run: Run) -> Row:
     """In a turn with one edit, which comes under review."""
-    found = _counted(run, "edit")
+    found = counted(run, "edit")
     return Row("modules in an edit", "modules", len(found["modules"]), EDIT, 0.5)
 
 
 def switches(run: Run) -> Row:
     """How often a call leads from one module into another, in that turn."""
-    found = _counted(run, "edit")
+    found = counted(run, "edit")
     return Row("switches between them in an edit", "modules", found["switches"], SWITCHES, 0.5)
 
 
 ROWS = (hello, edit, switches)
 
 
-def _counted(run: Run, prompt: str) -> Mapping[str, Any]:
+def counted(run: Run, prompt: str) -> Mapping[str, Any]:
     home = run.fresh("modules")
     (home / "project").mkdir()
     (home / "project/a.py").write_text("one\ntwo\nthree\n")
@@ -69,11 +70,12 @@ def _counted(run: Run, prompt: str) -> Mapping[str, Any]:
 
 
 class Entered:
-    """The modules that were entered, by path below `magy_server`. Use as a profile function."""
+    """The modules that were entered, by path below `magy_server`, and how often an event was folded
+    into a state of a session. Use as a profile function."""
 
     def __init__(self) -> None:
         self.modules: set[str] = set()
-        self.switches = 0
+        self.switches = self.folds = 0
         self._last = ""
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
@@ -82,17 +84,19 @@ class Entered:
             module = file.removeprefix(SERVER)
             self.modules.add(module)
             self.switches += module != self._last
+            self.folds += frame.f_code.co_qualname == "apply" and module == FOLD
             self._last = module
 
 
-async def _turn(home: Path, prompt: str) -> Entered:
+async def _turn(home: Path, prompt: str) -> tuple[Entered, int]:
+    """Returns also how many events the turn appended."""
     from magy_server.app import compose
     from magy_server.core.values import Text
 
     entered, root = Entered(), str(home / "project")
     async with compose([root], {}) as (service, _):
         session = await service.open("s", root, root, "build", "")
-        moved = asyncio.Event()
+        moved, before = asyncio.Event(), session.state.seq
         session.watch(moved.set)
         threading.setprofile(entered)
         sys.setprofile(entered)
@@ -102,12 +106,14 @@ async def _turn(home: Path, prompt: str) -> Entered:
             await moved.wait()
         sys.setprofile(None)
         threading.setprofile(None)
-    return entered
+        events = session.state.seq - before
+    return entered, events
 
 
 def main() -> None:
-    found = asyncio.run(_turn(Path(sys.argv[1]), sys.argv[2]))
-    print(json.dumps({"modules": sorted(found.modules), "switches": found.switches}))
+    found, events = asyncio.run(_turn(Path(sys.argv[1]), sys.argv[2]))
+    told = {"switches": found.switches, "folds": found.folds, "events": events}
+    print(json.dumps({"modules": sorted(found.modules), **told}))
 
 
 if __name__ == "__main__":

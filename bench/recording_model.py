@@ -160,21 +160,22 @@ def serving(path: str, rounds: int = ROUNDS) -> Iterator[Requests]:
     requests, ready = Requests(path, rounds), threading.Event()
     loop = asyncio.new_event_loop()
 
-    async def begin() -> None:
+    over = asyncio.Event()
+
+    async def serve() -> None:
         server = await loop.create_server(lambda: _Exchange(requests), "127.0.0.1", 0)
         requests.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         ready.set()
+        await over.wait()
+        server.close()
+        await asyncio.sleep(0)  # for the socket to be closed
 
-    def run() -> None:
-        loop.run_until_complete(begin())
-        loop.run_forever()
-
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
     ready.wait()
     try:
         yield requests
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(over.set)
         thread.join()
         loop.close()

@@ -1,0 +1,71 @@
+"""What a turn costs, in counts that no noise touches: modules that are imported, bytes that are
+sent, events that are folded.
+
+Each bound is what was counted when it was last renewed, and a little more. Who makes something
+cheaper lowers it: the failing or the printed count (`pytest -s`) says what it is now. To raise one
+needs a reason, in the commit's message.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.measure import Run
+from bench.modules import counted
+from bench.recording_model import serving
+
+MODULES = 800
+"""Imported by `magy run` from its start to its end, the standard library's included."""
+FIRST = 22_300
+"""Bytes of the first request, in a project without instructions."""
+ROUND = 1_720
+"""Bytes by which a request grows for a call that reads 50 lines of about 23 bytes, and its
+result."""
+FOLDS = 2
+"""How often an event of a turn is folded."""
+
+SETTINGS = """
+titles = false
+[model]
+default = "here/bench"
+[[provider]]
+name = "here"
+kind = "openai-chat"
+base_url = "{url}/v1"
+"""
+ROUNDS = 5
+IMPORTED = re.compile(r"^import time: +\d", re.MULTILINE)
+
+
+def test_a_run_imports_little_and_sends_little(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    notes = project / "notes.txt"
+    notes.write_text("".join(f"line {n} of some notes\n" for n in range(1, 1001)))
+    places = {"MAGY_STATE_DIR": str(tmp_path), "MAGY_CONFIG_DIR": str(tmp_path)}
+    with serving(str(notes), ROUNDS) as requests:
+        (tmp_path / "magy.toml").write_text(SETTINGS.format(url=requests.url))
+        command = [sys.executable, "-X", "importtime", "-m", "magy_server", "run", "--quiet"]
+        run = subprocess.run(
+            [*command, "--root", str(project), "--cwd", str(project), "Read."],
+            env={**os.environ, **places}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert run.returncode == 0, run.stderr[-2000:]
+    sizes = requests.sizes
+    assert len(sizes) == ROUNDS + 1
+    modules, grown = len(IMPORTED.findall(run.stderr)), (sizes[-1] - sizes[0]) / ROUNDS
+    print(f"modules {modules}, first request {sizes[0]}, a round {grown:.0f}")
+    assert modules <= MODULES
+    assert sizes[0] <= FIRST
+    assert grown <= ROUND
+
+
+def test_an_event_is_folded_no_oftener_than_it_was(tmp_path: Path) -> None:
+    found = counted(Run("quick", tmp_path), "edit")
+    print(f"{found['folds']} folds of {found['events']} events")
+    assert found["events"] > 5
+    assert found["folds"] <= FOLDS * found["events"]
