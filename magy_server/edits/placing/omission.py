@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from magy_server.edits.finding.normal_forms import squeeze
 
@@ -58,37 +59,6 @@ _KEEP = (
     r"(?:keep|kept|leave|preserve|retain|maintain|include|insert|add|put|paste|copy|use|reuse"
     r"|do not change|don t change|do not touch|no changes? (?:to|in))"
 )
-_PHRASES = re.compile(
-    "|".join(
-        f"(?:{phrase})"
-        for phrase in (
-            rf"(?:todo |continues? with )?{_A}(?:rest|remainder) of {_A}(?:\S+ ){{0,2}}?{_THING}"
-            rf"(?: {_STAY})?",
-            rf"(?:rest|remainder) of \S+(?: {_STAY})?",
-            rf"{_A}(?:rest|remainder)(?: {_STAY})",
-            rf"{_A}(?:existing|remaining|unchanged) (?:\w+ ){{0,2}}?{_TEXT}(?: {_STAY})?",
-            rf"{_A}{_OLD} (?:\w+ ){{0,2}}?{_THING} {_STAY}",
-            rf"{_KEEP} {_A}(?:existing|remaining|original|current|previous) (?:\w+ ){{0,2}}?"
-            rf"{_TEXT}(?: {_STAY})?",
-            rf"{_KEEP} {_A}(?:rest|remainder|everything(?: else)?)"
-            rf"(?: of {_A}(?:\w+ ){{0,2}}?{_THING})?(?: {_STAY})?",
-            rf"(?:keep|leave|preserve|retain|maintain) {_A}(?:\w+ )?{_THING} {_SAME}",
-            rf"{_A}(?:everything|all|anything|nothing)(?: else)? (?:below |above )?{_STAY}",
-            rf"{_A}(?:\w+ ){{0,2}}?{_THING} (?:is |are )?(?:omitted|elided|truncated)"
-            r"(?: here| for brevity| for clarity| for space)?",
-            rf"{_A}(?:\w+ ){{0,2}}?{_CODE} (?:remains? |stays? )?{_SAME}(?: as before| as above)?",
-            r"(?:remains? |stays? )?(?:unchanged|unmodified|as before|same as before)",
-            r"same as (?:before|above|existing|previous|original|the original|in the original)",
-            rf"{_A}same (?:code|implementation|logic|content)(?: {_STAY})?",
-            rf"no (?:other |further |more )?changes?(?: {_STAY}| needed| made)?",
-            r"no (?:other |further |more )?changes? (?:below|above|after|before) (?:this|here)"
-            r"(?: line| point)?",
-            rf"lines? \d+ (?:to )?\d+ {_STAY}",
-            r"(?:(?:omitted|truncated|shortened|snipped|elided) )?for (?:brevity|clarity)",
-            r"snip(?:ped)?",
-        )
-    )
-)
 _DOTTED = re.compile(
     rf"omitted|elided|truncated|skipped|(?:and )?(?:so on|(?:\w+ )?more(?: {_THING})?|etc)"
 )
@@ -101,6 +71,43 @@ _BEFORE = re.compile(
     rf"{_A}(?:rest|remaining|remainder|existing|other|previous|unchanged|same|omitted)\b"
     rf"|(?:\w+ ){{0,3}}{_THING} (?:unchanged|omitted|here)\b"
 )
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    """Compiled when the first edit comes, since that takes as long as importing a large module."""
+    return re.compile(
+        "|".join(
+            f"(?:{phrase})"
+            for phrase in (
+                rf"(?:todo |continues? with )?{_A}(?:rest|remainder) of {_A}"
+                rf"(?:\S+ ){{0,2}}?{_THING}(?: {_STAY})?",
+                rf"(?:rest|remainder) of \S+(?: {_STAY})?",
+                rf"{_A}(?:rest|remainder)(?: {_STAY})",
+                rf"{_A}(?:existing|remaining|unchanged) (?:\w+ ){{0,2}}?{_TEXT}(?: {_STAY})?",
+                rf"{_A}{_OLD} (?:\w+ ){{0,2}}?{_THING} {_STAY}",
+                rf"{_KEEP} {_A}(?:existing|remaining|original|current|previous) (?:\w+ ){{0,2}}?"
+                rf"{_TEXT}(?: {_STAY})?",
+                rf"{_KEEP} {_A}(?:rest|remainder|everything(?: else)?)"
+                rf"(?: of {_A}(?:\w+ ){{0,2}}?{_THING})?(?: {_STAY})?",
+                rf"(?:keep|leave|preserve|retain|maintain) {_A}(?:\w+ )?{_THING} {_SAME}",
+                rf"{_A}(?:everything|all|anything|nothing)(?: else)? (?:below |above )?{_STAY}",
+                rf"{_A}(?:\w+ ){{0,2}}?{_THING} (?:is |are )?(?:omitted|elided|truncated)"
+                r"(?: here| for brevity| for clarity| for space)?",
+                rf"{_A}(?:\w+ ){{0,2}}?{_CODE} (?:remains? |stays? )?{_SAME}"
+                r"(?: as before| as above)?",
+                r"(?:remains? |stays? )?(?:unchanged|unmodified|as before|same as before)",
+                r"same as (?:before|above|existing|previous|original|the original|in the original)",
+                rf"{_A}same (?:code|implementation|logic|content)(?: {_STAY})?",
+                rf"no (?:other |further |more )?changes?(?: {_STAY}| needed| made)?",
+                r"no (?:other |further |more )?changes? (?:below|above|after|before) (?:this|here)"
+                r"(?: line| point)?",
+                rf"lines? \d+ (?:to )?\d+ {_STAY}",
+                r"(?:(?:omitted|truncated|shortened|snipped|elided) )?for (?:brevity|clarity)",
+                r"snip(?:ped)?",
+            )
+        )
+    )
 
 
 def omission(old: Sequence[str], new: Sequence[str], there: Sequence[str]) -> str | None:
@@ -218,7 +225,7 @@ def _behind(code: str, comment: str) -> bool:
 
 
 def _is_phrase(words: str) -> bool:
-    return _PHRASES.fullmatch(words) is not None
+    return _phrases().fullmatch(words) is not None
 
 
 def _words(said: str) -> str:
