@@ -4,13 +4,14 @@ it when it is taken back or compacted."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.queue import Arrival
+from magy_server.core.state.replacing import replace
 from magy_server.core.state.vector import Vector
 from magy_server.core.values import Hash, Task
 

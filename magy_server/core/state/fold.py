@@ -8,7 +8,6 @@ what becomes of the plain fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from magy_server.core.agents.mail import Closed, Mailed, TextPayload
 from magy_server.core.events import (
@@ -40,6 +39,7 @@ from magy_server.core.events import (
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
+from magy_server.core.state.replacing import replace
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.state import Question, Reported, State
 from magy_server.core.state.turn import Turn

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Prompted, Requeued
 from magy_server.core.prompting.sizes import words
+from magy_server.core.state.replacing import replace
 
 Arrival = Prompted | Mailed
 """What waits to enter the conversation."""

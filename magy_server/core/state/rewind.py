@@ -4,12 +4,12 @@ back. Spent money and used tokens stay counted."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.state.queue import Arrival
+from magy_server.core.state.replacing import replace
 from magy_server.core.state.state import State
 from magy_server.core.state.turn_starts import Kept, Past
 from magy_server.core.values import FileChange, Hash

@@ -4,9 +4,10 @@ runs."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from magy_server.core.events import Compacted, Consulted, Replied
+from magy_server.core.state.replacing import replace
 from magy_server.core.values import Usage
 
 NO_USAGE = Usage()

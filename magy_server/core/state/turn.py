@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from magy_server.core.events import Answered, Asked, CancelAsked, Finished, Judged, Replied
 from magy_server.core.prompting.repeats import HISTORY, signature, waited
+from magy_server.core.state.replacing import replace
 from magy_server.core.state.spending import NO_SPENDING, Spent
+from magy_server.core.state.vector import Vector
 from magy_server.core.values import Call, Evidence
 
 
@@ -56,7 +58,7 @@ class Turn:
     reply: Replied | None = None
     """The latest reply; its calls are in `calls`."""
     calls: Mapping[str, CallState] = field(default_factory=dict)
-    done: tuple[tuple[str, str], ...] = ()
+    done: Vector[tuple[str, str]] = field(default_factory=Vector)
     """(title, status) of each finished call, for handing back partial work."""
     signatures: tuple[str, ...] = ()
     cancel: CancelAsked | None = None
@@ -111,7 +113,7 @@ class Turn:
         return replace(
             self,
             calls={**self.calls, event.call: replace(call, finished=event)},
-            done=(*self.done, (title or call.call.name, event.status)),
+            done=self.done.append((title or call.call.name, event.status)),
             signatures=() if waited(call.started, event) else again,
         )
 

@@ -4,13 +4,14 @@ and what going back took away."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from magy_server.core.events import Compacted
 from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.state.conversation import Conversation, Item
 from magy_server.core.state.queue import Arrival
+from magy_server.core.state.replacing import replace
 from magy_server.core.state.vector import Vector
 from magy_server.core.values import FileChange
 
