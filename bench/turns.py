@@ -67,7 +67,21 @@ def tool_loop(run: Run) -> Row:
     return Row(f"tool loop of {rounds} rounds, per round", "seconds", ours, floor, 3)
 
 
-ROWS = (delta_spaced, delta_burst, first_delta, tool_loop)
+def reviewed(run: Run) -> Row:
+    """A turn that changes nothing, while so many files wait for the person's decision."""
+    count = run.choose(100, 500)
+    with stage(run) as (busy, _), stage(run) as (free, _):
+        busy.edit(count)
+        ours, floor = in_turn(
+            run.choose(5, 15),
+            lambda: busy.turn("bench-stream-1")["cpu"],
+            lambda: free.turn("bench-stream-1")["cpu"],
+            warm=3,
+        )
+    return Row(f"turn with {count} files under review, CPU", "seconds", ours, floor, 1.5)
+
+
+ROWS = (delta_spaced, delta_burst, first_delta, tool_loop, reviewed)
 
 
 def _deltas(run: Run, name: str, order: str, count: int) -> Row:
@@ -88,6 +102,10 @@ def _looped(magy: Magy, rounds: int) -> float:
     return told["wall"] / rounds
 
 
+FILES = 100
+"""In one edit."""
+
+
 class Magy:
     """The real server; each turn is in a session of its own."""
 
@@ -104,6 +122,22 @@ class Magy:
         self.peer.request("magy/session/new", sessionId=session, cwd=str(self.root), agent=agent)
         self.peer.request("magy/session/subscribe", sessionId=session)
         return session
+
+    def edit(self, count: int) -> None:
+        """Makes so many files, which are under review then."""
+        for first in range(0, count, FILES):
+            numbers = range(first, min(first + FILES, count))
+            parts = [f"*** Add File: d{n // 20}/f{n}.txt\n+line {n}\n+and more\n" for n in numbers]
+            text = "".join(["*** Begin Patch\n", *parts, "*** End Patch\n"])
+            made = self.peer.request(
+                "magy/edit/apply", cwd=str(self.root), text=text, requestKey=f"files-{first}"
+            )
+            if not made["applied"]:
+                raise Failed(f"The files were not made: {made}")
+        listed = self.peer.request("magy/review/list", cwd=str(self.root), limit=count)
+        if len(listed["files"]) != count:
+            raise Failed(f"{len(listed['files'])} of {count} files are under review.")
+        time.sleep(3)  # what was changed a moment ago is looked at again
 
     def turn(self, prompt: str, agent: str | None = None) -> dict[str, float]:
         """Seconds: `first` and `wall` from the prompt on, and `cpu` of the server. `calls` is how

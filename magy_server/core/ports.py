@@ -3,9 +3,9 @@ the middle packages meet only here and in `app.py`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import EditorError, EditRefused
@@ -71,6 +71,14 @@ class Page:
     cursor: str | None
 
 
+class Head(NamedTuple):
+    """How far a stream has come. One that was removed and made anew has another `created`."""
+
+    stream: Stream
+    seq: int
+    created: float
+
+
 class Store(Protocol):
     """Append-only streams, their blobs, and leases. All raise `StoreError`s with sentences."""
 
@@ -109,6 +117,10 @@ class Store(Protocol):
 
     async def below(self, stream: Stream) -> list[StreamInfo]:
         """All whose name is this one's, a `/` and more, as they are at one moment; by name."""
+
+    async def heads(self, prefix: str) -> list[Head]:
+        """All streams whose names begin with `prefix`, the newest first: cheap, for who knows how
+        most of them stand and asks which have come further."""
 
     async def blob(self, hash: Hash) -> bytes:
         """Raises NotFound."""
@@ -436,6 +448,10 @@ class Files(Protocol):
         made beside it. A new file takes the place of a directory without files. Raises EditRefused
         when the file is not `was` any more, or the person has changed the same lines or types too
         fast (look again), ToolError or EditorError when it cannot be done."""
+
+    async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
+        """Of each (root, path) a value that is another one as soon as anything is that `look` and
+        `head` tell of it. None where that cannot be promised: look. Opens none of the files."""
 
     async def head(self, root: str, path: str) -> str | None:
         """Returns the commit checked out in the git work tree around the file; None if there is

@@ -135,10 +135,13 @@ class Pending:
     wrote: Sequence[str] | None
 
 
-def reminder(session: str, files: Sequence[Pending]) -> Noted | None:
-    """What became of the agent's hunks that nobody has decided about yet. The same again has the
-    same id."""
-    lines = [f"- {file.name}: {_listed(file)}\n{_since(file)}" for file in files]
+def pending_lines(file: Pending) -> str:
+    return f"- {file.name}: {_listed(file)}\n{_since(file)}"
+
+
+def reminder(session: str, lines: Sequence[str]) -> Noted | None:
+    """What became of the agent's hunks that nobody has decided about yet: the lines of each file.
+    The same again has the same id."""
     if not lines:
         return None
     text = _bounded(

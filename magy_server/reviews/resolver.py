@@ -34,7 +34,7 @@ from magy_server.reviews.file_review import FileReview, Side, Stored, placed, st
 from magy_server.reviews.move_back import Back
 from magy_server.reviews.notes import noted
 from magy_server.reviews.review_store import ReviewStore
-from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
+from magy_server.reviews.streams import APPLIED, PROPOSED, Standing, begun
 from magy_server.reviews.views import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
 
 Same = Callable[[Decision], bool]
@@ -97,7 +97,7 @@ class Resolver:
     async def mend(self, at: Standing) -> bool:
         """True when a decision that was interrupted is now written down."""
         lock = self._store.lock(at.stream)
-        if not _begun(at) or lock.locked():
+        if not begun(at) or lock.locked():
             return False
         async with lock:
             return await self._mend(at.stream)
@@ -121,7 +121,7 @@ class Resolver:
         at = await self._store.standing(stream)
         now = await self._store.now(at)
         chosen = choose(now, Which(ids=ids))
-        if chosen.missing or _begun(at):
+        if chosen.missing or begun(at):
             return
         made = await asyncio.to_thread(decide, now, Wish("accept", Which(ids=ids)), chosen)
         decision = Decision(id=uuid4().hex, verb="commit", hunks=ids, by="git")
@@ -331,7 +331,7 @@ class Resolver:
 
     async def _mend(self, stream: Stream) -> bool:
         at = await self._store.standing(stream)
-        if not _begun(at):
+        if not begun(at):
             return False
         assert at.event is not None and at.event.decision is not None
         now = await self._store.now(at)
@@ -415,10 +415,6 @@ def _check(now: Now, revision: str) -> None:
             "have changed. Get it again.",
             reason="stale",
         )
-
-
-def _begun(at: Standing) -> bool:
-    return bool(at.event and at.event.decision and at.event.decision.intent)
 
 
 def _taken(now: Now, work: _Work) -> FileReview:

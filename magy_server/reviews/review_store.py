@@ -40,7 +40,7 @@ class ReviewStore:
         self._sessions = sessions
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._watchers = Listeners[Sequence[str]]()
-        self._kept: dict[str, tuple[int, FileReview]] = {}
+        self._kept: dict[str, tuple[Reviewed, FileReview]] = {}
         self._open: set[tuple[str, bool]] = set()
         self.close = self.world.bus.subscribe(TOPIC, self._receive)
 
@@ -102,8 +102,8 @@ class ReviewStore:
     async def _stored(self, at: Standing, event: Reviewed) -> FileReview:
         """The last few are kept: a file is looked at whenever the person pauses."""
         kept = self._kept.pop(at.stream, None)
-        if kept is None or kept[0] != at.seq:
-            kept = at.seq, await self.held(event)
+        if kept is None or kept[0] != event:
+            kept = event, await self.held(event)
         self._kept[at.stream] = kept
         if len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

@@ -28,7 +28,8 @@ from magy_server.reviews.committed import Commits
 from magy_server.reviews.current_review import Now
 from magy_server.reviews.direct_edits import Applying
 from magy_server.reviews.file_review import stored
-from magy_server.reviews.notes import Pending, reminder
+from magy_server.reviews.looks import Look, Looks
+from magy_server.reviews.notes import Pending, pending_lines, reminder
 from magy_server.reviews.resolver import Resolver
 from magy_server.reviews.review_store import Changed, ReviewStore
 from magy_server.reviews.streams import APPLIED, PROPOSED, Standing
@@ -45,6 +46,7 @@ class Reviews:
         self.applying = Applying(self._store)
         self._resolver = Resolver(self._store)
         self._commits = Commits(self._store)
+        self._looks = Looks(self._store)
 
     def close(self) -> None:
         self._store.close()
@@ -79,7 +81,7 @@ class Reviews:
             at = await self._store.known(path, proposed=True)
         except NotFound:
             return None
-        now = await self._look(at)
+        now, _ = await self._look(at)
         if not now.hunks:
             return None
         text = now.held.text
@@ -104,23 +106,28 @@ class Reviews:
         known = (item.id for item in state.conversation.items if isinstance(item, Noted))
         return note if note and note.id not in known else None
 
-    async def _all_of_session(self, root: str, session: str) -> Sequence[Pending]:
-        pending: list[Pending] = []
-        for at in await self._pending(root):
-            if at.event and any(origin.session == session for origin in at.event.origins):
-                pending += await self._of_session(root, at, session)
-        return pending
+    async def _all_of_session(self, root: str, session: str) -> Sequence[str]:
+        own = [at for at in await self._pending(root) if _of_session(at, session)]
+        told = []
+        for at, mark in zip(own, await self._looks.marks(own), strict=True):
+            look = self._looks.known(at, mark)
+            if look is None or (root, session) not in look.told:
+                now, whole = await self._look(at)
+                look = look or self._looks.made(at, mark, now, whole)
+                look.told[root, session] = await self._told(root, at, session, now)
+            told.append(look.told[root, session])
+        return [one for one in told if one]
 
-    async def _of_session(self, root: str, at: Standing, session: str) -> Sequence[Pending]:
-        now = await self._look(at)
+    async def _told(self, root: str, at: Standing, session: str, now: Now) -> str:
         own = [h for h in now.hunks if any(o.session == session for o in h.origins)]
         if not own:
-            return []
+            return ""
         wrote = None
         if any(hunk.amended for hunk in own):
             wrote = await self._wrote(at.stream, session)
         held = replace(now.held, root=root)
-        return [Pending(held.name, held.proposed, tuple(own), now.live.lines or (), wrote)]
+        lines = now.live.lines or ()
+        return pending_lines(Pending(held.name, held.proposed, tuple(own), lines, wrote))
 
     async def _wrote(self, stream: Stream, session: str) -> Sequence[str] | None:
         """The lines of the file as that session's agent left it."""
@@ -135,18 +142,18 @@ class Reviews:
     async def list(self, root: str) -> Sequence[Summary]:
         """The files below `root` with something pending, by path; what is applied before what is
         proposed."""
-        found: list[Summary] = []
-        for at in await self._pending(root):
-            now = await self._look(at)
-            if now.hunks:
-                found.append(replace(current_review.summary(now), root=root))
+        found = [
+            replace(look.summary, root=root)
+            for _, look in await self._looked(await self._pending(root))
+            if look.summary
+        ]
         return sorted(found, key=lambda one: (one.path, one.proposed))
 
     async def get(self, path: str, proposed: bool = False) -> ReviewFile:
         """The review of a file as it is now; without hunks when all is decided. Raises NotFound
         when it never was under review."""
         at = await self._store.known(path, proposed)
-        now = await self._look(at)
+        now, _ = await self._look(at)
         return await asyncio.to_thread(current_review.review_file, now)
 
     async def navigate(
@@ -190,8 +197,11 @@ class Reviews:
         """Keeps what the person changed in files under review (all of them, or `paths`): what
         differs after a restart is theirs, too. Errors are only logged."""
         try:
-            for at in await self._pending(root, [APPLIED]):
-                if at.event and (not paths or at.event.path in paths):
+            found = await self._pending(root, [APPLIED])
+            if paths:
+                found = [at for at in found if at.event and at.event.path in paths]
+            for at, look in await self._looked(found, wait=False):
+                if look.typed:
                     await self._settle(at)
         except MagyError as error:
             LOG.warning("the reviews of %s: %s", root, error.message)
@@ -200,14 +210,13 @@ class Reviews:
         lock = self._store.lock(at.stream)
         if lock.locked():
             return
-        now = await self._look(at)
+        now, _ = await self._look(at)
         event = at.event
         if event is None or now.seq != at.seq or now.unreadable:
             return
         if lock.locked():  # what was seen may be an agent's, which is not in the journal yet
             return
-        begun = event.decision is not None and event.decision.intent
-        if begun or now.live.version == event.agent or not now.live.exists:
+        if streams.begun(at) or now.live.version == event.agent or not now.live.exists:
             return
         kept = stored(now.held, self._store.files.encode)
         try:
@@ -221,12 +230,29 @@ class Reviews:
         self, root: str, kinds: Sequence[str] = (APPLIED, PROPOSED)
     ) -> Sequence[Standing]:
         await self.applying.mend(root)
-        store = self._store.world.store
-        found = [at for kind in kinds for at in await streams.standings(store, kind, root)]
-        return [at for at in found if at.pending]
+        return [at for kind in kinds for at in await self._looks.pending(kind, root)]
 
-    async def _look(self, at: Standing) -> Now:
-        """The review as it is now, after what was interrupted, and what git has, are counted."""
+    async def _looked(
+        self, found: Sequence[Standing], wait: bool = True
+    ) -> Sequence[tuple[Standing, Look]]:
+        """What a look at each came to: at those of which something has moved since the last one.
+        Without `wait`, none of what somebody is deciding or changing just now."""
+        looks = []
+        for at, mark in zip(found, await self._looks.marks(found), strict=True):
+            if not wait and self._store.lock(at.stream).locked():
+                continue
+            look = self._looks.known(at, mark)
+            if look is None:
+                look = self._looks.made(at, mark, *await self._look(at))
+            elif at.event:
+                pending = look.summary is not None
+                self._store.note(at.event.path, at.event.proposed, pending)
+            looks.append((at, look))
+        return looks
+
+    async def _look(self, at: Standing) -> tuple[Now, bool]:
+        """The review as it is now, after what was interrupted, and what git has, are counted; and
+        whether all of that is written down."""
         if await self._resolver.mend(at):
             at = await self._store.standing(at.stream)
         now = await self._store.now(at)
@@ -237,4 +263,9 @@ class Reviews:
         held = now.held
         self._store.note(held.path, held.proposed, bool(now.hunks))
         # Another look may be writing this down, or a change waits for a person: git has them.
-        return replace(now, hunks=tuple(hunk for hunk in now.hunks if hunk.id not in ids))
+        left = tuple(hunk for hunk in now.hunks if hunk.id not in ids)
+        return replace(now, hunks=left), len(left) == len(now.hunks)
+
+
+def _of_session(at: Standing, session: str) -> bool:
+    return bool(at.event and any(one.session == session for one in at.event.origins))

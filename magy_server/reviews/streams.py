@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
@@ -53,17 +53,34 @@ async def standing_of(store: Store, info: StreamInfo) -> Standing:
     return Standing(info.stream, info.head, event, pending)
 
 
-async def standings(store: Store, kind: str, root: str) -> list[Standing]:
-    """How all files below a root stand that ever were under review, the newest first. One that
-    cannot be read is left out: the others are as they were."""
+def prefix_of(kind: str, root: str) -> str:
+    """What the names of the reviews of all files below a root begin with."""
+    return kind + (f"{name}/" if (name := _name(root)) else "")
+
+
+async def standings(
+    store: Store, prefix: str, kept: Mapping[Stream, Standing] | None = None
+) -> list[Standing]:
+    """How all files stand that ever were under review, of the streams that begin with `prefix`, the
+    newest first. One that cannot be read is left out: the others are as they were. `kept`: how some
+    stood before, which is how they stand if they have not come further."""
     found: list[Standing] = []
-    prefix = kind + (f"{name}/" if (name := _name(root)) else "")
+    kept = kept or {}
     for info in await below(store, prefix):
+        at = kept.get(info.stream)
+        if at is not None and at.seq == info.head:
+            found.append(at)
+            continue
         try:
             found.append(await standing_of(store, info))
         except StoreError as error:
             LOG.warning("%s", error)
     return found
+
+
+def begun(at: Standing) -> bool:
+    """Whether a decision is on its way, or was interrupted."""
+    return bool(at.event and at.event.decision and at.event.decision.intent)
 
 
 async def below(store: Store, prefix: str) -> list[StreamInfo]:

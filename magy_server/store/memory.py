@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import NotFound, StoreUnavailable
 from magy_server.core.events import Entry
-from magy_server.core.ports import Batch, Lease, Page, StreamInfo
+from magy_server.core.ports import Batch, Head, Lease, Page, StreamInfo
 from magy_server.core.values import Hash
 from magy_server.store.append_rules import Line, Position, Standing, draft, lost, place, position
 from magy_server.store.decoding import entry_of
@@ -106,6 +106,12 @@ class MemoryStore:
         self._check_open()
         names = sorted(name for name in self._standings if name.startswith(f"{stream}/"))
         return [self._standings[name].info(name) for name in names]
+
+    async def heads(self, prefix: str) -> list[Head]:
+        self._check_open()
+        found = [(name, s) for name, s in self._standings.items() if name.startswith(prefix)]
+        found.sort(key=lambda one: (-one[1].updated, one[0]))
+        return [Head(name, standing.head, standing.created) for name, standing in found]
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]

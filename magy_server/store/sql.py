@@ -9,7 +9,7 @@ from typing import NamedTuple
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
 from magy_server.core.events import Entry
-from magy_server.core.ports import Page, StreamInfo
+from magy_server.core.ports import Head, Page, StreamInfo
 from magy_server.core.values import Hash, digest
 from magy_server.store.append_rules import Draft, Placement, Position, Standing, place
 from magy_server.store.decoding import check_gaps, entry_of
@@ -237,6 +237,16 @@ def below(db: sqlite3.Connection, stream: Stream) -> list[StreamInfo]:
         values,
     )
     return [Standing(*row).info(name) for name, *row in rows.fetchall()]
+
+
+def heads(db: sqlite3.Connection, prefix: str) -> list[Head]:
+    conditions, values = Names(prefix, flat=False).conditions()
+    rows = db.execute(
+        f"SELECT stream, head, created FROM streams WHERE {' AND '.join(conditions)}"
+        " ORDER BY updated DESC, stream",
+        values,
+    )
+    return [Head(*row) for row in rows.fetchall()]
 
 
 def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dict[Hash, bytes]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import StoreError, StoreUnavailable
 from magy_server.core.events import Entry
-from magy_server.core.ports import Batch, Lease, Page, StreamInfo
+from magy_server.core.ports import Batch, Head, Lease, Page, StreamInfo
 from magy_server.core.values import Hash
 from magy_server.store import locks, sql
 from magy_server.store.append_rules import Draft, draft, lost, position
@@ -151,6 +151,10 @@ class SqliteStore:
     async def below(self, stream: Stream) -> list[StreamInfo]:
         self._check_open()
         return await self._reader.run(partial(sql.below, stream=stream))
+
+    async def heads(self, prefix: str) -> list[Head]:
+        self._check_open()
+        return await self._reader.run(partial(sql.heads, prefix=prefix))
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]

@@ -55,7 +55,7 @@ async def test_a_summary_that_cannot_be_read_is_made_good_by_the_log(store: Sqli
 async def test_one_that_cannot_be_read_is_left_out_and_says_why(store: SqliteStore) -> None:
     newer(store.path, "streams", "summary", "$.reviewed.later")
     newer(store.path, "entries", "body", "$.later")
-    found = await streams.standings(store, APPLIED, "/project")
+    found = await streams.standings(store, streams.prefix_of(APPLIED, "/project"))
     assert [at.event.path for at in found if at.event] == [OWN]
     with pytest.raises(StoreNewer, match="newer Magy"):
         await standing(store)

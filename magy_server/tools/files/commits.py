@@ -75,6 +75,12 @@ class Commits:
         async with one.lock:
             return await self._head(folder, one)
 
+    async def heads(self, places: Sequence[tuple[str, str]]) -> list[str | None]:
+        """The same for many (root, path) at once: each repository is looked at once."""
+        folders = await asyncio.to_thread(_all_innermost, places)
+        heads = {folder: await self.head(folder) for folder in dict.fromkeys(folders)}
+        return [heads[folder] for folder in folders]
+
     async def committed(self, root: str, path: str, commit: str) -> Found:
         """What `commit` has of a file below `root`, as git keeps it: no filter and no change of
         line ends is applied. Raises ToolError: that cannot be said (the commit is not on this
@@ -180,6 +186,18 @@ def _innermost(root: str, path: str) -> str:
             return folder
         folder = os.path.dirname(folder)
     return root
+
+
+def _all_innermost(places: Sequence[tuple[str, str]]) -> list[str]:
+    """`_innermost` for each; files of one folder have the same."""
+    known: dict[tuple[str, str], str] = {}
+    found = []
+    for root, path in places:
+        key = root, os.path.dirname(path)
+        if key not in known:
+            known[key] = _innermost(root, path)
+        found.append(known[key])
+    return found
 
 
 # --- what must have changed if something moved --------------------------------------------------

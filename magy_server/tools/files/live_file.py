@@ -120,6 +120,11 @@ def behind(path: str, shown: str) -> bool:
     return _digest(shown) == _clean.get(path)
 
 
+def last_alike(path: str) -> Hash | None:
+    """What `behind` compares with."""
+    return _clean.get(path)
+
+
 def same(path: str, shown: str) -> None:
     """The editor shows this raw text, and it is (or was when the editor loaded it) on disk."""
     _clean.pop(path, None)

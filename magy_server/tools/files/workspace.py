@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,7 +19,16 @@ from magy_server.tools.files import disk, versions
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.encodings import decode, encode, text_of
-from magy_server.tools.files.live_file import Base, behind, load, rebased, refilled, saved
+from magy_server.tools.files.live_file import (
+    Base,
+    behind,
+    last_alike,
+    load,
+    rebased,
+    refilled,
+    saved,
+)
+from magy_server.tools.files.marks import marks_of
 from magy_server.tools.files.paths import Place
 from magy_server.tools.files.versions import placed
 
@@ -143,6 +152,19 @@ class WorkspaceFiles:
         if await asyncio.to_thread(os.path.isdir, place.path):
             return None
         return await load(self._editor, place)
+
+    async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
+        shown = [self._shown(path) for _, path in places]
+        paths = [path for _, path in places]
+        marks = await asyncio.to_thread(marks_of, paths)
+        heads = await self._commits.heads(places)
+        found = zip(marks, shown, heads, strict=True)
+        return [None if mark is None else (mark, text, head) for mark, text, head in found]
+
+    def _shown(self, path: str) -> Hashable:
+        """What an open buffer makes of the file on disk depends on that."""
+        buffer = self._editor.buffer(path)
+        return buffer and (buffer.version, buffer.text, last_alike(path))
 
     async def head(self, root: str, path: str) -> str | None:
         return await self._commits.head(root, path)
