@@ -27,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     guard.clean_environment(os.environ)
     os.environ.update(_session.enter_context(guard.fresh_home()))
     guard.block_network()
+    guard.hear_interrupts()
     # How long an example takes says more of the machine than of the code. In CI the examples are
     # the same in each run: what chance finds there has nothing to do with the change that is being
     # tested, and would only keep it from landing. A developer's run goes on searching.

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +83,16 @@ def block_network() -> None:
     For the life of the process: an audit hook cannot be taken back.
     """
     sys.addaudithook(_audit)
+
+
+def hear_interrupts() -> None:
+    """Let Ctrl-C reach what the tests start, where the shell of this run had it ignored.
+
+    A job that a script starts in the background ignores SIGINT, and its children inherit that.
+    """
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    if on_main_thread and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:

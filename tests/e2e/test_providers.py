@@ -339,8 +339,10 @@ async def test_half_a_character_in_what_streams_ends_nothing(
         assert (await one.turn("Go"))["stopReason"] == "end_turn"
         assert one.said() == "A \U0001f600 and \ufffd half \ufffd.\nDone \ufffd"
         assert one.outputs() == ["a\ufffd.txt: 1 of 1 lines"] * 2
+        # A client that is busy may get the whole of either text and not all of its pieces.
         chunks = [update["content"]["text"] for update in one.updates("agent_message_chunk")]
-        assert "".join(chunks).startswith("A \U0001f600 and")
+        streamed = "".join(chunks).partition("D")[0].rstrip()
+        assert "A \U0001f600 and \ufffd half \ufffd.".startswith(streamed)
 
 
 @pytest.mark.req("G031")
