@@ -7,14 +7,17 @@ The server is the real one, the model is without latency, and each round reads o
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from bench.measure import Failed, Run
-from bench.turns import Magy, stage
+from bench.peer import MAGY, Peer
+from bench.turns import KEY, Magy, stage
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.events import (
     Admitted,
@@ -30,6 +33,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Batch
 from magy_server.core.values import Call, Decision, Evidence, Facts, Hash, Text
+from magy_server.engine.snapshots import EVERY
 from magy_server.store.sqlite import SqliteStore
 
 WINDOW = 20
@@ -86,17 +90,38 @@ def _costs(magy: Magy, marks: tuple[int, ...]) -> Iterator[tuple[int, float]]:
 
 
 def _sessions(run: Run) -> str:
-    """A line for each length. All of it is as a client sees it; `silence` is the longest time in
-    which the server answered nothing, though it was asked all the time."""
-    lines = ["| events | first word after, s | CPU, s | longest silence, ms |"]
-    lines.append("| ---: | ---: | ---: | ---: |")
+    """Two lines for each length: for the first process that loads the session, which folds its
+    whole log, and for the next one, which finds what that kept. All of it is as a client sees it;
+    `silence` is the longest time in which the server answered nothing, though it was asked all the
+    time."""
+    lines = ["| events | loaded | first word after, s | CPU, s | longest silence, ms |"]
+    lines.append("| ---: | --- | ---: | ---: | ---: |")
     for count in EVENTS[: run.choose(2, 3)]:
         with stage(run) as (magy, _):
+            state = magy.peer.state
             magy.turn("bench-stream-1")  # warm
-            asyncio.run(_write(magy.peer.state, magy.root, count))
-            first, cpu, silence = _prompted(magy)
-        lines.append(f"| {count:,} | {first:.2f} | {cpu:.2f} | {silence * 1000:.0f} |")
+            asyncio.run(_write(state, magy.root, count))
+            lines.append(_line(count, "for the first time", _prompted(magy, "p1")))
+            _kept(state, count)
+            with Peer(run, *MAGY, state=state, env=KEY) as peer:
+                another = Magy(peer, magy.root)
+                another.turn("bench-stream-1")
+                lines.append(_line(count, "again", _prompted(another, "p2")))
     return "\n".join(lines)
+
+
+def _line(count: int, loaded: str, prompted: tuple[float, float, float]) -> str:
+    first, cpu, silence = prompted
+    return f"| {count:,} | {loaded} | {first:.2f} | {cpu:.2f} | {silence * 1000:.0f} |"
+
+
+def _kept(state: Path, count: int) -> None:
+    """Waits until there is a snapshot, if the session is long enough for one."""
+    while count >= EVERY:
+        with closing(sqlite3.connect(state / "magy.db")) as db:
+            if db.execute("SELECT 1 FROM snapshots WHERE seq >= ?", (count,)).fetchone():
+                return
+        time.sleep(0.05)
 
 
 async def _write(state: Path, root: Path, count: int) -> None:
@@ -139,14 +164,14 @@ def _events(root: str, count: int) -> list[Event]:
     return events
 
 
-def _prompted(magy: Magy) -> tuple[float, float, float]:
+def _prompted(magy: Magy, id: str) -> tuple[float, float, float]:
     """Seconds: until the first word, of processor time until then, and of the longest silence."""
     peer = magy.peer
     peer.request("magy/session/subscribe", sessionId="long")
     used, began = peer.processor_time(), time.perf_counter()
     peer.send({
         "id": "prompt", "method": "magy/session/prompt",
-        "params": {"sessionId": "long", "messageId": "p1",
+        "params": {"sessionId": "long", "messageId": id,
                    "prompt": [{"type": "text", "text": "bench-stream-1"}]},
     })  # fmt: skip
     silence = 0.0

@@ -102,6 +102,7 @@ def _looped(magy: Magy, rounds: int) -> float:
     return told["wall"] / rounds
 
 
+KEY = {"BENCH_API_KEY": "none"}
 FILES = 100
 """In one edit."""
 
@@ -118,7 +119,7 @@ class Magy:
 
     def session(self, agent: str | None = None) -> str:
         """A new one, subscribed to."""
-        session = f"s{next(self._numbers)}"
+        session = f"s{self.peer.process.pid}-{next(self._numbers)}"
         self.peer.request("magy/session/new", sessionId=session, cwd=str(self.root), agent=agent)
         self.peer.request("magy/session/subscribe", sessionId=session)
         return session
@@ -199,7 +200,7 @@ def stage(run: Run, agents: Mapping[str, str] | None = None) -> Iterator[tuple[M
             (state / "agent" / f"{name}.md").write_text(text)
         with (
             start("-m", "bench.bare_sdk", url, str(state / "bare.db")) as bare,
-            Peer(run, *MAGY, state=state, env={"BENCH_API_KEY": "none"}) as peer,
+            Peer(run, *MAGY, state=state, env=KEY) as peer,
         ):
             yield Magy(peer, root), Bare(bare)
 

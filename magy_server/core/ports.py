@@ -79,8 +79,18 @@ class Head(NamedTuple):
     created: float
 
 
+class Snapshot(NamedTuple):
+    """What was made of a stream's first `seq` entries. `code` names what made it; the store does
+    not look into `body`."""
+
+    seq: int
+    code: str
+    body: bytes
+
+
 class Store(Protocol):
-    """Append-only streams, their blobs, and leases. All raise `StoreError`s with sentences."""
+    """Append-only streams with their blobs and snapshots, and leases. All raise `StoreError`s with
+    sentences."""
 
     async def append(self, batches: Sequence[Batch], lease: Lease | None = None) -> list[Entry]:
         """All batches or none. Raises `Conflict` unless every stream stands exactly at its
@@ -126,6 +136,13 @@ class Store(Protocol):
         """Raises NotFound."""
 
     async def blobs(self, hashes: Sequence[Hash]) -> dict[Hash, bytes]: ...
+
+    async def keep(self, stream: Stream, snapshot: Snapshot) -> None:
+        """Keeps it in place of the stream's earlier one; not, when the stream has no such entry
+        (any more)."""
+
+    async def snapshot(self, stream: Stream) -> Snapshot | None:
+        """The one that was kept last; it goes with the stream."""
 
     async def delete(self, stream: Stream) -> bool:
         """Removes the stream, all below it, and every blob that no other stream refers to, at

@@ -20,6 +20,7 @@ from magy_server.core.state.fold import apply, fold
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
 from magy_server.core.values import Hash
+from magy_server.engine.snapshots import Snapshots
 
 RECENT = 512
 """Entries kept in memory for watchers; older ones are read from the store."""
@@ -91,13 +92,36 @@ class Log:
         self._store = store
         self._companions = companions
         self._holder = holder
+        self._snapshots = Snapshots(store, stream)
         self._lock = asyncio.Lock()
 
     async def load(self) -> None:
-        """Folds the whole log; needed to run or change a session, not to watch it."""
+        """Folds the whole log; needed to run or change a session, not to watch it. Its holder hears
+        of the latest entries: of all, or of `RECENT` before a snapshot and all since."""
         async with self._lock:
-            await self._catch_up()
+            if self.loaded or not await self._resumed():
+                await self._catch_up()
             self.loaded = True
+
+    async def _resumed(self) -> bool:
+        """Goes on from the snapshot, if there is one of this log."""
+        latest = await self._snapshots.latest(RECENT)
+        if latest is None:
+            return False
+        kept, entries = latest
+        state, new = await self._folded(kept, await self._page(kept.seq))
+        self._go_on(state, [*entries, *new])
+        return True
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Returns whether much has come since a snapshot was kept."""
+        return self._snapshots.due(self.state)
+
+    async def keep_snapshot(self) -> None:
+        """Lets the store keep what is folded, if that is due still."""
+        if self.snapshot_due:
+            await self._snapshots.keep(self.state)
 
     async def reload(self) -> None:
         """Folds it anew, for what was folded may be wrong. Raises StoreError, NotFound."""
@@ -107,6 +131,7 @@ class Log:
                 raise self._vanish()
             folded, entries = await self._folded(State(self.stream), page)
             self.recent.clear()
+            self._snapshots = Snapshots(self._store, self.stream)  # so may be what was kept of it
             self._go_on(folded, entries)
 
     async def refresh(self) -> None:
@@ -226,9 +251,9 @@ class Log:
     def entries_after(self, seq: int) -> list[Entry] | None:
         """Returns the entries after `seq` from memory; None when they must be read from the
         store."""
-        if not self.loaded or (self.recent and self.recent[0].seq > seq + 1):
-            return None
         newer = self.state.seq - seq
+        if not self.loaded or newer > len(self.recent):
+            return None
         return [self.recent[index] for index in range(-newer, 0)] if newer > 0 else []
 
 

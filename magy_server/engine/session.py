@@ -34,7 +34,7 @@ class News:
     appended: Listeners[[State, Sequence[Entry]]] = field(default_factory=Listeners)
     """Entries were appended here; the state has them."""
     signalled: Listeners[[Session, Sequence[Mailed]]] = field(default_factory=Listeners)
-    """Signals have come, from any process; all of them again when the log is loaded."""
+    """Signals have come, from any process; the latest of them again when the log is loaded."""
     woken: Listeners[[Session]] = field(default_factory=Listeners)
     """There may be something to do in a session."""
     vanished: Listeners[[Session]] = field(default_factory=Listeners)
@@ -117,6 +117,8 @@ class Session:
         signals = [e.event for e in entries if isinstance(e.event, Mailed) and e.event.is_signal]
         if signals:
             self._news.signalled(self, signals)
+        if self.log.snapshot_due:
+            self.later(self.log.keep_snapshot())
         self.wake()
 
     def appended(self, entries: Sequence[Entry]) -> None:

@@ -75,6 +75,7 @@ class FaultyStore:
         self.turn_starts, self.head = self._call(store.turn_starts), self._call(store.head)
         self.info, self.streams = self._call(store.info), self._call(store.streams)
         self.below, self.heads = self._call(store.below), self._call(store.heads)
+        self.keep, self.snapshot = self._call(store.keep), self._call(store.snapshot)
         self.delete = self._call(store.delete)
         self.blob, self.blobs = self._call(store.blob), self._call(store.blobs)
         self.lease, self.release = self._call(store.lease), self._call(store.release)

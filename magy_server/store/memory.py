@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import NotFound, StoreUnavailable
 from magy_server.core.events import Entry
-from magy_server.core.ports import Batch, Head, Lease, Page, StreamInfo
+from magy_server.core.ports import Batch, Head, Lease, Page, Snapshot, StreamInfo
 from magy_server.core.values import Hash
 from magy_server.store.append_rules import Line, Position, Standing, draft, lost, place, position
 from magy_server.store.decoding import entry_of
@@ -27,6 +27,7 @@ class MemoryStore:
         self._standings: dict[Stream, Standing] = {}
         self._blobs: dict[Hash, bytes] = {}
         self._refs: dict[Hash, set[str]] = {}
+        self._snapshots: dict[str, Snapshot] = {}
         self._epochs: dict[str, int] = {}
         self._held: dict[str, Lease] = {}
         self._closed = False
@@ -123,11 +124,20 @@ class MemoryStore:
                 raise NotFound(f"There is no blob {hash}: its session may have been deleted.")
         return {hash: self._blobs[hash] for hash in hashes}
 
+    async def keep(self, stream: Stream, snapshot: Snapshot) -> None:
+        if await self.head(stream) >= snapshot.seq:
+            self._snapshots[stream] = snapshot
+
+    async def snapshot(self, stream: Stream) -> Snapshot | None:
+        self._check_open()
+        return self._snapshots.get(stream)
+
     async def delete(self, stream: Stream) -> bool:
         self._check_open()
         gone = {n for n in self._standings if n == stream or n.startswith(f"{stream}/")}
         for name in gone:
             del self._standings[name], self._lines[name]
+            self._snapshots.pop(name, None)
         for hash, streams in tuple(self._refs.items()):
             streams -= gone
             if not streams:

@@ -36,6 +36,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE leases (
             root TEXT NOT NULL PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE snapshots (
+            stream TEXT NOT NULL PRIMARY KEY, seq INTEGER NOT NULL, code TEXT NOT NULL,
+            body BLOB NOT NULL)""",
+    ),
 )
 """Step n brings `user_version` n to n + 1. A step that was released never changes."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
 from magy_server.core.events import Entry
-from magy_server.core.ports import Head, Page, StreamInfo
+from magy_server.core.ports import Head, Page, Snapshot, StreamInfo
 from magy_server.core.values import Hash, digest
 from magy_server.store.append_rules import Draft, Placement, Position, Standing, place
 from magy_server.store.decoding import check_gaps, entry_of
@@ -264,6 +264,21 @@ def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dic
     return found
 
 
+def keep(db: sqlite3.Connection, stream: Stream, snapshot: Snapshot) -> None:
+    with writing(db):
+        db.execute(
+            "INSERT OR REPLACE INTO snapshots (stream, seq, code, body)"
+            " SELECT stream, ?, ?, ? FROM streams WHERE stream = ? AND head >= ?",
+            (*snapshot, stream, snapshot.seq),
+        )
+
+
+def snapshot(db: sqlite3.Connection, stream: Stream) -> Snapshot | None:
+    query = "SELECT seq, code, body FROM snapshots WHERE stream = ?"
+    row = db.execute(query, (stream,)).fetchone()
+    return Snapshot(*row) if row else None
+
+
 def delete(db: sqlite3.Connection, stream: Stream) -> bool:
     first = f"{stream}/"
     names = {"stream": stream, "first": first, "end": _after(first)}
@@ -273,6 +288,7 @@ def delete(db: sqlite3.Connection, stream: Stream) -> bool:
         if not db.execute(f"DELETE FROM streams WHERE {gone}", names).rowcount:
             return False
         db.execute(f"DELETE FROM entries WHERE {gone}", names)
+        db.execute(f"DELETE FROM snapshots WHERE {gone}", names)
         db.execute(
             f"DELETE FROM blobs WHERE hash IN ({refs}) AND hash NOT IN"
             f" (SELECT hash FROM refs WHERE NOT {gone} AND hash IN ({refs}))",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import StoreError, StoreUnavailable
 from magy_server.core.events import Entry
-from magy_server.core.ports import Batch, Head, Lease, Page, StreamInfo
+from magy_server.core.ports import Batch, Head, Lease, Page, Snapshot, StreamInfo
 from magy_server.core.values import Hash
 from magy_server.store import locks, sql
 from magy_server.store.append_rules import Draft, draft, lost, position
@@ -164,6 +164,15 @@ class SqliteStore:
         self._check_open()
         work = partial(sql.read_blobs, hashes=tuple(hashes), path=self.path)
         return await self._reader.run(work)
+
+    async def keep(self, stream: Stream, snapshot: Snapshot) -> None:
+        self._check_open()
+        self._file.check()
+        await self._writer.run(partial(sql.keep, stream=stream, snapshot=snapshot))
+
+    async def snapshot(self, stream: Stream) -> Snapshot | None:
+        self._check_open()
+        return await self._reader.run(partial(sql.snapshot, stream=stream))
 
     async def delete(self, stream: Stream) -> bool:
         self._check_open()

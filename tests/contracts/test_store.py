@@ -10,7 +10,7 @@ import pytest
 
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
 from magy_server.core.events import Admitted, Event, Resumed
-from magy_server.core.ports import Batch, Lease, Store
+from magy_server.core.ports import Batch, Lease, Snapshot, Store
 from tests.contracts.build import blob, finished, hash_of, opened, said
 from tests.contracts.conftest import Clock
 
@@ -335,6 +335,31 @@ async def test_a_deleted_stream_is_gone_and_its_name_free(store: Store) -> None:
     info = await store.info(S)
     assert info is not None
     assert (info.head, info.root, info.summary) == (1, None, {})
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+
+async def test_the_latest_snapshot_of_a_stream_is_kept_and_goes_with_it(store: Store) -> None:
+    await fill(store, S, 3)
+    assert await store.snapshot(S) is None
+    await store.keep(S, Snapshot(2, "a", b"two"))
+    await store.keep(S, Snapshot(3, "b", b"three\0"))
+    assert await store.snapshot(S) == Snapshot(3, "b", b"three\0")
+    assert await store.snapshot(f"{S}/1.0") is None
+    await fill(store, f"{S}/1.0", 1)
+    await store.keep(f"{S}/1.0", Snapshot(1, "a", b"below"))
+    assert await store.delete(S)
+    await fill(store, S, 3)
+    await fill(store, f"{S}/1.0", 1)
+    assert [await store.snapshot(stream) for stream in (S, f"{S}/1.0")] == [None, None]
+
+
+async def test_no_snapshot_is_kept_of_entries_that_are_not_there(store: Store) -> None:
+    await store.keep(S, Snapshot(1, "a", b"none"))
+    await fill(store, S, 1)
+    await store.keep(S, Snapshot(2, "a", b"more"))
+    assert await store.snapshot(S) is None
 
 
 # --- leases -------------------------------------------------------------------------------------

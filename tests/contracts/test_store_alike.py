@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Admitted, Finished
-from magy_server.core.ports import Batch, Store
+from magy_server.core.ports import Batch, Snapshot, Store
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
 from tests.contracts.build import blob, finished, hash_of, opened, said
@@ -42,6 +42,8 @@ _CALLS = st.one_of(
     st.tuples(st.just("append head"), _STREAMS, _EVENTS),
     st.tuples(st.just("delete"), _STREAMS),
     st.tuples(st.just("below"), _STREAMS),
+    st.tuples(st.just("keep"), _STREAMS, st.integers(1, 3)),
+    st.tuples(st.just("snapshot"), _STREAMS),
     st.tuples(st.just("read"), _STREAMS, st.integers(-1, 8), _SEQS, _SEQS),
     st.tuples(
         st.just("streams"),
@@ -69,6 +71,10 @@ async def _call(store: Store, call: tuple[Any, ...]) -> Any:
             return await store.append([Batch(stream, await store.head(stream), events, blobs)])
         case ("delete", stream):
             return await store.delete(stream)
+        case ("keep", stream, seq):
+            return await store.keep(stream, Snapshot(seq, "code", b"body"))
+        case ("snapshot", stream):
+            return await store.snapshot(stream)
         case ("below", stream):
             return await store.below(stream)
         case ("read", stream, after, before, limit):

@@ -1,22 +1,38 @@
-"""A long log is read and folded page by page, so that others get their turn."""
+"""A long log is read and folded page by page, so that others get their turn, or from a snapshot."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from magy_server.core.agents.tree import stream_of
-from magy_server.core.events import Entry, Opened, Prompted
+from magy_server.core.errors import StoreUnavailable
+from magy_server.core.events import (
+    Admitted,
+    Configured,
+    Ended,
+    Entry,
+    Event,
+    Opened,
+    Prompted,
+    Replied,
+)
 from magy_server.core.ports import Batch
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.values import Text
-from magy_server.engine.log import PAGE, Log
+from magy_server.engine.log import PAGE, RECENT, Log, Write
+from magy_server.engine.snapshot_format import dump
+from magy_server.engine.snapshots import EVERY
+from magy_server.store.faulty import Fault, FaultyStore
 from magy_server.store.sqlite import SqliteStore
 
 STREAM = stream_of("long")
 PAGES = 10
+PER_TURN = 40
 
 
 class Watching:
@@ -56,4 +72,102 @@ async def test_others_get_their_turn_and_nobody_sees_it_half_folded(tmp_path: Pa
     assert log.state == fold(await store.read(STREAM), State(STREAM))
     await log.reload()
     assert log.state.seq == 1 + len(prompts)
+    await store.close()
+
+
+def events(turns: int, first: int = 0) -> list[Event]:
+    made: list[Event] = []
+    for n in range(first, first + turns):
+        prompt = Prompted(id=f"p{n}", content=(Text(text="hello"),))
+        reply = Replied(request=f"r{n}", model="m", content=(Text(text="yes"),), stop="end_turn")
+        made += [prompt, Admitted(turn=prompt.id, prompts=(prompt.id,), first=1, opens=True)]
+        made += [reply, Ended(turn=prompt.id, stop="end_turn")]
+        made += [Configured(option="title", value=f"{n}.{m}") for m in range(PER_TURN - 4)]
+    return made
+
+
+@asynccontextmanager
+async def written(
+    directory: Path, turns: int = EVERY // PER_TURN
+) -> AsyncIterator[tuple[FaultyStore, Log]]:
+    """A log that is loaded and has a snapshot."""
+    store = FaultyStore(await SqliteStore.open(str(directory)))
+    opened = Opened(agent="build", cwd="/", root="/", model="m")
+    await store.append([Batch(STREAM, 0, [opened, *events(turns)])], None)
+    log = Log(STREAM, store, (), Watching())
+    await log.load()
+    assert log.snapshot_due
+    await log.keep_snapshot()
+    assert not log.snapshot_due
+    try:
+        yield store, log
+    finally:
+        await store.close()
+
+
+async def loaded(store: FaultyStore) -> tuple[Log, int]:
+    """Another process's, and how many entries it read."""
+    log, before = Log(STREAM, store, (), Watching()), len(store.done["read"])
+    await log.load()
+    plain = fold(await store.read(STREAM), State(STREAM))
+    assert log.state == plain
+    return log, sum(len(entries) for _, entries in store.done["read"][before:-1])
+
+
+async def test_who_has_a_snapshot_folds_only_what_came_since(tmp_path: Path) -> None:
+    async with written(tmp_path) as (store, first):
+        await first.append(lambda state: Write(events(3, 5000)))
+        log, read = await loaded(store)
+        assert read == RECENT + 3 * PER_TURN
+        assert [entry.seq for entry in log.recent] == list(range(log.state.seq + 1))[-RECENT:]
+        assert log.entries_after(log.state.seq - RECENT - 1) is None
+        newest = log.entries_after(log.state.seq - 14)
+        assert newest is not None and newest[0].seq == log.state.seq - 13
+        assert not log.snapshot_due
+
+
+async def test_one_that_is_of_no_use_costs_a_fold_and_nothing_else(tmp_path: Path) -> None:
+    async with written(tmp_path) as (store, first):
+        whole = first.state.seq
+        kept = await store.snapshot(STREAM)
+        assert kept is not None
+        for other in (
+            kept._replace(code="another Magy"),
+            kept._replace(body=kept.body[:-9]),
+            kept._replace(body=dump(replace(first.state, at=1.0))),
+            kept._replace(body=dump(replace(first.state, stream=stream_of("other")))),
+        ):
+            await store.keep(STREAM, other)
+            log, read = await loaded(store)
+            assert read >= whole
+            assert log.snapshot_due, "so that the next one is spared it"
+
+
+async def test_a_stream_that_was_made_anew_does_not_get_the_old_snapshot(tmp_path: Path) -> None:
+    async with written(tmp_path) as (store, _):
+        kept = await store.snapshot(STREAM)
+        assert kept is not None
+        await store.delete(STREAM)
+        opened = Opened(agent="build", cwd="/", root="/", model="m")
+        await store.append([Batch(STREAM, 0, [opened, *events(2 * EVERY // PER_TURN)])], None)
+        await store.keep(STREAM, kept)
+        await loaded(store)
+
+
+async def test_a_fold_that_is_doubted_replaces_what_was_kept_of_it(tmp_path: Path) -> None:
+    async with written(tmp_path) as (store, first):
+        await first.reload()
+        assert first.snapshot_due
+        assert first.state == fold(await store.read(STREAM), State(STREAM))
+
+
+async def test_a_store_that_keeps_no_snapshot_stops_nobody(tmp_path: Path) -> None:
+    fault = Fault("keep", error=StoreUnavailable)
+    store = FaultyStore(await SqliteStore.open(str(tmp_path)), fault)
+    opened = Opened(agent="build", cwd="/", root="/", model="m")
+    await store.append([Batch(STREAM, 0, [opened, *events(EVERY // PER_TURN)])], None)
+    log = Log(STREAM, store, (), Watching())
+    await log.load()
+    await log.keep_snapshot()
+    assert await store.snapshot(STREAM) is None and not log.snapshot_due
     await store.close()

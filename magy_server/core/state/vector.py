@@ -20,8 +20,21 @@ class Vector(Sequence[T], Generic[T]):
         self._items = list(items)
         self._size = len(self._items)
 
+    @classmethod
+    def of(cls, items: list[T], size: int) -> Vector[T]:
+        """Returns the first `size` of these items, in this very list: what shares it shares the
+        storage."""
+        vector: Vector[T] = cls.__new__(cls)
+        vector._items = items
+        vector._size = size
+        return vector
+
+    @property
+    def shared(self) -> tuple[list[T], int]:
+        """Returns what `of` takes."""
+        return self._items, self._size
+
     def append(self, item: T) -> Vector[T]:
-        grown: Vector[T] = Vector.__new__(Vector)
         # Only the newest version may extend the shared list. An older one branches off by copying,
         # unless it appends what the newer one did: what is appended to a log was folded before, for
         # its summary.
@@ -30,16 +43,11 @@ class Vector(Sequence[T], Generic[T]):
             items = items[:size]
         if size == len(items):
             items.append(item)
-        grown._items = items
-        grown._size = size + 1
-        return grown
+        return Vector.of(items, size + 1)
 
     def first(self, count: int) -> Vector[T]:
         """Shares the storage, too."""
-        start: Vector[T] = Vector.__new__(Vector)
-        start._items = self._items
-        start._size = min(count, self._size)
-        return start
+        return Vector.of(self._items, min(count, self._size))
 
     def __len__(self) -> int:
         return self._size
