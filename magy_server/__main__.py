@@ -27,8 +27,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code. Ctrl-C may come at any moment, also while modules are loaded."""
     try:
         return _main(arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if not _is_interrupt(error):
+            raise
         return CANCELLED
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error. Python 3.11 raises RuntimeError for whatever is raised
+    while the attributes of a new class are told their names."""
+    return isinstance(error, KeyboardInterrupt) or (
+        error is not None and _is_interrupt(error.__cause__)
+    )
 
 
 def _main(arguments: Sequence[str] | None) -> int:

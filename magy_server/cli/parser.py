@@ -71,6 +71,7 @@ def build() -> argparse.ArgumentParser:
         prog="magy", description="An agent backend for editors, and an agent in a terminal."
     )
     parser.add_argument("--version", action="version", version=f"magy {__version__}")
+    parser.set_defaults(root=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     _run(commands)
     _sessions(commands)
@@ -117,8 +118,9 @@ def _flag(parser: argparse._ActionsContainer, *names: str, help: str, **more: An
 
 
 def _root(parser: argparse.ArgumentParser) -> None:
+    """An option of its parser that may be an option of a verb, too: whose is given counts."""
     parser.add_argument(
-        "--root", default=None, metavar="DIR",
+        "--root", default=argparse.SUPPRESS, metavar="DIR",
         help="the project directory; else the git work tree around the current directory",
     )  # fmt: skip
 
@@ -242,7 +244,7 @@ def _permissions(commands: Commands) -> None:
     )
     verbs = permissions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     listed = _silent(verbs, "list", "list what is remembered for this project (the default)")
-    withdraw = verbs.add_parser("withdraw", help="withdraw permissions: Magy asks again")
+    withdraw = _silent(verbs, "withdraw", "withdraw permissions: Magy asks again")
     for parser in (permissions, listed):
         _flag(parser, "--json", help="print one JSON object")
     which = withdraw.add_mutually_exclusive_group(required=True)
@@ -250,7 +252,7 @@ def _permissions(commands: Commands) -> None:
         "ids", nargs="*", default=[], metavar="ID",
         help="its id, or enough of its beginning to be unique",
     )  # fmt: skip
-    _flag(which, "--all", help="withdraw all of them")
+    _flag(which, "--all", default=False, help="withdraw all of them")
     for parser in (permissions, listed, withdraw):
         _root(parser)
         parser.add_argument(

@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
+from magy_server.cli.exit_codes import CANCELLED
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor import (
@@ -44,6 +46,9 @@ CHECKS: Sequence[Check] = (
     Check("terminal", terminal.check),
 )
 
+ENDING = 2.0
+"""Seconds that checks may take to end when they are cancelled."""
+
 
 def main(*, as_json: bool) -> int:
     """Examines this installation and the current directory, and prints what was found. Returns the
@@ -53,18 +58,25 @@ def main(*, as_json: bool) -> int:
 
 async def _main(as_json: bool) -> int:
     around = Around(_here(), dict(os.environ))
-    with Progress(sys.stderr) as progress:
-        findings, late = await _examine(CHECKS, around, progress.show)
+    try:
+        with Progress(sys.stderr) as progress:
+            findings, late = await _examine(CHECKS, around, progress.show)
+    except asyncio.CancelledError:  # Ctrl-C
+        _leave(CANCELLED)
     if as_json:
         print(as_json_text(findings))
     else:
         show(findings, sys.stdout)
     code = int(any(finding.status == "problem" for finding in findings))
     if late:
-        # A thread that waits for a dead disk would keep this process.
-        sys.stdout.flush()
-        os._exit(code)
+        _leave(code)
     return code
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process at once. A thread that waits for a dead disk would keep it."""
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _here() -> str:
@@ -97,6 +109,8 @@ async def _examine(
     finally:
         for task in pending:
             task.cancel()
+        if pending:  # programs that a check has started end with it
+            await asyncio.wait(pending, timeout=ENDING)
     findings: list[Finding] = []
     for task, check in tasks.items():
         error = task.exception()

@@ -112,7 +112,7 @@ async def _ripgrep(around: Around) -> list[Finding]:
     from magy_server.doctor.project import settings
     from magy_server.tools.search import ripgrep_program
 
-    name = settings(around).tools.grep_program
+    name = (await asyncio.to_thread(settings, around)).tools.grep_program
     unfit: list[Finding] = []
     path = around.environ.get("PATH", os.defpath)
     for candidate in ripgrep_program.candidates(name, path):

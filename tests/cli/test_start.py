@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from magy_server.cli.exit_codes import EXIT_CODES
 from magy_server.cli.overview import overview
+from magy_server.cli.parser import build
 from tests.patience import PATIENCE
 from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
 
@@ -61,3 +63,46 @@ def test_the_overview_fits_every_terminal_and_divides_no_word() -> None:
         text = overview(width)
         assert not [line for line in text.splitlines() if len(line) > width]
         assert "watch an agent do a whole task; no key needed" in " ".join(text.split())
+
+
+INTERRUPTED = """
+import os, signal
+
+class Named:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGINT)
+
+class Owner:
+    named = Named()
+"""
+"""A module at whose loading somebody presses Ctrl-C: Python raises RuntimeError for that."""
+
+
+def test_ctrl_c_while_modules_are_loaded_ends_it_silently(tmp_path: Path) -> None:
+    (tmp_path / "asyncio.py").write_text(INTERRUPTED)
+    command = [sys.executable, "-m", "magy_server", "sessions", "list"]
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "MAGY_STATE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "sessions --root /x list", "sessions list --root /x", "sessions --root /x",
+        "permissions --root /x list", "permissions --root /x withdraw --all",
+        "permissions withdraw --root /x --all", "agents --root /x list", "run --root /x hello",
+        "sessions --root /y list --root /x",
+    ],
+)  # fmt: skip
+def test_an_option_before_a_verb_counts_as_one_behind_it(words: str) -> None:
+    assert build().parse_args(words.split()).root == "/x"
+
+
+def test_an_option_that_is_not_given_is_none() -> None:
+    for words in ("sessions", "sessions list", "run hello", "permissions withdraw --all"):
+        assert build().parse_args(words.split()).root is None
+    chosen = build().parse_args(["permissions", "--session", "s", "withdraw", "id"])
+    assert (chosen.session, chosen.ids, chosen.all) == ("s", ["id"], False)

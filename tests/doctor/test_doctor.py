@@ -4,9 +4,13 @@ it harms nothing."""
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from magy_server.doctor import programs
@@ -16,6 +20,7 @@ from magy_server.tools.search import ripgrep_program
 from tests.doctor.conftest import SHUT, Machine, change
 from tests.loopback import AnthropicServer, ChatServer, Fault
 from tests.lsp.client import Client
+from tests.patience import PATIENCE
 
 TOPICS = [
     "installation", "sqlite", "state", "database", "processes", "configuration", "agents",
@@ -74,6 +79,25 @@ async def test_it_says_who_could_read_the_keys(machine: Machine) -> None:
     *_, said = again.of("keys", "note")
     assert "(sh) shows CORP" in said and "Give them to Magy alone" in said
     assert "k-1234" not in seen.output + again.output
+
+
+def test_ctrl_c_does_not_wait_for_a_disk_that_never_answers(machine: Machine) -> None:
+    machine.state.mkdir()
+    os.mkfifo(machine.state / "magy.db")  # who opens it waits for ever
+    doctor = subprocess.Popen(
+        [sys.executable, "-m", "magy_server", "doctor"], env=machine.environ, cwd=machine.root,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with doctor:
+        until = time.monotonic() + PATIENCE
+        while psutil.Process(doctor.pid).num_threads() == 1 and time.monotonic() < until:
+            time.sleep(0.02)
+        doctor.send_signal(signal.SIGINT)
+        try:
+            output, said = doctor.communicate(timeout=PATIENCE)
+        finally:
+            doctor.kill()
+    assert (doctor.returncode, output, said) == (130, b"", b"")
 
 
 # --- text ----------------------------------------------------------------------------------------

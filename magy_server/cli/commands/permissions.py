@@ -30,7 +30,7 @@ async def listed(options: argparse.Namespace, app: Composition) -> int:
         async with app.acting(session) as (service, info):
             found, where = await service.grants(info.id), f"{info.root or 'no project'}, {info.id}"
     else:
-        where, _ = project_directory.project(asked.get("root"), None)
+        where, _ = project_directory.project(options.root, None)
         async with app.store() as store:
             found = list((await read_project(store, where)).grants)
     if asked.get("json"):
@@ -62,8 +62,8 @@ def _lines(found: Sequence[Grant], where: str, width: int | None) -> list[Span]:
 
 
 async def withdraw(options: Options, app: Composition) -> int:
-    if options.session:
-        async with app.acting(options.session) as (service, info):
+    if session := vars(options).get("session"):
+        async with app.acting(session) as (service, info):
             meant = _meant(await service.grants(info.id), options)
             for grant in meant:
                 await service.withdraw(info.id, grant.id)
