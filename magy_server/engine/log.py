@@ -97,7 +97,7 @@ class Log:
 
     async def load(self) -> None:
         """Folds the whole log; needed to run or change a session, not to watch it. Its holder hears
-        of the latest entries: of all, or of `RECENT` before a snapshot and all since."""
+        of the latest entries."""
         async with self._lock:
             if self.loaded or not await self._resumed():
                 await self._catch_up()
@@ -231,15 +231,16 @@ class Log:
         return await self._store.read(self.stream, after=after, limit=PAGE)
 
     async def _folded(self, state: State, page: Sequence[Entry]) -> tuple[State, Sequence[Entry]]:
-        """Folds what is new of this page, and those after it; returns what was new. A log may be
-        long: others read and run meanwhile, and nobody sees it half folded."""
-        entries: list[Entry] = []
+        """Folds what is new of this page, and those after it; returns what was new, or only the
+        latest of it while the log is being loaded. A log may be long: others read and run
+        meanwhile, nobody sees it half folded, and what is folded needs no memory any more."""
+        entries: deque[Entry] = deque(maxlen=None if self.loaded else RECENT)
         while True:
             new = [entry for entry in page if entry.seq > state.seq]
             state = fold(new, state)
             entries += new
             if len(page) < PAGE:
-                return state, entries
+                return state, list(entries)
             page = await self._page(state.seq)
 
     def _go_on(self, state: State, entries: Sequence[Entry]) -> None:

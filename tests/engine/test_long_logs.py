@@ -68,7 +68,7 @@ async def test_others_get_their_turn_and_nobody_sees_it_half_folded(tmp_path: Pa
     await log.load()
     await other
     assert seen[:PAGES] == [0] * PAGES, "as long as it is folded"
-    assert watching.told == [1 + len(prompts)]
+    assert watching.told == [RECENT], "the others need no memory any more"
     assert log.state == fold(await store.read(STREAM), State(STREAM))
     await log.reload()
     assert log.state.seq == 1 + len(prompts)
