@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from magy_server import privacy
 from magy_server.cli.exit_codes import CANCELLED
@@ -21,6 +22,30 @@ half a second, so that it is done rarely."""
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
     from magy_server.cli.composition import Composition
+
+
+def command() -> NoReturn:
+    """Runs the command and ends the process. Where nothing is left to do, Python does not first
+    take itself apart, which lasts as long as a short command does."""
+    code = main()
+    if "threading" in sys.modules and _other_threads():
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python complains, and has an exit code for it
+    os._exit(code)
+
+
+def _other_threads() -> bool:
+    """Whether a thread runs that Python waits for."""
+    import threading
+
+    main = threading.main_thread()
+    return any(one is not main and not one.daemon for one in threading.enumerate())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,4 +174,4 @@ def _lsp() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

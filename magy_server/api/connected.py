@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from magy_server.api.doctor import Examine
 from magy_server.api.places import workspace_of
 from magy_server.api.service import Service
 from magy_server.config.trust import Trust
+
+if TYPE_CHECKING:
+    from magy_server.api.doctor import Examine
 
 Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Begins work that nobody waits for; what it fails with is logged."""

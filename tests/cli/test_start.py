@@ -106,3 +106,14 @@ def test_an_option_that_is_not_given_is_none() -> None:
         assert build().parse_args(words.split()).root is None
     chosen = build().parse_args(["permissions", "--session", "s", "withdraw", "id"])
     assert (chosen.session, chosen.ids, chosen.all) == ("s", ["id"], False)
+
+
+def test_python_is_not_taken_apart_at_the_end(tmp_path: Path) -> None:
+    """`python -v` tells of each module that it removes then. All output is there all the same."""
+    command = [sys.executable, "-v", "-m", "magy_server", "agents", "list", "--json"]
+    env = {**os.environ, "MAGY_STATE_DIR": str(tmp_path), "MAGY_CONFIG_DIR": str(tmp_path)}
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=True, env=env
+    )
+    assert run.stdout == '{"children":[]}\n'
+    assert "# cleanup" not in run.stderr

@@ -50,17 +50,18 @@ _ONLY: Mapping[str, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """`options` are matched by a word, or by one and its value with a blank between. `names`:
-    whether other words name what the work is about, as paths and packages do."""
+    """`options` are matched by a word, or by one and its value with a blank between; `re` compiles
+    and keeps those of a program that is used. `names`: whether other words name what the work is
+    about, as paths and packages do."""
 
     programs: frozenset[str]
     words: frozenset[str]
-    options: re.Pattern[str]
+    options: str
     names: re.Pattern[str] | None = None
 
 
 def _work(programs: str, words: str, *options: str, names: re.Pattern[str] | None = None) -> _Work:
-    found = re.compile("|".join((_ALWAYS, *options)), re.DOTALL)
+    found = "|".join((_ALWAYS, *options))
     return _Work(frozenset(programs.split()), frozenset(words.split()), found, names)
 
 
@@ -182,7 +183,9 @@ def _is_its_own(argv: Sequence[str]) -> bool:
 
 def _is_plain(work: _Work, argv: Sequence[str], at: int, globbed: Collection[int]) -> bool:
     while at < len(argv):
-        taken = next((n for n, text in _readings(argv, at) if work.options.fullmatch(text)), 0)
+        taken = next(
+            (n for n, text in _readings(argv, at) if re.fullmatch(work.options, text, re.DOTALL)), 0
+        )
         if taken == 0:
             named = work.names is not None and work.names.fullmatch(argv[at])
             # what begins with a pattern may become an option

@@ -75,8 +75,8 @@ INTERPRETERS = names(
 _LOADERS = re.compile(r"ld-(?:linux|musl|elf).*|ld\.so.*|ld64\.so.*|qemu-.*|git-(?!lfs\Z).*")
 """The dynamic loader runs the program it is given; `git-rebase` is `git rebase`."""
 
-_SUBCOMMANDS: Mapping[str, re.Pattern[str]] = {
-    program: re.compile(pattern)
+_SUBCOMMANDS: Mapping[str, str] = {
+    program: pattern
     for programs, pattern in {
         "npm": r"x|exe?c?|expl?o?r?e?|ini|init|inn.*|cre.*|edit?|set|con.*",
         "pnpm": r"x|exec|dlx|create|init|env|node",
@@ -98,8 +98,8 @@ _SUBCOMMANDS: Mapping[str, re.Pattern[str]] = {
     for program in programs.split()
 }
 
-_OPTIONS: Mapping[str, re.Pattern[str]] = {
-    program: re.compile(pattern)
+_OPTIONS: Mapping[str, str] = {
+    program: pattern
     for programs, pattern in {
         "find gfind": r"-(exec|execdir|ok|okdir|delete|fls|fprint|fprint0|fprintf)",
         "fd fdfind": r"-[A-Za-z]*[xX].*|--exec.*",
@@ -166,11 +166,11 @@ def runs_others(name: str, exact: str, rest: Sequence[str]) -> str:
         # Behind options it cannot be told which word is the subcommand and which a value.
         first = rest[:1] if not rest[:1] or not rest[0].startswith("-") else rest
         for word in first:
-            if subcommands.fullmatch(word):
+            if re.fullmatch(subcommands, word):
                 return f"can run other commands (`{name} {word[:40]}`)"
     options = _OPTIONS.get(exact) or _OPTIONS.get(name)
     for word in rest if options else ():
-        if options is not None and options.match(word):
+        if options is not None and re.match(options, word):
             return f"can run other commands or write unseen (`{name} {word[:40]}`)"
     return ""
 
