@@ -133,6 +133,13 @@ def tree_topic(root: str) -> str:
     return f"tree/{root}"
 
 
+def hear(bus: Bus, session_id: str, heard: Callable[[str], None]) -> Callable[[], None]:
+    """Calls `heard` with the id of every session of that tree that has changed, wherever it runs.
+    Returns a function that ends this."""
+    topic = tree_topic(tree.root(session_id))
+    return bus.subscribe(topic, lambda message: heard(str(message.get("session"))))
+
+
 DELETED = "session/deleted"
 """Where it is said that a session is no more: {"session": its id, "questions": the ids of those
 that were open, "child": what `summary.about_child` made, null of a root,

@@ -14,25 +14,17 @@ from typing import Any
 
 from magy_server.api.children import present as family_present
 from magy_server.api.connected import Connected
-from magy_server.api.service import Service
 from magy_server.api.wire import children as child_wire
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.errors import NotFound
 from magy_server.core.summary import Row
-from magy_server.engine.trees import DELETED, tree_topic
+from magy_server.engine.trees import DELETED, hear
 
 TOGETHER = 0.05
 """Seconds in which changes are gathered."""
 KEPT = 512
 """Children of which it is known what was said last."""
-
-
-def hear(service: Service, session_id: str, heard: Callable[[str], None]) -> Callable[[], None]:
-    """Calls `heard` with the id of every session of that tree that has changed, wherever it runs.
-    Returns a function that ends this."""
-    topic = tree_topic(tree.root(session_id))
-    return service.world.bus.subscribe(topic, lambda message: heard(str(message.get("session"))))
 
 
 class ChildNews:
@@ -57,7 +49,7 @@ class ChildNews:
         root = tree.root(session_id)
         self._watched[root] += 1
         if root not in self._stops:
-            self._stops[root] = hear(self._service, root, self._hear)
+            self._stops[root] = hear(self._service.world.bus, root, self._hear)
 
     def leave(self, session_id: str) -> None:
         root = tree.root(session_id)

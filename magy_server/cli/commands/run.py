@@ -17,7 +17,6 @@ from magy_server.cli.screen.complaints import complain
 from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.turn import Turn
-from magy_server.cli.typed_prompt import typed
 from magy_server.config.trust import Trust
 from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.tree import SESSIONS
@@ -32,8 +31,14 @@ def run(options: argparse.Namespace, app: Composition) -> int:
     """Runs the command, and returns the exit code. Raises MagyError, and KeyboardInterrupt while it
     reads standard input."""
     shown = Shown.on(options)
-    content = prompt_of(typed(options, app) if options.prompt is None else options.prompt)
+    content = prompt_of(_typed(options, app) if options.prompt is None else options.prompt)
     return asyncio.run(until_left(partial(_run, options, app, shown, content)))
+
+
+def _typed(options: argparse.Namespace, app: Composition) -> str:
+    from magy_server.cli.typed_prompt import typed
+
+    return typed(options, app)
 
 
 async def _run(

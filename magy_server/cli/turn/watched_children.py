@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from magy_server.api.children.news import hear
-from magy_server.api.children.present import who
 from magy_server.api.service import Service
-from magy_server.api.sessions.interaction_verbs import QuestionVerbs
-from magy_server.api.wire.sessions import Interaction, InteractionsParams
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Status
+from magy_server.engine.trees import hear
+
+if TYPE_CHECKING:  # who has no children does not wait for it
+    from magy_server.api.wire.sessions import Interaction
 
 
 class WatchedChildren:
@@ -28,8 +28,7 @@ class WatchedChildren:
         self._since = service.world.clock.now()
         self._changed = True
         self._seen: dict[str, Status] = {}
-        self._asked = QuestionVerbs(service, "")
-        self.close = hear(service, session, self._hear)
+        self.close = hear(service.world.bus, session, self._hear)
 
     @property
     def working(self) -> Sequence[ChildInfo]:
@@ -60,7 +59,11 @@ class WatchedChildren:
         """Returns the open questions by their ids, as updates have them."""
         if not any(child.questions for child in self.children):
             return {}
-        found = await self._asked.list(InteractionsParams(session_id=self._session))
+        from magy_server.api.sessions.interaction_verbs import QuestionVerbs
+        from magy_server.api.wire.sessions import InteractionsParams
+
+        asked = InteractionsParams(session_id=self._session)
+        found = await QuestionVerbs(self._service, "").list(asked)
         return {
             one.interaction_id: _named(one)
             for one in found.interactions
@@ -75,5 +78,7 @@ class WatchedChildren:
 
 def _named(asked: Interaction) -> Mapping[str, Any]:
     """Returns the question with the names of the child and its parent in its title."""
+    from magy_server.api.children.present import who
+
     title = f"{who(asked.path)} asks: {asked.title}"
     return {**asked.model_dump(mode="json", by_alias=True), "title": title}
