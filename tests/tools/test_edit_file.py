@@ -8,12 +8,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import digest
-from magy_server.edits.placing.partial_lines import completes
+from magy_server.edits.model import Hunk
+from magy_server.edits.placing.decorations import as_lines
+from magy_server.edits.placing.partial_lines import completes, lost_margin
 from magy_server.edits.rebasing.diff import changes, unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files.change import ROUNDS
@@ -70,6 +72,7 @@ FILE = st.lists(st.tuples(LINE, st.sampled_from(["\n", "\r\n"])), min_size=1, ma
     new=st.text(st.sampled_from("ab\n\té"), max_size=12),
     mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
 )
+@example(rows=[("", "\n")], tail=" a", span=(2, 1), new="\na", mark=b"")
 def test_bytes_outside_the_replaced_text_never_change(
     workspace: Workspace,
     rows: list[tuple[str, str]],
@@ -85,6 +88,8 @@ def test_bytes_outside_the_replaced_text_never_change(
     old = shown[start : start + span[1]]
     file = workspace.file("a.txt", mark + raw.encode())
     assume(not completes(shown, (start, start + len(old)), old, new))
+    wanted = as_lines(Hunk(old, new))
+    assume(not lost_margin(shown.split("\n"), shown.count("\n", 0, start), wanted))
     possible = shown.count(old) == 1 and shown.find(old, start + 1) < 0 and old != new
 
     async def edit() -> None:
@@ -105,6 +110,14 @@ def test_bytes_outside_the_replaced_text_never_change(
     rest = raw[start + len(old) + sum(p < start + len(old) for p in pairs) :]
     assert text.startswith(head)
     assert text.endswith(rest)
+
+
+async def test_a_line_quoted_without_its_indentation_keeps_it_in_the_new_lines(
+    workspace: Workspace,
+) -> None:
+    file = workspace.file("a.txt", "\n  a\n")
+    await workspace.run(edit_file, path="a.txt", old_text="a", new_text="\na")
+    assert file.read_text() == "\n\n  a\n"
 
 
 async def test_lines_that_stay_keep_their_own_ends_inside_the_replaced_text(
