@@ -52,6 +52,11 @@ class ReviewStore:
         """Held while something is decided about a file: in this process one after the other."""
         return self._locks.setdefault(stream, asyncio.Lock())
 
+    def locked(self, stream: Stream) -> bool:
+        """Whether somebody holds that lock now; of most streams there is none, and none is made."""
+        lock = self._locks.get(stream)
+        return lock is not None and lock.locked()
+
     @asynccontextmanager
     async def changing(self, paths: Collection[str]) -> AsyncIterator[None]:
         """Locks these files from before they are changed until the journal says who changed what: a

@@ -207,14 +207,14 @@ class Reviews:
             LOG.warning("the reviews of %s: %s", root, error.message)
 
     async def _settle(self, at: Standing) -> None:
-        lock = self._store.lock(at.stream)
-        if lock.locked():
+        if self._store.locked(at.stream):
             return
         now, _ = await self._look(at)
         event = at.event
         if event is None or now.seq != at.seq or now.unreadable:
             return
-        if lock.locked():  # what was seen may be an agent's, which is not in the journal yet
+        # What was seen may be an agent's, which is not in the journal yet.
+        if self._store.locked(at.stream):
             return
         if streams.begun(at) or now.live.version == event.agent or not now.live.exists:
             return
@@ -239,7 +239,7 @@ class Reviews:
         Without `wait`, none of what somebody is deciding or changing just now."""
         looks = []
         for at, mark in zip(found, await self._looks.marks(found), strict=True):
-            if not wait and self._store.lock(at.stream).locked():
+            if not wait and self._store.locked(at.stream):
                 continue
             look = self._looks.known(at, mark)
             if look is None:

@@ -70,7 +70,9 @@ class Commits:
         """The commit checked out in the innermost git work tree around `path`, or around `root`
         (canonical); None: there is no work tree, no commit yet, no git, or a repository that is not
         looked into (another's)."""
-        folder = await asyncio.to_thread(_innermost, root, path)
+        return await self._head_of(await asyncio.to_thread(_innermost, root, path))
+
+    async def _head_of(self, folder: str) -> str | None:
         one = self._roots.setdefault(folder, _Root())
         async with one.lock:
             return await self._head(folder, one)
@@ -78,7 +80,7 @@ class Commits:
     async def heads(self, places: Sequence[tuple[str, str]]) -> list[str | None]:
         """The same for many (root, path) at once: each repository is looked at once."""
         folders = await asyncio.to_thread(_all_innermost, places)
-        heads = {folder: await self.head(folder) for folder in dict.fromkeys(folders)}
+        heads = {folder: await self._head_of(folder) for folder in dict.fromkeys(folders)}
         return [heads[folder] for folder in folders]
 
     async def committed(self, root: str, path: str, commit: str) -> Found:
