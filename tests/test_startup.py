@@ -64,6 +64,7 @@ def test_what_only_reads_loads_no_engine(tmp_path: Path, words: tuple[str, ...])
     assert "magy_server.store.sqlite" in loaded, run.stderr
     assert not loaded & {"magy_server.app", "magy_server.api.service", "magy_server.engine.turn"}
     assert words[0] == "agents" or "magy_server.core.state.state" not in loaded
+    assert words[1] != "list" or "magy_server.api.wire.shapes" not in loaded
     assert not imported(run.stderr) & (SDKS | {"rich"})
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from magy_server.api.present import session_info
 from magy_server.api.sessions.pages import every
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
@@ -69,6 +68,8 @@ def as_json(found: Page) -> dict[str, Any]:
 
 def _as_json(info: StreamInfo) -> dict[str, Any]:
     """Returns a session as clients get it, with what it took."""
+    from magy_server.api.present import session_info
+
     about = session_info(info).model_dump(mode="json", by_alias=True)
     took = {key: info.summary.get(key) for key in ("usage", "cost")}
     return {**about, "createdAt": stamp(info.created), **took}
