@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from magy_server.doctor import sizes
 from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
 from magy_server.doctor.project import reading
 
@@ -32,7 +33,10 @@ def check(around: Around) -> list[Finding]:
         return [ok("There is no database yet.")]
     try:
         with reading(str(path)) as db:
-            return [*_version(db, path), *_whole(db, path), *_times(db), *_log_size(path)]
+            found = [*_version(db, path), *_whole(db, path)]
+            if all(one.status == "ok" for one in found) and _made(db):
+                found += sizes.check(db, path)
+            return [*found, *_times(db), *_log_size(path)]
     except sqlite3.OperationalError as error:
         if (error.sqlite_errorcode & 0xFF) not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR):
             mend = f"Make yourself the owner of {path} and its directory, with read permission."
@@ -94,8 +98,14 @@ def _whole(db: sqlite3.Connection, path: Path) -> list[Finding]:
     return [ok(f"{path} ({megabytes:.1f} MiB) is intact.")]
 
 
+def _made(db: sqlite3.Connection) -> bool:
+    """Whether it has Magy's tables already."""
+    query = "SELECT 1 FROM sqlite_master WHERE name = 'streams'"
+    return db.execute(query).fetchone() is not None
+
+
 def _times(db: sqlite3.Connection) -> list[Finding]:
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'streams'").fetchone():
+    if not _made(db):
         return []
     (newest,) = db.execute("SELECT max(updated) FROM streams").fetchone()
     if newest is None or newest < time.time() + 3600:

@@ -226,6 +226,27 @@ async def test_a_database_that_is_not_as_it_should_be(
     assert said in (await machine.doctor()).bad["database"]
 
 
+async def test_what_takes_how_much_of_the_state_directory(machine: Machine) -> None:
+    machine.script()
+    path = await machine.store()
+    change(path, "INSERT INTO blobs VALUES ('h', zeroblob(3145728))")
+    (machine.state / "transcripts").mkdir()
+    (machine.state / "transcripts" / "s.md").write_bytes(bytes(1 << 20))
+    (said,) = [one for one in (await machine.doctor()).of("database") if " holds: " in one]
+    assert "texts and outputs that events name 3.0 MiB" in said
+    assert "transcripts 1.0 MiB" in said
+
+
+async def test_pages_that_nothing_uses_can_be_had_back(machine: Machine) -> None:
+    machine.script()
+    path = await machine.store()
+    change(path, "INSERT INTO blobs VALUES ('h', zeroblob(70000000))")
+    change(path, "DELETE FROM blobs")
+    assert any("VACUUM" in one for one in (await machine.doctor()).of("database", "note"))
+    change(path, "VACUUM")
+    assert not (await machine.doctor()).of("database", "note")
+
+
 async def test_beside_a_server_that_runs_nothing_changes(machine: Machine) -> None:
     machine.script()
     command = (sys.executable, "-m", "magy_server", "lsp")
