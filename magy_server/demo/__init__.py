@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import tempfile
+from collections.abc import Coroutine
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -35,11 +37,25 @@ def demo(*, fast: bool, real: bool) -> int:
     if real and (problem := _no_model()):
         print(f"magy: {problem}", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(
-        prefix="magy-demo-",
-        ignore_cleanup_errors=True,  # after a second Ctrl-C it is still in use
-    ) as directory:
-        return asyncio.run(_play(Path(directory).resolve(), fast=fast, real=real))
+    with tempfile.TemporaryDirectory(prefix="magy-demo-", ignore_cleanup_errors=True) as directory:
+        try:
+            return asyncio.run(_left_once(_play(Path(directory).resolve(), fast=fast, real=real)))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+async def _left_once(story: Coroutine[Any, Any, int]) -> int:
+    """Plays the story; Ctrl-C ends it. Further ones change nothing: what is left to do is bounded,
+    and without it a directory would stay."""
+    playing, loop = asyncio.ensure_future(story), asyncio.get_running_loop()
+
+    def leave() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        playing.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, leave)
+    return await playing
 
 
 def _no_model() -> str:

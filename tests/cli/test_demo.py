@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import psutil
@@ -32,7 +33,8 @@ def test_the_fast_demo_cuts_nothing_off(magy: Magy) -> None:
 
 
 @pytest.mark.needs("git")
-def test_a_demo_that_is_left_takes_its_server_along(magy: Magy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [1, 20])
+def test_a_demo_that_is_left_takes_its_server_along(magy: Magy, tmp_path: Path, times: int) -> None:
     place = tmp_path / "scratch"
     place.mkdir()
     own = magy.env({"PATH": os.environ["PATH"], "TMPDIR": str(place), "PYTHONUNBUFFERED": "1"})
@@ -42,7 +44,9 @@ def test_a_demo_that_is_left_takes_its_server_along(magy: Magy, tmp_path: Path) 
     with demo:
         assert demo.stdout and any("Ada asks" in line for line in demo.stdout)
         servers = psutil.Process(demo.pid).children()
-        demo.send_signal(signal.SIGINT)  # as by `kill`: the server is not signalled
+        for _ in range(times):
+            demo.send_signal(signal.SIGINT)  # as by `kill`: the server is not signalled
+            time.sleep(0.01)
         _, said = demo.communicate(timeout=PATIENCE)
         left = [server for server in servers if server.is_running()]
     assert (demo.returncode, said) == (130, "")
