@@ -154,7 +154,8 @@ class SqliteStore:
 
     async def heads(self, prefix: str) -> list[Head]:
         self._check_open()
-        return await self._reader.run(partial(sql.heads, prefix=prefix))
+        # An append empties the page cache of every connection but its own; this reads many pages.
+        return await self._writer.run(partial(sql.heads, prefix=prefix))
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]
