@@ -20,7 +20,7 @@ from bench.recording_model import serving
 
 MODULES = 780
 """Imported by `magy run` from its start to its end, the standard library's included."""
-FIRST = 22_300
+FIRST = 12_200
 """Bytes of the first request, in a project without instructions."""
 ROUND = 1_720
 """Bytes by which a request grows for a call that reads 50 lines of about 23 bytes, and its

@@ -79,6 +79,8 @@ class Briefed(Value):
     model: str
     sections: tuple[Section, ...]
     tools: tuple[Section, ...]
+    seldom: tuple[str, ...] = ()
+    """The tools that are not shown to the model: it finds and calls them with other tools."""
     readers: tuple[str, ...]
     """The tools without effects: calls of them run side by side."""
     final: tuple[str, ...] = ()
@@ -93,6 +95,11 @@ class Briefed(Value):
     thinking_tokens: int = 0
     temperature: float | None = None
     limits: Limits = Limits()
+
+    @property
+    def shown(self) -> tuple[Section, ...]:
+        """Returns the tools whose schemas are in every request."""
+        return tuple(tool for tool in self.tools if tool.name not in self.seldom)
 
 
 class Prompted(Value):

@@ -52,7 +52,7 @@ def build_on(
         session=state.stream,
         model=briefing.model,
         system=tuple(texts[section.hash] for section in built.prefix.sections),
-        tools=tuple(_schema(texts[section.hash]) for section in built.prefix.tools),
+        tools=tuple(schema(texts[section.hash]) for section in built.prefix.shown),
         messages=messages,
         max_tokens=briefing.max_tokens,
         thinking_tokens=briefing.thinking_tokens,
@@ -67,7 +67,7 @@ def needed(built: Built, state: State) -> set[Hash]:
     items = state.conversation.items[len(built.items) :]
     briefings = [built.prefix, *(item for item in items if isinstance(item, Briefed))]
     summaries = {i.summary for i in items if isinstance(i, Compacted) and i.summary}
-    return summaries | {section.hash for b in briefings for section in b.sections + b.tools}
+    return summaries | {section.hash for b in briefings for section in b.sections + b.shown}
 
 
 def pictured(built: Built, state: State) -> set[Hash]:
@@ -99,6 +99,7 @@ def requests(
 
 
 @lru_cache(maxsize=512)
-def _schema(text: str) -> ToolSchema:
+def schema(text: str) -> ToolSchema:
+    """Returns the tool's schema as a briefing holds it."""
     body = json.loads(text)
     return ToolSchema(body["name"], body["description"], body["parameters"])

@@ -179,6 +179,9 @@ class ToolContext(FactContext, Protocol):
 
     async def blob(self, hash: Hash) -> bytes: ...
 
+    async def seldom(self) -> Sequence[ToolSchema]:
+        """Returns the tools that the session has and the model is not shown."""
+
     async def output_of(self, call: str) -> bytes | None:
         """Returns the stored whole output of an earlier call of this session."""
 
@@ -205,6 +208,7 @@ class Tool:
     `final`: once it has run, the turn is over; only agents that list it have it.
     `waits`: while it runs nothing is worked at, so that others may go on in its place.
     `parental`: it is for agents that may have children.
+    `seldom`: it is not shown to the model, which can find it, unless the agent lists its tools.
     """
 
     name: str
@@ -223,6 +227,7 @@ class Tool:
     final: bool
     waits: bool
     parental: bool
+    seldom: bool
     _arguments: type[Any]
 
     @property
@@ -272,6 +277,7 @@ def tool(
     final: bool = False,
     waits: bool = False,
     parental: bool = False,
+    seldom: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
     """Makes a Tool of a typed async function whose first parameter is the context."""
 
@@ -293,6 +299,7 @@ def tool(
             final=final,
             waits=waits,
             parental=parental,
+            seldom=seldom,
             _arguments=model,
         )
 
@@ -335,13 +342,21 @@ def _schema(model: type[Any]) -> dict[str, Any]:
     return _telling(schema, shapes)
 
 
+_UNTOLD = {
+    "title", "additionalProperties", "minLength", "maxLength", "minimum", "exclusiveMinimum",
+    "maxItems",
+}  # fmt: skip
+"""What a model would not do anyway, or learns from the answer."""
+
+
 def _telling(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns it without what tells a model nothing: names that pydantic made up, defaults that are
-    empty, that unknown keys are refused, and null for what can be left out. What is named in
-    `shapes` stands where it is used."""
+    empty, that unknown keys are refused, the least and the longest of what is usually neither, and
+    null for what can be left out. What is named in `shapes` stands where it is used."""
     if "$ref" in schema:
         shape = shapes[schema["$ref"].rpartition("/")[2]]
-        schema = {**shape, **{key: schema[key] for key in schema if key != "$ref"}}
+        own = {key: value for key, value in shape.items() if key != "description"}  # for readers
+        schema = {**own, **{key: value for key, value in schema.items() if key != "$ref"}}
     branches = schema.get("anyOf", ())
     optional = "default" in schema
     some = [branch for branch in branches if not (optional and branch.get("type") == "null")]
@@ -356,7 +371,7 @@ def _telling(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, 
             found[key] = [_telling(one, shapes) for one in some]
         elif isinstance(value, Mapping) and key in ("items", "additionalProperties"):
             found[key] = _telling(value, shapes)
-        elif key not in ("title", "additionalProperties") and (key != "default" or value):
+        elif key not in _UNTOLD and (key != "default" or value):
             found[key] = value
     return found
 

@@ -88,7 +88,8 @@ class Thinking(Value):
 
 class Call(Value):
     """A tool call as the model made it. `id` is ours; `provider_id` is the provider's own.
-    `invalid` holds the raw argument text when it is not a JSON object."""
+    `invalid` holds the raw argument text when it is not a JSON object. `wrapped`: the model made it
+    with `call_tool`, see `prompting/seldom_tools.py`."""
 
     type: Literal["call"] = "call"
     id: CallId
@@ -96,6 +97,7 @@ class Call(Value):
     arguments: dict[str, Any]
     provider_id: str = ""
     invalid: str | None = None
+    wrapped: bool = False
 
 
 Part = Annotated[Text | Thinking | Call, Field(discriminator="type")]

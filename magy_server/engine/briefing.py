@@ -9,6 +9,8 @@ from magy_server.core.errors import MagyError
 from magy_server.core.events import Briefed
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import ModelFacts
+from magy_server.core.prompting import seldom_tools
+from magy_server.core.prompting.seldom_tools import CALL, FIND
 from magy_server.core.settings import ModelSettings
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
@@ -31,12 +33,15 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     style = edit_style(model) if settings.edits.style == "auto" else settings.edits.style
     tools = [tool for tool in world.tools.values() if tool.style in ("", style)]
     deeper = world.limits.max_depth - len(above)
-    offered = [tool for tool in tools if _offered(world, tool, agent, rules, deeper)]
+    there = [tool for tool in tools if _offered(world, tool, agent, rules, deeper)]
+    offered, seldom = _hidden(there, agent)
     blobs: dict[Hash, bytes] = {}
     sections = [("agent", agent.prompt)]
     if above:
         parental = any(tool.parental for tool in offered)
         sections.append(("child", told(state, above, deeper if parental else 0)))
+    if seldom:
+        sections.append(("tools", seldom_tools.told(seldom)))
     for context in world.contexts:
         sections.extend(await context(state))
     return Briefed(
@@ -44,6 +49,7 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
         model=model,
         sections=tuple(_section(name, text, blobs) for name, text in sections),
         tools=tuple(_section(tool.name, world.schema(tool), blobs) for tool in offered),
+        seldom=tuple(seldom),
         readers=tuple(tool.name for tool in offered if tool.effect == "read"),
         final=tuple(tool.name for tool in offered if tool.final),
         rules=put(as_text(rules[0]), blobs),
@@ -89,6 +95,15 @@ def _offered(
     if tool.style and agent.tools is not None:
         listed = any(name in agent.tools for name, t in world.tools.items() if t.style)
     return listed and not any(withholds(sources, tool.key) for sources in levels)
+
+
+def _hidden(offered: Sequence[Tool], agent: AgentSpec) -> tuple[Sequence[Tool], Sequence[str]]:
+    """Returns what the session has, and the names of the tools that the model must find. Who lists
+    tools means them; who may not find any is shown all."""
+    finds = {FIND, CALL} <= {tool.name for tool in offered} and agent.tools is None
+    if finds and (seldom := [tool.name for tool in offered if tool.seldom]):
+        return offered, seldom
+    return [tool for tool in offered if tool.name not in (FIND, CALL)], ()
 
 
 def edit_style(model: str) -> str:

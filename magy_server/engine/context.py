@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Event, Exited, Finished, Judged, Prompted, Started
-from magy_server.core.ports import Editor, Files
+from magy_server.core.ports import Editor, Files, ToolSchema
+from magy_server.core.prompt import schema
 from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import Proposal, Selection, Team
@@ -134,6 +135,14 @@ class RunContext(LookContext):
     ) -> None:
         event = Started(call=self.call, evidence=evidence or Evidence())
         await self._live.append(lambda now: Write([event], blobs or {}))
+
+    async def seldom(self) -> Sequence[ToolSchema]:
+        briefing = self._live.state.conversation.briefing
+        if briefing is None:
+            return []
+        hashes = [tool.hash for tool in briefing.tools if tool.name in briefing.seldom]
+        texts = await self._world.texts(set(hashes))
+        return [schema(texts[hash]) for hash in hashes]
 
     async def blob(self, hash: Hash) -> bytes:
         return await self._world.store.blob(hash)

@@ -93,11 +93,11 @@ def _impossible(call: Call, problem: str) -> Write:
 
 
 def offered(session: Session, name: str) -> bool:
-    prefix = session.state.conversation.prefix
-    return prefix is not None and any(section.name == name for section in prefix.tools)
+    briefing = session.state.conversation.briefing
+    return briefing is not None and any(section.name == name for section in briefing.tools)
 
 
 def _unknown(session: Session, name: str) -> str:
-    prefix = session.state.conversation.prefix
-    names = ", ".join(section.name for section in prefix.tools) if prefix else ""
+    briefing = session.state.conversation.briefing
+    names = ", ".join(section.name for section in briefing.tools) if briefing else ""
     return f"There is no tool {name!r}. Tools are: {names}."

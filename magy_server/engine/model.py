@@ -29,6 +29,7 @@ from magy_server.core.events import CompactAsked, Ended, Event, Replied
 from magy_server.core.ports import ModelFacts, ModelRequest, Provider, Reading
 from magy_server.core.prompting import sizes
 from magy_server.core.prompting.compaction import possible
+from magy_server.core.prompting.seldom_tools import CALL, unwrapped
 from magy_server.core.settings import ModelSettings
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
@@ -92,7 +93,8 @@ async def ask(
     facts = models.facts(request.model)
     async with purse.reserved(session, request, facts) as slip:
         _check_fits(request, facts)
-        reply = _storable(await _retried(session, settings, provider, sent, early, permit, facts))
+        came = await _retried(session, settings, provider, sent, early, permit, facts)
+        reply = unwrapped(_storable(came))
         price = facts.price
         known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
         cost = price.of(reply.usage) if price is not None and known else None
@@ -192,7 +194,8 @@ async def _stream(
             elif early:
                 id = f"{request.id}.{item.index}" if item.kind == "call" else request.id
                 text = pieces.feed((item.kind, id), item.text, last=item.done)
-                session.stream_delta(item.kind, id, text, item.name)
+                if item.name != CALL:  # it is shown as what it calls, which is not known yet
+                    session.stream_delta(item.kind, id, text, item.name)
                 early.take(id, replace(item, text=text))
     if reply is None:
         raise ProviderError("The model ended its stream without a reply.", fault="malformed",

@@ -15,6 +15,7 @@ from magy_server.tools.files.read_tool import read_file
 from magy_server.tools.files.selection_tool import replace_selection
 from magy_server.tools.git.look_tools import git_tools
 from magy_server.tools.search.search_tools import search_tools
+from magy_server.tools.seldom_tools import call_tool, find_tools
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
 from magy_server.tools.web.web_tools import web_tools
@@ -38,4 +39,6 @@ def make_tools(processes: Processes, options: ToolSettings | None = None) -> lis
         update_plan,
         *AGENT_TOOLS,
         replace_selection,
+        find_tools,
+        call_tool,
     ]

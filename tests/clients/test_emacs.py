@@ -230,7 +230,7 @@ def test_tool_groups_are_the_servers_permission_keys() -> None:
     assert found
     groups = set(found[1].split())
     keys = {tool.key for tool in kit.make_tools(Processes())}
-    assert keys - groups <= {"bash_stop"}
+    assert keys - groups <= {"bash_stop", "tools"}
 
 
 def test_documented_settings_are_settings() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -111,6 +112,12 @@ class Person:
             for update in self.updates("agent_message", session)
             for block in update["content"]
         )
+
+
+def findable(system: str) -> set[str]:
+    """The tools that a system text names, without describing them."""
+    found = re.search(r"more tools than those described to you: (.*?)\. `find_tools`", system)
+    return set(found[1].split(", ")) if found else set()
 
 
 def served(server: ChatServer) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tests.loopback import AnthropicServer, call, text
 from tests.lsp.client import GONE, RpcError, uri_of
 from tests.patience import PATIENCE
 
-from .harness import Person, person
+from .harness import Person, findable, person
 from .test_prompts import at_work, said
 
 ALL = {"save": True, "diagnostics": True, "definition": True, "references": True, "symbols": True,
@@ -77,7 +77,9 @@ async def use(one: Person, model: AnthropicServer, tool: str, /, **arguments: An
 
 
 def offered(model: AnthropicServer) -> set[str]:
-    return {tool["name"] for tool in model.asked[-1].body["tools"]}
+    body = model.asked[-1].body
+    told = "".join(part["text"] for part in body["system"])
+    return {tool["name"] for tool in body["tools"]} | findable(told)
 
 
 # --- offering -------------------------------------------------------------------------------------

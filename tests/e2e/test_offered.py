@@ -12,7 +12,7 @@ from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes
 from tests.loopback import ChatServer, call, text
 
-from .harness import SESSION, Person, person
+from .harness import SESSION, Person, findable, person
 from .test_agents import agent, listed, option
 
 LOOKS = {"read_file", "grep", "glob", "bash"}
@@ -34,7 +34,9 @@ def settings(server: ChatServer, **more: Any) -> dict[str, Any]:
 
 
 def offered(request: Any) -> set[str]:
-    return {tool["function"]["name"] for tool in request.body.get("tools", ())}
+    """Those that it describes, and those that the model can find."""
+    described = {tool["function"]["name"] for tool in request.body.get("tools", ())}
+    return described | findable(system(request))
 
 
 def system(request: Any) -> str:

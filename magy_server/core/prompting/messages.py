@@ -10,6 +10,7 @@ from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
 from magy_server.core.ports import Message, Picture, ToolOutput
 from magy_server.core.prompting.framing import framed, named, result
+from magy_server.core.prompting.seldom_tools import rewrapped
 from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.conversation import Conversation, Item
@@ -115,7 +116,7 @@ class Building:
                 return reply.model == self.built.prefix.model
             return not isinstance(part, Text) or bool(part.text.strip())
 
-        return tuple(filter(kept, reply.content))
+        return tuple(rewrapped(part) for part in reply.content if kept(part))
 
     def _output(self, calls: Sequence[Call], finished: Finished) -> ToolOutput:
         provider_id = next((c.provider_id for c in calls if c.id == finished.call), "")
@@ -161,7 +162,7 @@ def _mail(mail: Mailed) -> Text:
 def _continues(prefix: Briefed, later: Briefed) -> bool:
     """Returns whether a briefing continues the prefix: not that of another agent or model, for
     which it does not hold."""
-    return (prefix.agent, prefix.model, prefix.tools) == (later.agent, later.model, later.tools)
+    return (prefix.agent, prefix.model, prefix.shown) == (later.agent, later.model, later.shown)
 
 
 def _results(calls: Sequence[Call], outputs: Mapping[str, ToolOutput]) -> list[ToolOutput]:

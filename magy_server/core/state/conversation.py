@@ -109,7 +109,7 @@ def _left(items: Sequence[Item], dropped: int) -> list[Item]:
 
 def _prefix(briefing: Briefed | None) -> object:
     """What a prompt's prefix must be made anew for."""
-    return briefing and (briefing.agent, briefing.model, briefing.tools)
+    return briefing and (briefing.agent, briefing.model, briefing.shown)
 
 
 def _known(seen: Mapping[str, Hash], event: Finished) -> Mapping[str, Hash]:

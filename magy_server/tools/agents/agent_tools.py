@@ -127,6 +127,7 @@ async def _spawn_recover(
 
 @tool(
     effect="agent", key="agent", facts=_spawn_facts, recover=_spawn_recover, parental=True,
+    seldom=True,
 )  # fmt: skip
 async def spawn_agent(
     ctx: ToolContext,
@@ -190,7 +191,7 @@ async def _send_facts(ctx: FactContext, job_id: str, message: str, mode: Deliver
 
 
 # sending it again says whether it was sent: the call names it
-@tool(effect="agent", key="agent", facts=_send_facts, recover=run_again)
+@tool(effect="agent", key="agent", facts=_send_facts, recover=run_again, seldom=True)
 async def send_agent_message(
     ctx: ToolContext,
     job_id: Annotated[str, 'The id of an agent below you, or "parent"'],
@@ -247,8 +248,7 @@ async def _wait_recover(
 
 @tool(
     effect="agent", key="agent", facts=_wait_facts, recover=_wait_recover, waits=True,
-    parental=True,
-)  # fmt: skip
+    parental=True, seldom=True)  # fmt: skip
 async def wait_agent(
     ctx: ToolContext,
     job_ids: Annotated[
@@ -341,7 +341,7 @@ async def _list_facts(ctx: FactContext, include_closed: bool) -> Gathered:
     return _facts("list", "List agents")
 
 
-@tool(effect="agent", key="agent", facts=_list_facts, recover=run_again, parental=True)
+@tool(effect="agent", key="agent", facts=_list_facts, recover=run_again, parental=True, seldom=True)
 async def list_agents(
     ctx: ToolContext,
     include_closed: Annotated[bool, "Include closed agents"] = False,
@@ -373,7 +373,9 @@ async def _close_facts(ctx: FactContext, job_id: str, mode: str, reason: str) ->
     return _facts("close", f"Close {child.agent} ({child.session}), {mode}")
 
 
-@tool(effect="agent", key="agent", facts=_close_facts, recover=run_again, parental=True)
+@tool(
+    effect="agent", key="agent", facts=_close_facts, recover=run_again, parental=True, seldom=True
+)
 async def close_agent(
     ctx: ToolContext,
     job_id: str,

@@ -35,7 +35,7 @@ async def _facts(ctx: FactContext, code: str, **_: Any) -> Gathered:
     return previewed(Facts(resources=(found,), title=title), code, code=True)
 
 
-@tool(effect="exec", key="emacs_eval", kind="execute", facts=_facts, needs="eval")
+@tool(effect="exec", key="emacs_eval", kind="execute", facts=_facts, needs="eval", seldom=True)
 async def emacs_eval(
     ctx: ToolContext,
     code: Annotated[

@@ -52,9 +52,8 @@ def list_tool(program: str) -> Tool:
         offset: Annotated[int, "The first entry to return, counted from 1", Field(ge=1)] = 1,
     ) -> Result:
         """List a directory by name: directories end in `/`, files come with their size in bytes,
-        links with what they lead to. Directories that .gitignore or .ignore exclude are marked
-        `(ignored)` and not opened; list them by their own path. Long lists end with a note on how
-        to continue."""
+        links with what they lead to. Ignored directories are marked `(ignored)` and not opened;
+        list them by their own path."""
         return await _list(ctx, finder, depth, offset)
 
     return list_dir

@@ -78,7 +78,7 @@ def _branch(repositories: Repositories) -> Tool:
         wish = git_branch.arguments(arguments)
         return await _recover_branch(await repositories.look(ctx), wish)
 
-    @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover)
+    @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover, seldom=True)
     async def git_branch(
         ctx: ToolContext,
         action: Annotated[Action, "What to do"] = "list",
@@ -212,7 +212,7 @@ def _checkout(repositories: Repositories) -> Tool:
         wish = git_checkout.arguments(arguments)
         return await _recover_checkout(await repositories.look(ctx), **wish)
 
-    @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover)
+    @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover, seldom=True)
     async def git_checkout(
         ctx: ToolContext,
         branch: Annotated[str, "The branch to switch to; with create, the new branch"],

@@ -85,7 +85,7 @@ def make(repositories: Repositories) -> Tool:
         wish = Wish(**git_commit.arguments(arguments))
         return await _recover(ctx, await repositories.look(ctx), wish)
 
-    @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover)
+    @tool(effect="exec", key="bash", kind="execute", facts=facts, recover=recover, seldom=True)
     async def git_commit(
         ctx: ToolContext,
         message: Annotated[str, "The commit message: a short line, and if needed a body after it"],

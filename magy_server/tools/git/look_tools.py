@@ -62,7 +62,7 @@ async def _status_facts(ctx: FactContext, **_: Any) -> Gathered:
 
 
 def _status(repositories: Repositories) -> Tool:
-    @tool(effect="read", key="git", kind="read", facts=_status_facts, fresh=FRESH)
+    @tool(effect="read", key="git", kind="read", facts=_status_facts, fresh=FRESH, seldom=True)
     async def git_status(ctx: ToolContext, offset: Offset = 1) -> Result:
         """Show the state of the git work tree: the branch, and what is staged, changed, in conflict
         and untracked. It ignores changes inside submodules."""
@@ -136,7 +136,7 @@ async def _diff_facts(
 
 
 def _diff(repositories: Repositories) -> Tool:
-    @tool(effect="read", key="git", kind="read", facts=_diff_facts, fresh=FRESH)
+    @tool(effect="read", key="git", kind="read", facts=_diff_facts, fresh=FRESH, seldom=True)
     async def git_diff(
         ctx: ToolContext,
         staged: Annotated[bool, "Show what is staged instead of what is not"] = False,
@@ -219,7 +219,7 @@ async def _log_facts(
 
 
 def _log(repositories: Repositories) -> Tool:
-    @tool(effect="read", key="git", kind="read", facts=_log_facts, fresh=FRESH)
+    @tool(effect="read", key="git", kind="read", facts=_log_facts, fresh=FRESH, seldom=True)
     async def git_log(
         ctx: ToolContext,
         revision: Annotated[str, "The newest commit, or a range A..B; empty: HEAD"] = "",

@@ -43,11 +43,11 @@ def _glob_tool(finder: Finder, most: int) -> Tool:
         ],
         path: Folder = ".",
     ) -> Result:
-        """Find files by name. `*` and `?` stay within one name, `**` goes through directories;
-        `{a,b}` and `[a-z]` are alternatives. A pattern without a slash matches the name, at any
-        depth; with one, the path below `path`. It returns only files, the newest first. It finds
-        hidden files, but not those that .gitignore or .ignore exclude, unless the pattern begins
-        with the ignored directory's name (`node_modules/foo/**`) or is the whole name of a file."""
+        """Find files by name, the newest first. `*` and `?` stay within one name, `**` goes
+        through directories; `{a,b}` and `[a-z]` are alternatives. A pattern without a slash
+        matches the name at any depth; with one, the path below `path`. Hidden files are found;
+        those that .gitignore or .ignore exclude only if the pattern begins with their
+        directory's name (`node_modules/foo/**`) or is a file's whole name."""
         return await glob_search.glob(ctx, finder, _file_pattern(pattern), most)
 
     return glob
@@ -76,12 +76,11 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
         ] = "lines",
         offset: Annotated[int, "The first match (or file) to return, from 1", Field(ge=1)] = 1,
     ) -> Result:
-        """Search the lines of text files, also of hidden ones. The answer has a line
-        `path:line:text` for each match (`path-line-text` for context), in the order of the paths. A
-        file that is open in the editor is searched with its unsaved changes. Left out are binary
-        files, what .gitignore or .ignore exclude (name a file or directory in `path` to search it
-        nevertheless), and files that the rules do not let you read. There is no look-around, no
-        back reference and no search over several lines."""
+        """Search the lines of text files, hidden ones too, and of open files with their unsaved
+        changes. The answer has a line `path:line:text` for each match (`path-line-text` for
+        context). Left out are binary files, what .gitignore or .ignore exclude (unless `path`
+        names it), and what the rules do not let you read. No look-around, no back reference, no
+        search over several lines."""
         wish = Wish(
             expression=Expression(pattern, ignore_case, fixed),
             files=_file_pattern(glob) if glob else None,

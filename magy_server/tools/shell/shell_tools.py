@@ -46,10 +46,9 @@ def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
         background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
     ) -> Result:
         """Run a command with bash in the workspace root. Each call starts a new shell: cd and
-        variables do not carry over. There is no terminal and no input. Standard output and error
-        come together; of a long output you get the beginning and the end. When the command ends,
-        Magy stops what it leaves running, unless it runs in the background: then use bash_output to
-        read its output so far, and bash_stop to stop it."""
+        variables do not carry over. There is no terminal and no input. Of a long output you get
+        the beginning and the end. Magy stops what a command leaves running, unless it runs in
+        the background: then bash_output reads its output so far, and bash_stop stops it."""
         if background:
             processes.check_room(ctx.session)
             return _in_background(processes, ctx, await _opened(processes, ctx, command))
@@ -156,7 +155,7 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
 
 
 def _bash_output(processes: Processes) -> Tool:
-    @tool(effect="read", key="read", kind="read")
+    @tool(effect="read", key="read", kind="read", seldom=True)
     async def bash_output(
         ctx: ToolContext,
         call_id: CallId,
@@ -213,7 +212,7 @@ def _bash_stop(processes: Processes) -> Tool:
         found = Resource(kind="exec", subject=call_id)
         return Facts(resources=(found,), title=title), {}
 
-    @tool(effect="exec", key="bash_stop", kind="execute", facts=facts)
+    @tool(effect="exec", key="bash_stop", kind="execute", facts=facts, seldom=True)
     async def bash_stop(ctx: ToolContext, call_id: CallId) -> Result:
         """Stop a command that you started in the background, and all that it started."""
         if processes.get(ctx.session, call_id) is None:

@@ -67,7 +67,7 @@ def web_tools(search_url: str, resolve: Resolver = look_up) -> list[Tool]:
     """`search_url`: where DuckDuckGo's HTML form is; `resolve` looks names up."""
     web, recent = Web(resolve), Recent()
 
-    @tool(effect="net", key="net", kind="fetch", facts=_fetch_facts, recover=run_again)
+    @tool(effect="net", key="net", kind="fetch", facts=_fetch_facts, recover=run_again, seldom=True)
     async def web_fetch(
         ctx: ToolContext,
         url: Where,
@@ -92,8 +92,9 @@ def web_tools(search_url: str, resolve: Resolver = look_up) -> list[Tool]:
         return _page(*found, offset)
 
     @tool(
-        effect="net", key="net", kind="search", facts=_search_facts(search_url), recover=run_again
-    )
+        effect="net", key="net", kind="search", facts=_search_facts(search_url), recover=run_again,
+        seldom=True,
+    )  # fmt: skip
     async def web_search(
         ctx: ToolContext,
         query: Annotated[str, "What to search for", Field(max_length=QUERY)],

@@ -1,0 +1,68 @@
+"""With these tools a model finds and calls the tools that it is not shown, since they are seldom
+used."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from magy_server.core.errors import ToolError
+from magy_server.core.ports import ToolSchema
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
+
+MOST = 8
+"""So many tools are described at once."""
+_WORD = re.compile(r"\w+")
+
+
+@tool(effect="read", key="tools", kind="search")
+async def find_tools(
+    ctx: ToolContext,
+    query: Annotated[str, "Names of tools, or words for what you want to do"],
+) -> Result:
+    """Describe tools that you have and that are not described to you: what they do, and their
+    parameters. Call them with call_tool."""
+    there = await ctx.seldom()
+    found = matching(there, query)[:MOST]
+    if not found:
+        names = ", ".join(schema.name for schema in there) or "none"
+        return Result(for_model=f"No tool matches {query!r}. There are: {names}.")
+    names = ", ".join(schema.name for schema in found)
+    return Result(for_model="\n\n".join(map(_described, found)), for_user=f"Found {names}")
+
+
+def matching(there: Sequence[ToolSchema], query: str) -> list[ToolSchema]:
+    """Returns the tools that are named, or else those that have most of the words, best first."""
+    words = {word.lower() for word in _WORD.findall(query)}
+    if named := [schema for schema in there if schema.name in words]:
+        return named
+
+    def score(schema: ToolSchema) -> int:
+        name, text = schema.name.lower(), schema.description.lower()
+        return sum(3 * (word in name) + (word in text) for word in words)
+
+    return [schema for schema in sorted(there, key=score, reverse=True) if score(schema)]
+
+
+def _described(schema: ToolSchema) -> str:
+    parameters = json.dumps(schema.parameters, ensure_ascii=False, separators=(",", ":"))
+    return f"{schema.name}: {schema.description}\nparameters: {parameters}"
+
+
+async def _wrong(ctx: FactContext, **arguments: Any) -> Gathered:
+    raise ToolError(
+        'call_tool: give the name of another tool and its arguments, as {"name": "git_log", '
+        '"arguments": {"stat": true}}. find_tools says which tools there are.'
+    )
+
+
+@tool(effect="exec", key="tools", facts=_wrong)
+async def call_tool(
+    ctx: ToolContext,
+    name: Annotated[str, "The tool"],
+    arguments: Annotated[dict[str, Any], "Its arguments, as its parameters say"],
+) -> Result:
+    """Call a tool that is not described to you. Ask find_tools for its parameters first."""
+    raise ToolError("call_tool: nothing was called.")  # a call that can be made is that tool's own
