@@ -19,7 +19,7 @@ cases = 10000
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL = help
-.PHONY: help setup demo check compile test chaos interleavings bench docs screenshots requirements clean
+.PHONY: help setup demo check compile test chaos interleavings bench docs screenshots requirements vscode clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -70,7 +70,14 @@ screenshots: setup ## take the pictures of the Emacs guide again
 requirements: setup ## what the tests show of docs/requirements.md, and what no test shows
 	$(python) -m scripts.requirements
 
+# npm takes what the lock file says. It needs Node 20 or newer.
+vscode: ## check, test and build the VS Code extension: clients/vscode/magy.vsix
+	cd clients/vscode && npm ci && npm run check && npm test && npm run package
+	@size=$$(wc -c < clients/vscode/magy.vsix); \
+	[ $$size -lt 1000000 ] || { echo "magy.vsix has $$size bytes, and may have 1,000,000."; exit 1; }
+
 clean: ## remove what was built, caches and .venv
+	rm -rf clients/vscode/node_modules clients/vscode/out clients/vscode/*.vsix
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d \
 		-exec rm -rf {} +

@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Any
 
 TOP = Path(__file__).resolve().parents[1]
-NOTICE = "<!-- Generated from {source} by `make docs`; edit that instead. -->"
+SAID = "Generated from {source} by `make docs`; edit that instead."
+NOTICES = {".md": f"<!-- {SAID} -->", ".ts": f"// {SAID}"}
 
 
 def protocol() -> Iterator[str]:
@@ -206,7 +207,14 @@ def rooms() -> Iterator[str]:
     yield from page()
 
 
+def types() -> Iterator[str]:
+    from scripts.wire_types import module
+
+    yield from module()
+
+
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
+    "clients/vscode/src/wire/generated.ts": ("magy_server/api/wire", types),
     "docs/protocol.md": ("magy_server/api/wire", protocol),
     "docs/reference/command-line.md": ("magy_server/cli/parser.py", command_line),
     "docs/reference/configuration.md": ("magy_server/config/layers.py", configuration),
@@ -258,7 +266,8 @@ def _prose(text: str) -> str:
 def render(page: str) -> str:
     """The whole text of one of PAGES."""
     source, content = PAGES[page]
-    text = "\n".join((NOTICE.format(source=source) + "\n", *content()))
+    notice = NOTICES[Path(page).suffix].format(source=source)
+    text = "\n".join((f"{notice}\n", *content()))
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 

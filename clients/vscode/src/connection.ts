@@ -1,0 +1,299 @@
+import type { ChildProcess } from "node:child_process";
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  type LanguageClientOptions,
+  ResponseError,
+  RevealOutputChannelOn,
+} from "vscode-languageclient/node";
+import {
+  type Announcement,
+  EDITOR_REQUESTS,
+  type EditorRequests,
+  NOTIFICATIONS,
+  type Notifications,
+  type Requests,
+} from "./wire/generated";
+
+/** The version of the wire that this extension speaks. */
+export const PROTOCOL = 1;
+
+/**
+ * stopped: it was not started yet, or was asked to end; missing: no server was found; silent: it
+ * has not answered for long; dead: it ended without being asked to, or could not start.
+ */
+export type ConnectionState = "stopped" | "missing" | "starting" | "running" | "silent" | "dead";
+
+/** An answer that says no. `reason` is the server's word for programs; see docs/protocol.md. */
+export class MagyError extends Error {
+  constructor(
+    message: string,
+    readonly code: number,
+    readonly reason: string | undefined,
+  ) {
+    super(message);
+  }
+}
+
+/** The server ended, or could not start, before it answered. */
+export class ServerGone extends Error {}
+
+/** What the server says about itself. */
+export interface ServerAbout {
+  version: string;
+  protocol: number;
+}
+
+/** A command of the server, which a code action or a lens ran. */
+export interface RanCommand {
+  command: string;
+  arguments: unknown[];
+  result: unknown;
+}
+
+/** Where the connection gets a server from. */
+export interface Launcher {
+  /** Starts a server process. undefined: there is none, and the person was told. */
+  launch(): Promise<ChildProcess | undefined>;
+  /** What this window announces and sets. */
+  announce(): Promise<Announcement>;
+}
+
+type Handler<P> = (params: P) => void;
+type Answerer<P, R> = (params: P, token: vscode.CancellationToken) => Promise<R>;
+
+/** These answer when their work is done, which may take long. */
+const LONG: ReadonlySet<string> = new Set([
+  "magy/child/wait",
+  "magy/doctor/run",
+  "magy/session/summarize",
+]);
+
+/** The connection to the one server of this window. Handlers outlive restarts. */
+export class Connection implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private process: ChildProcess | undefined;
+  private starting: Promise<void> | undefined;
+  private stopping = false;
+  private now: ConnectionState = "stopped";
+  private ending = "";
+  private readonly handlers = new Map<string, Set<Handler<never>>>();
+  private readonly answerers = new Map<string, Answerer<never, unknown>>();
+  private readonly changed = new vscode.EventEmitter<ConnectionState>();
+  private readonly ran = new vscode.EventEmitter<RanCommand>();
+
+  readonly onDidChangeState = this.changed.event;
+  /** Fires when a command of the server's has run, by whatever way: code action, lens, key. */
+  readonly onDidRunCommand = this.ran.event;
+
+  constructor(
+    private readonly launcher: Launcher,
+    private readonly log: vscode.LogOutputChannel,
+    private readonly patience: () => number,
+  ) {}
+
+  get state(): ConnectionState {
+    return this.now;
+  }
+
+  /** Why it is dead, as a sentence; else empty. */
+  get problem(): string {
+    return this.now === "dead" ? this.ending : "";
+  }
+
+  /** Of the running server. */
+  get about(): ServerAbout | undefined {
+    const offered: unknown = this.client?.initializeResult?.capabilities.experimental;
+    return (offered as { magy?: ServerAbout } | undefined)?.magy;
+  }
+
+  /** Starts the server unless it runs. Throws ServerGone with a sentence that says why it cannot. */
+  async start(): Promise<void> {
+    if (this.now === "running" || this.now === "silent") return;
+    this.starting ??= this.begin().finally(() => (this.starting = undefined));
+    await this.starting;
+  }
+
+  /** Asks the server, which is started if needed. Throws MagyError, ServerGone, CancellationError. */
+  async request<M extends keyof Requests>(
+    method: M,
+    params: Requests[M]["params"],
+    token?: vscode.CancellationToken,
+  ): Promise<Requests[M]["result"]> {
+    await this.start();
+    const client = this.client;
+    if (!client) throw new ServerGone(this.ending);
+    const watch = LONG.has(method) ? undefined : this.watch(client, method);
+    try {
+      return await client.sendRequest<Requests[M]["result"]>(method, params, token);
+    } catch (error) {
+      throw this.said(error, client, token);
+    } finally {
+      if (watch) this.answered(client, watch);
+    }
+  }
+
+  /** Hears a notification of the server's. */
+  on<N extends keyof Notifications>(name: N, handler: Handler<Notifications[N]>): vscode.Disposable {
+    const all = this.handlers.get(name) ?? new Set();
+    this.handlers.set(name, all.add(handler));
+    return new vscode.Disposable(() => all.delete(handler));
+  }
+
+  /** Answers a request of the server's, which must be announced (see `Announcement`). */
+  answer<M extends keyof EditorRequests>(
+    method: M,
+    answerer: Answerer<EditorRequests[M]["params"], EditorRequests[M]["result"]>,
+  ): vscode.Disposable {
+    this.answerers.set(method, answerer);
+    return new vscode.Disposable(() => this.answerers.delete(method));
+  }
+
+  /** Ends the server, even one that hangs, and starts it again. Sessions go on where they were. */
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** Ends the server. Sessions stay in its log. */
+  async stop(): Promise<void> {
+    await this.starting?.catch(() => undefined);
+    const { client, process } = this;
+    this.client = undefined;
+    this.process = undefined;
+    if (client) {
+      this.stopping = true;
+      try {
+        await client.stop(this.now === "silent" ? 500 : 5_000).catch((error: unknown) => {
+          this.log.warn(`The server did not end by itself: ${String(error)}`);
+        });
+        await client.dispose().catch(() => undefined);
+      } finally {
+        this.stopping = false;
+      }
+    }
+    if (process && process.exitCode === null && process.signalCode === null) process.kill("SIGKILL");
+    this.become("stopped");
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.changed.dispose();
+    this.ran.dispose();
+  }
+
+  private become(state: ConnectionState): void {
+    if (state === this.now) return;
+    this.now = state;
+    this.changed.fire(state);
+  }
+
+  private async begin(): Promise<void> {
+    this.become("starting");
+    let process: ChildProcess | undefined;
+    const client = new LanguageClient(
+      "magy",
+      "Magy",
+      () =>
+        process ? Promise.resolve(process) : Promise.reject(new ServerGone("No server was started.")),
+      this.options(await this.launcher.announce()),
+    );
+    try {
+      process = await this.launcher.launch();
+      if (!process) {
+        this.become("missing");
+        throw new ServerGone("Magy's server is not installed, or was not found.");
+      }
+      process.once("exit", (code, signal) => {
+        this.log.info(`The server ended (${signal ?? `status ${code}`}).`);
+        this.died(client, `Magy's server ended unexpectedly (${signal ?? `status ${code}`}).`);
+      });
+      this.process = process;
+      this.client = client;
+      this.listen(client);
+      await client.start();
+    } catch (error) {
+      if (this.now === "missing") throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      this.died(client, `Magy's server could not start: ${why}`);
+      throw new ServerGone(this.ending);
+    }
+    this.log.info(`Magy ${this.about?.version ?? "of unknown version"} runs as process ${process.pid}.`);
+    this.become("running");
+  }
+
+  private options(announcement: Announcement): LanguageClientOptions {
+    return {
+      documentSelector: [{ scheme: "file" }],
+      initializationOptions: { magy: announcement },
+      outputChannel: this.log,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      initializationFailedHandler: () => false,
+      connectionOptions: { maxRestartCount: 0 },
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+      },
+      middleware: {
+        executeCommand: async (command, args: unknown[], next) => {
+          const result: unknown = await next(command, args);
+          this.ran.fire({ command, arguments: args, result });
+          return result;
+        },
+      },
+    };
+  }
+
+  private listen(client: LanguageClient): void {
+    for (const name of NOTIFICATIONS) {
+      client.onNotification(name, (params: Notifications[typeof name]) => {
+        for (const handler of this.handlers.get(name) ?? []) handler(params as never);
+      });
+    }
+    for (const name of EDITOR_REQUESTS) {
+      client.onRequest(name, async (params: never, token: vscode.CancellationToken) => {
+        const answerer = this.answerers.get(name);
+        if (answerer) return answerer(params, token);
+        return new ResponseError(-32601, `VS Code does not offer ${name}`);
+      });
+    }
+  }
+
+  private died(client: LanguageClient, why: string): void {
+    if (this.stopping || (this.client !== client && this.now !== "starting")) return;
+    this.client = undefined;
+    this.process = undefined;
+    this.ending = why;
+    this.become("dead");
+    client.dispose().catch(() => undefined);
+  }
+
+  /** Notices when the server does not answer for long. */
+  private watch(client: LanguageClient, method: string): NodeJS.Timeout {
+    const seconds = this.patience();
+    return setTimeout(() => {
+      if (this.client !== client) return;
+      this.log.warn(`The server has not answered ${method} for ${seconds} s.`);
+      if (this.now === "running") this.become("silent");
+    }, seconds * 1000);
+  }
+
+  private answered(client: LanguageClient, watch: NodeJS.Timeout): void {
+    clearTimeout(watch);
+    if (this.client === client && this.now === "silent") this.become("running");
+  }
+
+  private said(error: unknown, client: LanguageClient, token?: vscode.CancellationToken): Error {
+    if (token?.isCancellationRequested) return new vscode.CancellationError();
+    if (this.client !== client) {
+      return new ServerGone(this.problem || "Magy's server was stopped before it answered.");
+    }
+    if (error instanceof ResponseError) {
+      const data = error.data as { reason?: string } | undefined;
+      return new MagyError(error.message, error.code, data?.reason);
+    }
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}

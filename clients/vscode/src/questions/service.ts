@@ -1,0 +1,52 @@
+import * as vscode from "vscode";
+import type { Connection } from "../connection";
+import type { Answer, Questions } from "../magy";
+import type { Interaction, InteractionChanged, RespondResult } from "../wire/generated";
+
+/** The open questions of this window's folders, the one that has waited longest first. */
+export class OpenQuestions implements Questions, vscode.Disposable {
+  private readonly questions = new Map<string, Interaction>();
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChange = this.changed.event;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly asks: (question: Interaction, all: Questions) => Promise<void>,
+  ) {
+    connection.on("magy/interaction/changed", (change) => this.apply(change));
+    connection.onDidChangeState((state) => {
+      if (state === "running") void this.load();
+    });
+  }
+
+  get open(): readonly Interaction[] {
+    return [...this.questions.values()];
+  }
+
+  respond(question: Interaction, answer: Answer): Promise<RespondResult> {
+    const { interactionId, sessionId } = question;
+    return this.connection.request("magy/interaction/respond", { interactionId, sessionId, ...answer });
+  }
+
+  async ask(question: Interaction | undefined = this.open[0]): Promise<void> {
+    if (question) await this.asks(question, this);
+    else void vscode.window.showInformationMessage("No question is open.");
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+  }
+
+  private apply({ opened, resolved }: InteractionChanged): void {
+    for (const one of opened) this.questions.set(one.interactionId, one);
+    for (const id of resolved) this.questions.delete(id);
+    this.changed.fire();
+  }
+
+  private async load(): Promise<void> {
+    const { interactions } = await this.connection.request("magy/interaction/list", {});
+    this.questions.clear();
+    for (const one of interactions) this.questions.set(one.interactionId, one);
+    this.changed.fire();
+  }
+}

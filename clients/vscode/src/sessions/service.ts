@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import type { Connection } from "../connection";
+import type { SessionListener, Sessions } from "../magy";
+import type { AnyUpdate, SubscribeResult, Summary } from "../wire/generated";
+import { Subscriptions } from "./subscriptions";
+import { updated } from "./summary";
+
+const CURRENT = "magy.session";
+
+/** The sessions of this window; the current one is remembered for the folder. */
+export class WindowSessions implements Sessions, vscode.Disposable {
+  private readonly subscriptions: Subscriptions;
+  private readonly changedCurrent = new vscode.EventEmitter<string | undefined>();
+  private readonly changedSummary = new vscode.EventEmitter<Summary | undefined>();
+  private shown: string | undefined;
+  private seen: Summary | undefined;
+  private watching: { dispose(): void } | undefined;
+
+  readonly onDidChangeCurrent = this.changedCurrent.event;
+  readonly onDidChangeSummary = this.changedSummary.event;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly memory: vscode.Memento,
+  ) {
+    this.subscriptions = new Subscriptions(connection, (id) => id === this.shown);
+    this.shown = memory.get<string>(CURRENT);
+    connection.onDidChangeState((state) => {
+      if (state === "running" && this.shown && !this.watching) this.watch(this.shown);
+    });
+  }
+
+  get current(): string | undefined {
+    return this.shown;
+  }
+
+  get summary(): Summary | undefined {
+    return this.seen;
+  }
+
+  show(sessionId: string): void {
+    if (sessionId !== this.shown) this.become(sessionId);
+  }
+
+  async ensure(): Promise<string> {
+    return this.shown ?? (await this.create());
+  }
+
+  async create(options: { cwd?: string; agent?: string; model?: string } = {}): Promise<string> {
+    const cwd = options.cwd ?? activeFolder()?.uri.fsPath;
+    const sessionId = `vscode-${randomUUID()}`;
+    await this.connection.request("magy/session/new", { ...options, cwd, sessionId });
+    this.show(sessionId);
+    return sessionId;
+  }
+
+  subscribe(sessionId: string, listener: SessionListener): vscode.Disposable {
+    const subscription = this.subscriptions.add(sessionId, listener);
+    return new vscode.Disposable(() => subscription.dispose());
+  }
+
+  /** Forgets the current session: it was deleted, or closed by the person. */
+  leave(sessionId: string): void {
+    if (sessionId === this.shown) this.become(undefined);
+  }
+
+  dispose(): void {
+    this.watching?.dispose();
+    this.changedCurrent.dispose();
+    this.changedSummary.dispose();
+  }
+
+  private become(sessionId: string | undefined): void {
+    this.watching?.dispose();
+    this.watching = undefined;
+    this.shown = sessionId;
+    void this.memory.update(CURRENT, sessionId);
+    this.say(undefined);
+    this.changedCurrent.fire(sessionId);
+    if (sessionId) this.watch(sessionId);
+  }
+
+  private watch(sessionId: string): void {
+    this.watching = this.subscriptions.add(sessionId, {
+      page: (page: SubscribeResult) => this.say(page.summary),
+      update: (update: AnyUpdate) => {
+        const next = this.seen && updated(this.seen, update);
+        if (next && next !== this.seen) this.say(next);
+      },
+      failed: () => this.leave(sessionId),
+    });
+  }
+
+  private say(summary: Summary | undefined): void {
+    this.seen = summary;
+    this.changedSummary.fire(summary);
+  }
+}
+
+/** The folder of the active editor, or else the first one. */
+export function activeFolder(): vscode.WorkspaceFolder | undefined {
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  const around = uri && vscode.workspace.getWorkspaceFolder(uri);
+  return around ?? vscode.workspace.workspaceFolders?.[0];
+}
