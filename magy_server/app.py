@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from magy_server import privacy, redacted_log
@@ -39,7 +40,7 @@ from magy_server.listeners.audit import Audit
 from magy_server.listeners.mirror import Mirror, mirroring
 from magy_server.listeners.titles import Titles
 from magy_server.projects import Projects
-from magy_server.providers import Providers, key_variables
+from magy_server.providers import Providers, key_variables, lend
 from magy_server.reviews.checkpoints import Checkpoints
 from magy_server.reviews.reviews import Reviews
 from magy_server.store.sqlite import SqliteStore
@@ -74,9 +75,12 @@ async def compose(
     editor: Editor | None = None,
     listeners: Sequence[Listener] = (),
     store: Store | None = None,
+    keys: Mapping[str, str] = MappingProxyType({}),
+    restricted: bool = False,
 ) -> AsyncIterator[tuple[Service, Projects]]:
     """The engine for these workspace roots (canonical paths), running. `store` takes the
-    place of the user's; whatever goes wrong, it is closed in the end. Raises MagyError."""
+    place of the user's; whatever goes wrong, it is closed in the end. `keys`, by provider, are
+    those that the editor keeps; `restricted`: there the roots are not trusted. Raises MagyError."""
     async with AsyncExitStack() as closing:
         if store:
             closing.push_async_callback(store.close)
@@ -86,20 +90,17 @@ async def compose(
         if not store:
             store = await SqliteStore.open(str(state))
             closing.push_async_callback(store.close)
-        projects = Projects(options, store)
+        projects = Projects(options, store, restricted=restricted)
         for root in roots:
             if whole(root) != root:
                 raise NotText(root)
             projects.add(root, (await read_project(store, root)).trusted)
         own = projects.settings(None)
-        keys = _key_names(projects, roots)
-        secrets = Secrets(os.environ.get(name, "") for name in keys)
+        names, secrets = _hidden_keys(projects, roots, keys)
         redacted_log.log_without(secrets)
-        privacy.withdraw(keys.__contains__)
-        processes = Processes(keys, more=own.tools.environment)
-        bus = LocalBus(str(state / "bus"))
-        closing.push_async_callback(bus.close)
-        await bus.start()
+        privacy.withdraw(names.__contains__)
+        processes = Processes(names, more=own.tools.environment)
+        bus = await _bus(state, closing)
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
         herald = Herald(bus)
@@ -158,6 +159,13 @@ async def _running(
         )
 
 
+async def _bus(state: Path, closing: AsyncExitStack) -> LocalBus:
+    bus = LocalBus(str(state / "bus"))
+    closing.push_async_callback(bus.close)
+    await bus.start()
+    return bus
+
+
 def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedSlots:
     """With as many children as there may be in this process, by what holds in its workspace
     roots."""
@@ -171,10 +179,16 @@ def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedS
     return slots
 
 
-def _key_names(projects: Projects, roots: Sequence[str]) -> set[str]:
-    """The variables that hold keys, in any project's configuration: no command gets to see them."""
-    settings = [projects.settings(root) for root in (None, *roots)]
-    return set[str]().union(*(key_variables(one.provider) for one in settings))
+def _hidden_keys(
+    projects: Projects, roots: Sequence[str], lent: Mapping[str, str]
+) -> tuple[set[str], Secrets]:
+    """The variables that hold keys, in any project's configuration: no command gets to see them;
+    and the keys. Those that the editor lends stand there, too, from now on."""
+    providers = [projects.settings(root).provider for root in (None, *roots)]
+    for useless in {said: None for one in providers for said in lend(lent, one, os.environ)}:
+        LOG.warning("%s", useless)
+    names = set[str]().union(*map(key_variables, providers))
+    return names, Secrets(os.environ.get(name, "") for name in names)
 
 
 def _audit(state: Path, settings: AuditSettings, closing: AsyncExitStack) -> Sequence[Listener]:

@@ -37,14 +37,19 @@ class Project:
 
 
 class Projects:
-    """`options` are the editor's settings. Implements `config.trust.Trust`.
+    """`options` are the editor's settings; `restricted`: the person has not trusted these folders
+    there, so that no project is trusted here, whatever was said before. Implements
+    `config.trust.Trust`.
 
     Files are read again when they have changed, and a project that changed is no longer trusted:
     then the methods may raise InvalidConfig naming file and key. What holds may be asked for in
     any thread; trust is given and taken on the loop."""
 
-    def __init__(self, options: Mapping[str, Any], store: Store) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], store: Store, *, restricted: bool = False
+    ) -> None:
         self._options = options
+        self._restricted = restricted
         self._store = store
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
@@ -96,7 +101,7 @@ class Projects:
             )
 
     def _vouched(self, root: str | None) -> bool:
-        wanted = self._hashes.get(root)
+        wanted = None if self._restricted else self._hashes.get(root)
         try:
             return root is not None and wanted is not None and wanted == files_hash(root)
         except NotTrusted:
@@ -133,7 +138,10 @@ class Projects:
         return (*known.loaded.ignored, *agents.untrusted.values(), *agents.unused)
 
     async def set(self, root: str, trusted: bool) -> None:
-        """Remembers the person's word, for the root's Magy files as they are now."""
+        """Remembers the person's word, for the root's Magy files as they are now. Raises
+        NotTrusted where they cannot be trusted."""
+        if trusted and self._restricted:
+            raise NotTrusted(f"Trust {root} in the editor first: it is open in restricted mode.")
         files = files_hash(root) if trusted else ""
         await record(self._store, root, Trusted(root=root, files=files, trusted=trusted))
         self.add(root, (await read_project(self._store, root)).trusted)

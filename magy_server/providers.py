@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -114,6 +114,25 @@ def _through_gateway(
 def key_variables(configured: Sequence[ProviderSettings]) -> set[str]:
     """The environment variables that hold keys, whether set or not."""
     return {one.api_key_env for one in settled(configured).values() if one.api_key_env}
+
+
+def lend(
+    keys: Mapping[str, str],
+    configured: Sequence[ProviderSettings],
+    environ: MutableMapping[str, str],
+) -> list[str]:
+    """Puts the keys of an editor, by provider, into the environment, where those providers have
+    none there: what holds for other keys then holds for these. Returns a sentence for each key
+    that no provider can use."""
+    all, useless = settled(configured), []
+    for name, key in keys.items():
+        one = all.get(name)
+        if one is None or not one.api_key_env:
+            why = "asks for no key" if one else f"is not known; known are {', '.join(all)}"
+            useless.append(f"The editor has a key for the provider {name!r}, which {why}.")
+        elif not environ.get(one.api_key_env, "").strip():
+            environ[one.api_key_env] = key
+    return useless
 
 
 def is_local(one: ProviderSettings) -> bool:

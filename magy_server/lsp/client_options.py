@@ -24,6 +24,9 @@ class ClientOptions:
         self.lenses = bool(offers.get("lenses", not self.review))
         self.editor = _offered(_part(offers, "editor"))
         self.settings = _part(magy, "settings")
+        self.restricted = magy.get("restricted") is True
+        self.keys = _keys(_part(magy, "keys"))
+        """By provider."""
 
 
 def _part(whole: Any, name: str) -> Mapping[str, Any]:
@@ -36,3 +39,9 @@ def _offered(editor: Mapping[str, Any]) -> list[str]:
     """What the editor can be asked. Code to evaluate can only be in a language that Magy has a tool
     for."""
     return [name for name, on in editor.items() if on and (name != "eval" or on == "elisp")]
+
+
+def _keys(given: Mapping[str, Any]) -> Mapping[str, str]:
+    """Without what cannot be a key. White space around one is never part of it."""
+    texts = {name: key.strip() for name, key in given.items() if isinstance(key, str)}
+    return {name: key for name, key in texts.items() if key and key.isprintable()}

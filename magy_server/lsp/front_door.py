@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from magy_server import __version__
 from magy_server.api.wire.names import COMMANDS, KINDS, STANDARD
@@ -38,11 +38,20 @@ WARMING = (
 )  # fmt: skip
 
 
-Compose = Callable[
-    [Sequence[str], Mapping[str, Any], "Editor | None", Sequence["Listener"]],
-    AbstractAsyncContextManager[tuple["Service", "Trust"]],
-]
-"""(workspace roots, the editor's settings, its buffers, listeners) -> the running engine."""
+class Compose(Protocol):
+    def __call__(
+        self,
+        roots: Sequence[str],
+        options: Mapping[str, Any],
+        editor: Editor | None,
+        listeners: Sequence[Listener],
+        *,
+        keys: Mapping[str, str],
+        restricted: bool,
+    ) -> AbstractAsyncContextManager[tuple[Service, Trust]]:
+        """Makes the running engine from the workspace roots, the editor's settings and buffers,
+        listeners, and the keys that the editor keeps, by provider. `restricted`: the person has
+        not trusted the roots in the editor."""
 
 
 class EditorFrontDoor:
@@ -101,7 +110,10 @@ class EditorFrontDoor:
         spawn = server.connection.spawn
         announcer = Announcer(server, _asking(server, about), spawn)
         roots = _roots(server)
-        compose = self._compose()(roots, about.settings, editor, [announcer])
+        compose = self._compose()(
+            roots, about.settings, editor, [announcer],
+            keys=about.keys, restricted=about.restricted,
+        )  # fmt: skip
         service, trust = await self._stack.enter_async_context(compose)
         self._stack.callback(announcer.attach(service))
         self._stack.callback(service.loaded.news.broken.add(partial(_say_broken, server)))

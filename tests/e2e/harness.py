@@ -28,13 +28,21 @@ class Person:
         self.editor = SimulatedEditor(client)
 
     async def start(
-        self, *, knows_magy: bool = True, settings: Any = None, offers: Any = None, **options: Any
+        self,
+        *,
+        knows_magy: bool = True,
+        settings: Any = None,
+        offers: Any = None,
+        said: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        """`offers`: what the client can besides, as it would announce it."""
+        """`offers`: what the client can besides, as it would announce it; `said`: what else it
+        says of itself."""
         offers = {"interactions": knows_magy, "editor": {"save": True}, **(offers or {})}
         asking = {"permission": {"edit": "ask"}}
         given = {"titles": False, **asking, **(settings or {})}
         magy = {"client": {"name": "test"}, "capabilities": offers, "settings": given}
+        magy |= said or {}
         await self.client.initialize(root=self.root, options={"magy": magy}, **options)
 
     async def new(self, session: str = SESSION, **params: Any) -> None:

@@ -57,6 +57,23 @@ async def test_a_changed_project_must_be_trusted_again(root: Path, state: Path) 
         await one.update("state_update", lambda u: u.get("stopReason") == "end_turn")
 
 
+async def test_in_a_restricted_window_no_project_is_trusted(root: Path, state: Path) -> None:
+    """Nor does it become so there; what was said before holds again in another window."""
+    agent(root / ".magy" / "agent", "review")
+    async with person(root, state, TALK) as one:
+        await trust(one, True)
+        assert "review" in await listed(one)
+    async with person(root, state, TALK, said={"restricted": True}) as one:
+        assert (await trust(one))["trusted"] is False
+        assert "review" not in await listed(one)
+        with pytest.raises(RpcError, match="in the editor first") as no:
+            await trust(one, True)
+        assert no.value.reason == "not_trusted"
+        assert "review" not in await listed(one)
+    async with person(root, state, TALK) as one:
+        assert (await trust(one))["trusted"] is True
+
+
 async def test_plans_and_project_instructions_do_not_touch_trust(root: Path, state: Path) -> None:
     agent(root / ".magy" / "agent", "review")
     script = calls('write_file {"path": ".magy/plan/a.md", "content": "# A"}')

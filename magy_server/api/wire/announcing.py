@@ -91,6 +91,17 @@ class Announcement(Wire):
         description="Settings of this connection, in the shape of `magy.toml`. They override "
         "those in files; the environment overrides them",
     )
+    restricted: bool = Field(
+        default=False,
+        description="The person has not trusted these folders in the editor. No project is trusted "
+        "on this connection then, whatever was said before",
+    )
+    keys: dict[str, str] = Field(
+        default={},
+        description="Keys that the editor keeps for the person, by the name of the provider. Each "
+        "counts where neither the environment nor the configuration has one; Magy keeps them in "
+        "its memory alone: it writes them nowhere, and no command sees them",
+    )
 
 
 PARTS = (Announcement, ClientInfo, Capabilities, EditorOffers)

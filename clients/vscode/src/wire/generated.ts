@@ -100,6 +100,10 @@ export interface Announcement {
   capabilities?: Capabilities;
   /** Settings of this connection, in the shape of `magy.toml`. They override those in files; the environment overrides them */
   settings?: Record<string, unknown>;
+  /** The person has not trusted these folders in the editor. No project is trusted on this connection then, whatever was said before */
+  restricted?: boolean;
+  /** Keys that the editor keeps for the person, by the name of the provider. Each counts where neither the environment nor the configuration has one; Magy keeps them in its memory alone: it writes them nowhere, and no command sees them */
+  keys?: Record<string, string>;
 }
 
 export interface CallStamp {
