@@ -32,6 +32,7 @@ if (process.argv.includes("--tests")) {
     build({
       ...shared,
       entryPoints: ["webview/main.ts"],
+      loader: { ".ttf": "file" },
       outdir: "out/webview",
       platform: "browser",
       format: "iife",

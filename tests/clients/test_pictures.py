@@ -1,13 +1,15 @@
 """What Emacs shows of recorded sessions (`record.py`), compared with kept pictures.
 
-After a change that is meant, REWRITE_PICTURES=1 has the pictures written anew; look at what
-git says is different then.
+NAME.blocks.json has the same as blocks, each of a kind, with its whole text: every client shows
+these, in this order. After a change that is meant, REWRITE_PICTURES=1 has the pictures written anew;
+look at what git says is different then.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,19 +45,29 @@ def scenario(recording: Path) -> dict[str, Any]:
     }
 
 
-def picture(name: str, directory: Path) -> str:
-    """What Emacs shows, header line first."""
+ORNAMENT = re.compile(r"^(?:USER ❯ |ASSISTANT\n|✻ |— )|  \[transcript\]", re.MULTILINE)
+
+
+def picture(name: str, directory: Path) -> tuple[str, str]:
+    """What Emacs shows, header line first, and its blocks as JSON."""
     script, shown = directory / "scenario.json", directory / "picture.txt"
+    blocks = directory / "blocks.json"
     script.write_text(json.dumps(scenario(PICTURES / f"{name}.jsonl")), encoding="utf-8")
     tests = HERE / "emacs"
     done = subprocess.run(
         ["emacs", "-Q", "--batch", "-L", str(CLIENT), "-L", str(tests), "-l", "magy-picture.el",
-         "--eval", f'(magy-picture "{script}" "{shown}")'],
+         "--eval", f'(magy-picture "{script}" "{shown}" "{blocks}")'],
         cwd=tests, env={**os.environ, "MAGY_PYTHON": sys.executable}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=PATIENCE, check=False, restore_signals=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    return shown.read_text("utf-8")
+    return shown.read_text("utf-8"), plain(json.loads(blocks.read_text("utf-8")))
+
+
+def plain(blocks: list[list[str]]) -> str:
+    """Blocks without what only Emacs writes around them; those without text are not shown."""
+    said = [[kind, ORNAMENT.sub("", text).strip()] for kind, text in blocks]
+    return json.dumps([one for one in said if one[1]], indent=1, ensure_ascii=False) + "\n"
 
 
 @pytest.mark.req("F008")
@@ -65,11 +77,13 @@ def test_what_emacs_shows(name: str, tmp_path: Path) -> None:
         if os.environ.get("CI"):
             pytest.fail("emacs is not installed")
         pytest.skip("emacs is not installed (Debian: apt install emacs-nox)")
-    kept = PICTURES / f"{name}.emacs.txt"
-    seen = picture(name, tmp_path)
+    kept, kept_blocks = PICTURES / f"{name}.emacs.txt", PICTURES / f"{name}.blocks.json"
+    seen, blocks = picture(name, tmp_path)
     if os.environ.get("REWRITE_PICTURES"):
         kept.write_text(seen, encoding="utf-8")
+        kept_blocks.write_text(blocks, encoding="utf-8")
     assert seen == kept.read_text("utf-8")
+    assert blocks == kept_blocks.read_text("utf-8")
 
 
 def test_every_recording_can_be_made_again() -> None:

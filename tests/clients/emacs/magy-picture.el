@@ -5,10 +5,11 @@
 ;;; Commentary:
 
 ;; emacs -Q --batch -L clients/emacs -L tests/clients/emacs -l magy-picture.el \
-;;   --eval '(magy-picture "SCENARIO" "PICTURE")'
+;;   --eval '(magy-picture "SCENARIO" "PICTURE" "BLOCKS")'
 ;;
 ;; SCENARIO is one of tests/clients/fake_server.py whose server sends a
 ;; recorded session; the log line "end of the recording" ends it.
+;; BLOCKS gets as JSON the kind and the whole text of each item, in order.
 
 ;;; Code:
 
@@ -48,14 +49,28 @@
             (make-string 72 ?=) "\n"
             (magy-picture-visible (point-min) (point-max)))))
 
+;; What copying an item yields, unfolded: its text without ornaments.
+(defun magy-picture-blocks (project)
+  "Return the items of PROJECT's transcript as a vector of [KIND TEXT]."
+  (with-current-buffer (magy-transcript-buffer project)
+    (let (items)
+      (magy-transcript-map-back (lambda (item) (push item items) nil))
+      (magy-transcript--set-folded items nil)
+      (vconcat (mapcar (lambda (item)
+                         (vector (symbol-name (magy-item-kind item))
+                                 (magy-transcript--copy (marker-position (magy-item-start item))
+                                                        (magy-transcript--end item))))
+                       items)))))
+
 (defun magy-picture--recorded ()
   "Return non-nil when all that was recorded has arrived."
   (with-current-buffer (get-buffer-create magy-log-buffer)
     (goto-char (point-min))
     (search-forward "end of the recording" nil t)))
 
-(defun magy-picture (scenario picture)
-  "Write to the file PICTURE what a client of the server that follows SCENARIO shows."
+(defun magy-picture (scenario picture blocks)
+  "Write to PICTURE what a client of the server that follows SCENARIO shows.
+Write the items, as JSON, to BLOCKS."
   (let* ((directory (file-name-as-directory (make-temp-file "shop-" t)))
          (root (expand-file-name "shop/" directory))
          (coding-system-for-write 'utf-8-unix)
@@ -72,6 +87,8 @@
           (magy-children-show project)
           (with-temp-file picture
             (insert (magy-picture-text project)))
+          (with-temp-file blocks
+            (insert (json-serialize (magy-picture-blocks project))))
           (magy-stop project)
           (magy-test-until (not (magy-live-p project))))
       (delete-directory directory t))))

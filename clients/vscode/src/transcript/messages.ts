@@ -1,0 +1,98 @@
+/** What the transcript's page and the extension say to each other. */
+
+import type {
+  AnyUpdate,
+  CheckpointPreview,
+  CheckpointRestored,
+  Child,
+  Completion,
+  ContextItem,
+  EventsResult,
+  InteractionChanged,
+  SubscribeResult,
+} from "../wire/generated";
+
+export type Delivery = "auto" | "queue" | "interrupt";
+
+export interface Picture {
+  name: string;
+  mimeType: string;
+  /** Base64. */
+  data: string;
+}
+
+/** What goes along with a prompt besides its words. */
+export interface Along {
+  /** Ids of the context items that were left in. */
+  context: string[];
+  pictures: Picture[];
+}
+
+/** A thing that may go along: shown as a chip. */
+export interface Chip {
+  id: string;
+  kind: ContextItem["kind"] | "problems" | "terminal";
+  label: string;
+  /** Whether it goes along unless the person takes it out. */
+  default: boolean;
+}
+
+/** What the page keeps over a reload of itself. */
+export interface Kept {
+  sessionId?: string;
+  /** Text that was not sent. */
+  draft?: string;
+  history?: string[];
+  folds?: [string, boolean][];
+  /** The block at the top of the view and how far it is above; undefined: at the end. */
+  anchor?: { id: string; offset: number } | undefined;
+}
+
+export type Preview = Pick<CheckpointPreview, "turnId" | "turns" | "files" | "conversation" | "prompt" | "why">;
+
+export type ToPage =
+  /** The session to show. `resumed`: the page adds to what is shown. */
+  | { type: "attached"; sessionId: string; page: SubscribeResult; resumed: boolean; parent: string }
+  /** No session is there yet: the input makes one. */
+  | { type: "none" }
+  | { type: "failed"; message: string }
+  | { type: "updates"; sessionId: string; updates: AnyUpdate[] }
+  | { type: "children"; children: Child[] }
+  | { type: "interactions"; news: InteractionChanged }
+  | { type: "older"; sessionId: string; before: number; page: EventsResult }
+  | { type: "olderFailed"; message: string }
+  | { type: "connection"; state: string; message: string }
+  | { type: "completions"; id: number; prefix: string; items: Completion[]; incomplete: boolean }
+  | { type: "chips"; chips: Chip[] }
+  /** The prompt was accepted, or refused: then its words go back into the input. */
+  | { type: "accepted"; messageId: string }
+  | { type: "refused"; messageId: string; text: string; message: string }
+  | { type: "answered"; interactionId: string; outcome: string; scope: string; reason: string }
+  | { type: "preview"; turnId: string; preview?: Preview; message?: string }
+  | { type: "restored"; turnId: string; result?: Pick<CheckpointRestored, "files" | "prompt">; message?: string }
+  | { type: "codeDone"; id: number; message: string; failed: boolean }
+  | { type: "insert"; text: string }
+  | { type: "focus" }
+  | { type: "say"; message: string };
+
+export type FromPage =
+  | { type: "ready"; kept: Kept }
+  | { type: "older"; before: number }
+  | { type: "prompt"; messageId: string; text: string; delivery: Delivery; along: Along; replaces?: { turnId: string; files: boolean } }
+  | { type: "cancel" }
+  | { type: "complete"; id: number; before: string }
+  | { type: "mentions"; names: string[] }
+  | { type: "open"; path: string; line?: number }
+  | { type: "link"; href: string }
+  | { type: "text"; title: string; text: string; language: string }
+  | { type: "answer"; interactionId: string; sessionId: string; outcome: "allow" | "refuse"; scope: "once" | "session" | "project"; reason: string }
+  | { type: "option"; configId: "agent" | "model" | "review" | "bypass"; value: string }
+  | { type: "drop"; messageId: string }
+  | { type: "reorder"; order: string[] }
+  | { type: "child"; action: "show" | "wait" | "close" | "stop"; sessionId: string }
+  | { type: "show"; sessionId: string }
+  | { type: "code"; action: "copy" | "insert" | "apply"; id: number; text: string; info: string }
+  | { type: "copy"; text: string }
+  | { type: "preview"; turnId: string }
+  | { type: "restore"; turnId: string; files: boolean; conversation: boolean }
+  | { type: "dropped"; uris: string[] };

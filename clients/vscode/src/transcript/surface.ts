@@ -1,0 +1,336 @@
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import { sentence } from "../commands";
+import type { Magy } from "../magy";
+import type { AnyUpdate, Child, Interaction, SubscribeResult } from "../wire/generated";
+import { childrenOf, closeChild, waitFor } from "./agents";
+import { applyCode, copyCode, insertCode } from "./codeblocks";
+import { completions } from "./completion";
+import { PromptContext } from "./context";
+import type { LastEditor } from "./editors";
+import type { FromPage, Kept, ToPage } from "./messages";
+import { openLink, openPlace } from "./places";
+import { sendPrompt } from "./send";
+
+/** Milliseconds that updates are gathered before the page gets them. */
+const GATHER = 16;
+/** Entries of an older page. */
+const OLDER = 200;
+
+/** What a surface may ask of those who hold it. */
+export interface Holder {
+  readonly magy: Magy;
+  readonly editors: LastEditor;
+  /** Shows the transcript of a session, in a tab of its own or in the side bar. */
+  show(sessionId: string): void;
+  /** The name of what it shows, for a tab. */
+  titled(title: string): void;
+}
+
+/** One page with a transcript: in the side bar, or in an editor tab. Tells it what happens, does what it asks. */
+export class Surface implements vscode.Disposable {
+  private sessionId: string | undefined;
+  private subscription: vscode.Disposable | undefined;
+  private readonly parts: vscode.Disposable[];
+  private readonly context: PromptContext;
+  private readonly children = new Map<string, Child>();
+  private updates: AnyUpdate[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private root: string | undefined;
+  private ready = false;
+
+  constructor(
+    private readonly webview: vscode.Webview,
+    private readonly holder: Holder,
+    private readonly session: () => string | undefined,
+  ) {
+    const { connection } = holder.magy;
+    this.context = new PromptContext(connection, holder.editors, (chips) => this.tell({ type: "chips", chips }));
+    this.parts = [
+      this.context,
+      webview.onDidReceiveMessage((message: FromPage) => void this.receive(message)),
+      connection.onDidChangeState(() => this.tellConnection()),
+      connection.on("magy/child/changed", ({ child }) => this.heardOf(child)),
+      connection.on("magy/interaction/changed", (news) => this.tell({ type: "interactions", news })),
+    ];
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.subscription?.dispose();
+    for (const part of this.parts) part.dispose();
+  }
+
+  /** The page is out of sight, and gone with it: it asks anew when it is back. */
+  hidden(): void {
+    this.ready = false;
+    this.subscription?.dispose();
+    this.subscription = undefined;
+    this.sessionId = undefined;
+  }
+
+  /** Shows the session that is to be shown now. */
+  follow(): void {
+    const next = this.session();
+    if (!this.ready || (next === this.sessionId && this.subscription)) return;
+    this.subscription?.dispose();
+    this.subscription = undefined;
+    this.updates = [];
+    this.sessionId = next;
+    if (next === undefined) return this.tell({ type: "none" });
+    this.subscription = this.holder.magy.sessions.subscribe(next, {
+      page: (page, resumed) => this.attached(next, page, resumed),
+      update: (update) => this.gather(update),
+      failed: (error) => this.tell({ type: "failed", message: sentence(error) }),
+    });
+  }
+
+  insert(text: string): void {
+    this.tell({ type: "insert", text });
+  }
+
+  focus(): void {
+    this.tell({ type: "focus" });
+  }
+
+  // --- telling the page ---------------------------------------------------------------------------
+
+  private tell(message: ToPage): void {
+    if (this.ready) void this.webview.postMessage(message);
+  }
+
+  private tellConnection(): void {
+    const { state, problem } = this.holder.magy.connection;
+    this.tell({ type: "connection", state, message: problem });
+  }
+
+  private attached(sessionId: string, page: SubscribeResult, resumed: boolean): void {
+    this.flush();
+    const { session } = page.summary;
+    this.root = session.root ?? session.cwd;
+    this.holder.titled(session.title ?? "New session");
+    this.tell({ type: "attached", sessionId, page, resumed, parent: this.nameOf(parent(sessionId)) });
+    void this.learnChildren(sessionId);
+  }
+
+  private async learnChildren(sessionId: string): Promise<void> {
+    try {
+      for (const child of await childrenOf(this.holder.magy.connection, sessionId)) this.children.set(child.sessionId, child);
+    } catch (error) {
+      this.holder.magy.log.warn(`The children of ${sessionId}: ${sentence(error)}`);
+    }
+    this.tell({ type: "children", children: [...this.children.values()] });
+  }
+
+  private heardOf(child: Child): void {
+    this.children.set(child.sessionId, child);
+    this.tell({ type: "children", children: [child] });
+  }
+
+  private gather(update: AnyUpdate): void {
+    if (update.sessionUpdate === "session_info_update" && update.title) this.holder.titled(update.title);
+    this.updates.push(update);
+    this.timer ??= setTimeout(() => this.flush(), GATHER);
+  }
+
+  private flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const { updates, sessionId } = this;
+    this.updates = [];
+    if (updates.length && sessionId) this.tell({ type: "updates", sessionId, updates });
+  }
+
+  private nameOf(sessionId: string | undefined): string {
+    const child = sessionId === undefined ? undefined : this.children.get(sessionId);
+    return child ? child.name || child.agent : "";
+  }
+
+  // --- what the page asks ---------------------------------------------------------------------------
+
+  private async receive(message: FromPage): Promise<void> {
+    try {
+      await this.perform(message);
+    } catch (error) {
+      if (error instanceof vscode.CancellationError) return;
+      this.holder.magy.log.error(`${message.type}: ${sentence(error)}`);
+      this.tell({ type: "say", message: sentence(error) });
+    }
+  }
+
+  private async perform(message: FromPage): Promise<void> {
+    const { connection } = this.holder.magy;
+    switch (message.type) {
+      case "ready":
+        return this.begin(message.kept);
+      case "prompt":
+        return this.prompt(message);
+      case "complete":
+        return this.complete(message);
+      case "mentions":
+        return this.context.name(message.names);
+      case "open":
+        return openPlace(message, this.root);
+      case "link":
+        return openLink(message.href, this.root);
+      case "text":
+        await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content: message.text, language: message.language }));
+        return;
+      case "copy":
+        return vscode.env.clipboard.writeText(message.text);
+      case "code":
+        return this.code(message);
+      case "answer":
+        return this.answer(message);
+      case "child":
+        return this.child(message);
+      case "show":
+        return this.holder.show(message.sessionId);
+      case "dropped":
+        return this.dropped(message.uris);
+      case "option": {
+        const sessionId = this.sessionId ?? (await this.holder.magy.sessions.ensure());
+        await connection.request("magy/session/set_config_option", { sessionId, configId: message.configId, value: message.value });
+        return;
+      }
+      default:
+        return this.performHere(message);
+    }
+  }
+
+  /** What is about the session that is shown. */
+  private async performHere(message: FromPage): Promise<void> {
+    const { connection } = this.holder.magy;
+    const { sessionId } = this;
+    if (sessionId === undefined) return;
+    switch (message.type) {
+      case "older":
+        return this.older(sessionId, message.before);
+      case "cancel":
+        await connection.request("magy/session/cancel", { sessionId });
+        return;
+      case "drop":
+        await connection.request("magy/queue/drop", { sessionId, messageIds: [message.messageId] });
+        return;
+      case "reorder":
+        await connection.request("magy/queue/reorder", { sessionId, order: message.order });
+        return;
+      case "preview":
+        return this.preview(sessionId, message.turnId);
+      case "restore":
+        return this.restore(sessionId, message);
+      default:
+        return;
+    }
+  }
+
+  private begin(kept: Kept): void {
+    this.ready = true;
+    this.subscription?.dispose();
+    this.subscription = undefined;
+    this.holder.magy.log.debug(`A transcript is shown; the page before it had ${kept.sessionId ?? "no session"}`);
+    this.tellConnection();
+    this.follow();
+    this.context.say();
+  }
+
+  private async prompt(message: Extract<FromPage, { type: "prompt" }>): Promise<void> {
+    const along = this.context.blocks(message.along.context);
+    try {
+      const sessionId = this.sessionId ?? (await this.holder.magy.sessions.ensure());
+      await sendPrompt(this.holder.magy, sessionId, message, along);
+      this.tell({ type: "accepted", messageId: message.messageId });
+    } catch (error) {
+      this.tell({ type: "refused", messageId: message.messageId, text: message.text, message: sentence(error) });
+    }
+    await this.context.name([]);
+  }
+
+  private async complete(message: Extract<FromPage, { type: "complete" }>): Promise<void> {
+    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    const where = this.sessionId ? { sessionId: this.sessionId } : cwd ? { cwd } : {};
+    const found = await completions(this.holder.magy.connection, message.before, where);
+    this.tell({ type: "completions", id: message.id, ...found });
+  }
+
+  private async code(message: Extract<FromPage, { type: "code" }>): Promise<void> {
+    const { editors, magy } = this.holder;
+    const run = {
+      copy: () => copyCode(message.text),
+      insert: () => insertCode(editors, message.text),
+      apply: () => applyCode(magy.connection, editors, message.text, message.info, this.root),
+    }[message.action];
+    try {
+      this.tell({ type: "codeDone", id: message.id, message: await run(), failed: false });
+    } catch (error) {
+      if (error instanceof vscode.CancellationError) return;
+      this.tell({ type: "codeDone", id: message.id, message: sentence(error), failed: true });
+    }
+  }
+
+  private async answer(message: Extract<FromPage, { type: "answer" }>): Promise<void> {
+    const { interactionId, sessionId, outcome, scope, reason } = message;
+    const question = { interactionId, sessionId } as Interaction;
+    const result = await this.holder.magy.questions.respond(question, { outcome, scope, reason });
+    if (result.accepted) this.tell({ type: "answered", interactionId, outcome, scope, reason });
+    else this.tell({ type: "say", message: `This was ${result.winner ?? "answered"} before` });
+  }
+
+  private async child(message: Extract<FromPage, { type: "child" }>): Promise<void> {
+    const { connection } = this.holder.magy;
+    const { sessionId } = message;
+    const name = this.nameOf(sessionId) || "the agent";
+    const works = ["queued", "running", "waiting"].includes(this.children.get(sessionId)?.state ?? "");
+    switch (message.action) {
+      case "show":
+        return this.holder.show(sessionId);
+      case "wait":
+        return waitFor(connection, sessionId, name, () => this.holder.show(sessionId));
+      case "stop":
+        await connection.request("magy/session/cancel", { sessionId });
+        return;
+      case "close":
+        return closeChild(connection, sessionId, name, works);
+    }
+  }
+
+  private dropped(uris: readonly string[]): void {
+    const mentions = uris.map((uri) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), false));
+    this.insert(mentions.map((path) => (/[\s"]/.test(path) ? `@"${path}"` : `@${path}`)).join(" ") + " ");
+  }
+
+  private async older(sessionId: string, before: number): Promise<void> {
+    try {
+      const page = await this.holder.magy.connection.request("magy/session/events", { sessionId, before, limit: OLDER });
+      this.tell({ type: "older", sessionId, before, page });
+    } catch (error) {
+      this.tell({ type: "olderFailed", message: sentence(error) });
+    }
+  }
+
+  private async preview(sessionId: string, turnId: string): Promise<void> {
+    try {
+      const preview = await this.holder.magy.connection.request("magy/checkpoint/preview", { sessionId, turnId });
+      this.tell({ type: "preview", turnId, preview });
+    } catch (error) {
+      this.tell({ type: "preview", turnId, message: sentence(error) });
+    }
+  }
+
+  private async restore(sessionId: string, message: Extract<FromPage, { type: "restore" }>): Promise<void> {
+    const { turnId, files, conversation } = message;
+    try {
+      const result = await this.holder.magy.connection.request("magy/checkpoint/restore", {
+        sessionId, turnId, files, conversation, requestKey: `restore-${randomUUID()}`,
+      });
+      this.tell({ type: "restored", turnId, result });
+    } catch (error) {
+      this.tell({ type: "restored", turnId, message: sentence(error) });
+    }
+  }
+}
+
+function parent(sessionId: string): string | undefined {
+  const at = sessionId.lastIndexOf("/");
+  return at > 0 ? sessionId.slice(0, at) : undefined;
+}

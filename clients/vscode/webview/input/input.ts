@@ -1,0 +1,315 @@
+/** Where a person writes: the text, what goes along, and how it is sent. */
+
+import type { Along, Chip, Delivery, Picture } from "../../src/transcript/messages";
+import type { Block } from "../state/blocks";
+import { oneLine } from "../state/harmless";
+import { contentText } from "../state/words";
+import { fill, h, icon, iconButton } from "../view/dom";
+import type { Shown } from "../view/shown";
+import { Completer } from "./complete";
+import { takePictures } from "./pictures";
+import { drawQueue } from "./queue";
+import { RestoreCard } from "./restore";
+
+/** Prompts that are remembered. */
+const REMEMBERED = 50;
+
+export class Input {
+  readonly element: HTMLElement;
+  readonly completer: Completer;
+  readonly restore: RestoreCard;
+  history: string[] = [];
+  private readonly text = h("textarea", { rows: 1, "aria-label": "Message to the agent", role: "combobox", spellcheck: "false" });
+  private readonly chips = h("div", { class: "chips", role: "group", "aria-label": "What goes along" });
+  private readonly queue = h("div", { class: "queue", role: "group", "aria-label": "Prompts that wait", hidden: true });
+  private readonly pickers = h("div", { class: "pickers" });
+  private readonly send = h("button", { type: "button", class: "icon-button send" });
+  private readonly stop = iconButton("stop-circle", "Stop what runs (Escape twice)", () => this.cancel(), "stop");
+  private readonly note = h("div", { class: "input-note", role: "status" });
+  private offered: Chip[] = [];
+  private readonly toggled = new Map<string, boolean>();
+  private pictures: Picture[] = [];
+  /** What of `@problems` and `@terminal` the text names. */
+  private named = "";
+  private at = -1;
+  private draft = "";
+  private escaped = 0;
+  /** Prompts until the server has accepted them. */
+  private readonly unsent = new Map<string, { text: string; pictures: Picture[] }>();
+
+  constructor(
+    private readonly shown: Shown,
+    private readonly changed: () => void,
+  ) {
+    this.completer = new Completer(this.text, (asked) => shown.post({ type: "complete", ...asked }), () => this.typed());
+    this.restore = new RestoreCard(shown, () => this.restoreClosed());
+    this.send.addEventListener("click", () => this.submit("auto"));
+    fill(this.send, icon("send"));
+    this.text.placeholder = "Ask Magy, @ mentions, / acts";
+    const attach = iconButton("mention", "Mention a file or a symbol (@)", () => this.insert("@"));
+    const box = h(
+      "div",
+      { class: "input-box" },
+      this.chips,
+      this.text,
+      h("div", { class: "input-bar" }, attach, this.pickers, h("span", { class: "spring" }), this.stop, this.send),
+    );
+    this.element = h("div", { class: "input" }, this.queue, this.restore.element, this.completer.element, box, this.note);
+    this.listen(box);
+    this.typed();
+  }
+
+  get value(): string {
+    return this.text.value;
+  }
+
+  set value(text: string) {
+    this.text.value = text;
+    this.typed();
+  }
+
+  focus(): void {
+    this.text.focus();
+  }
+
+  /** Puts text at the caret, with room around it. */
+  insert(text: string): void {
+    const before = this.text.value.slice(0, this.text.selectionStart);
+    const room = before === "" || /\s$/.test(before) ? "" : " ";
+    this.text.focus();
+    this.text.setRangeText(room + text, this.text.selectionStart, this.text.selectionEnd, "end");
+    this.typed();
+    this.completer.typed();
+  }
+
+  /** Session, queue or options are not as before. */
+  update(): void {
+    const { t } = this.shown;
+    const runs = t.state !== "idle";
+    this.stop.hidden = !runs;
+    const label = runs ? "Send now, into the running turn (Enter; Alt+Enter queues, Ctrl+Enter interrupts)" : "Send (Enter)";
+    this.send.title = label;
+    this.send.setAttribute("aria-label", label);
+    drawQueue(this.shown, this.queue, (one) => this.takeBack(one.messageId, one.text));
+    this.drawPickers();
+  }
+
+  /** What may go along, as the editor is now. */
+  offer(chips: Chip[]): void {
+    this.offered = chips;
+    this.drawChips();
+  }
+
+  accepted(messageId: string): void {
+    this.unsent.delete(messageId);
+  }
+
+  refused(messageId: string, text: string, message: string): void {
+    const unsent = this.unsent.get(messageId);
+    this.unsent.delete(messageId);
+    if (this.text.value.trim() === "") {
+      this.value = text;
+      this.pictures = unsent?.pictures ?? [];
+      this.drawChips();
+    } else this.remember(text);
+    this.tell(message);
+  }
+
+  tell(message: string): void {
+    this.note.textContent = message;
+  }
+
+  /** An earlier prompt is written anew, and takes its place when it is sent. */
+  edit(block: Block): void {
+    const words = (block.data.content ?? []).filter((one) => one.type === "text").map(contentText).join("\n");
+    if (this.text.value.trim() !== "") this.remember(this.text.value);
+    this.value = words;
+    this.restore.ask({ turnId: block.id, again: true });
+    this.text.focus();
+  }
+
+  private restoreClosed(): void {
+    this.text.focus();
+  }
+
+  // --- keys -----------------------------------------------------------------------------------
+
+  private listen(box: HTMLElement): void {
+    this.text.addEventListener("input", () => {
+      this.tell("");
+      this.at = -1;
+      this.typed();
+      this.completer.typed();
+    });
+    this.text.addEventListener("blur", () => this.completer.close());
+    this.text.addEventListener("click", () => this.completer.close());
+    this.text.addEventListener("keydown", (event) => this.key(event));
+    takePictures(box, (pictures, uris) => {
+      this.pictures.push(...pictures);
+      this.drawChips();
+      if (uris.length > 0) this.shown.post({ type: "dropped", uris });
+    }, (message) => this.tell(message));
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.isComposing || this.completer.key(event)) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.submit(event.altKey ? "queue" : event.ctrlKey || event.metaKey ? "interrupt" : "auto");
+    } else if (event.key === "Escape") this.escape();
+    else if (event.key === "ArrowUp" && !event.shiftKey && this.onEdge(0)) this.recall(1, event);
+    else if (event.key === "ArrowDown" && !event.shiftKey && this.onEdge(1)) this.recall(-1, event);
+  }
+
+  /** Escape twice stops what runs. */
+  private escape(): void {
+    const now = performance.now();
+    if (this.restore.choice) return this.restore.close();
+    if (this.shown.t.state === "idle") return;
+    if (now - this.escaped < 1500) this.cancel();
+    else {
+      this.escaped = now;
+      this.tell("Escape once more stops what runs");
+    }
+  }
+
+  private cancel(): void {
+    this.escaped = 0;
+    this.tell("");
+    this.shown.post({ type: "cancel" });
+  }
+
+  /** Whether the caret is in the first (0) or last (1) line. */
+  private onEdge(edge: 0 | 1): boolean {
+    const { value, selectionStart, selectionEnd } = this.text;
+    if (selectionStart !== selectionEnd) return false;
+    return edge === 0 ? !value.slice(0, selectionStart).includes("\n") : !value.slice(selectionEnd).includes("\n");
+  }
+
+  private recall(by: number, event: KeyboardEvent): void {
+    const at = this.at + by;
+    if (at < -1 || at >= this.history.length) return;
+    event.preventDefault();
+    if (this.at === -1) this.draft = this.text.value;
+    this.at = at;
+    this.value = at === -1 ? this.draft : (this.history[at] ?? "");
+    this.text.setSelectionRange(this.text.value.length, this.text.value.length);
+  }
+
+  private typed(): void {
+    // Grows with its text; the style sheet says how far.
+    this.text.style.height = "auto";
+    this.text.style.height = `${this.text.scrollHeight + 2}px`;
+    const names = [...this.text.value.matchAll(/(?<![\w@])@(problems|terminal)(?!\w)/g)].map((found) => found[1] ?? "");
+    const now = [...new Set(names)].sort().join(" ");
+    if (now !== this.named) this.shown.post({ type: "mentions", names: now.split(" ").filter(Boolean) });
+    this.named = now;
+    this.changed();
+  }
+
+  // --- sending --------------------------------------------------------------------------------
+
+  private submit(delivery: Delivery): void {
+    const text = this.text.value;
+    if (text.trim() === "" && this.pictures.length === 0) return;
+    const messageId = `vscode-${crypto.randomUUID()}`;
+    const replaces = this.restore.choice;
+    this.unsent.set(messageId, { text, pictures: this.pictures });
+    this.shown.post({
+      type: "prompt", messageId, text, delivery, along: this.along(),
+      ...(replaces?.again ? { replaces: { turnId: replaces.turnId, files: replaces.files } } : {}),
+    });
+    this.remember(text);
+    this.at = -1;
+    this.pictures = [];
+    this.toggled.clear();
+    this.restore.close();
+    this.value = "";
+    this.tell("");
+    this.drawChips();
+  }
+
+  private remember(text: string): void {
+    if (text.trim() === "") return;
+    this.history = [text, ...this.history.filter((one) => one !== text)].slice(0, REMEMBERED);
+    this.changed();
+  }
+
+  private takeBack(messageId: string, text: string): void {
+    if (this.text.value.trim() !== "") return this.tell("The input is not empty: send its text first");
+    const block = this.shown.t.get(messageId);
+    const words = (block?.data.content ?? []).filter((one) => one.type === "text").map(contentText).join("\n");
+    this.shown.post({ type: "drop", messageId });
+    this.value = words || text;
+    this.text.focus();
+  }
+
+  // --- what goes along ------------------------------------------------------------------------
+
+  private goes(chip: Chip): boolean {
+    return this.toggled.get(chip.id) ?? chip.default;
+  }
+
+  private along(): Along {
+    return { context: this.offered.filter((chip) => this.goes(chip)).map((chip) => chip.id), pictures: this.pictures };
+  }
+
+  private drawChips(): void {
+    const chips = this.offered.map((chip) => this.chip(chip));
+    const pictures = this.pictures.map((picture) => this.thumbnail(picture));
+    this.chips.hidden = chips.length + pictures.length === 0;
+    fill(this.chips, ...pictures, ...chips);
+  }
+
+  private chip(chip: Chip): HTMLElement {
+    const goes = this.goes(chip);
+    const label = oneLine(chip.label);
+    const made = h(
+      "button",
+      {
+        type: "button", class: `chip ${goes ? "on" : "off"}`, "aria-pressed": goes ? "true" : "false",
+        title: goes ? `${label} goes along: click to take it out` : `Click to send ${label} along`,
+      },
+      icon(goes ? KINDS[chip.kind] ?? "file" : "add"),
+      h("span", {}, ` ${label}`),
+    );
+    made.addEventListener("click", () => {
+      this.toggled.set(chip.id, !goes);
+      this.drawChips();
+    });
+    return made;
+  }
+
+  private thumbnail(picture: Picture): HTMLElement {
+    const out = iconButton("close", `Take ${picture.name} out`, () => {
+      this.pictures = this.pictures.filter((one) => one !== picture);
+      this.drawChips();
+    });
+    return h("span", { class: "picture" }, h("img", { src: `data:${picture.mimeType};base64,${picture.data}`, alt: picture.name }), out);
+  }
+
+  private drawPickers(): void {
+    if (this.pickers.contains(document.activeElement)) return;
+    const { t } = this.shown;
+    const made = (["agent", "model"] as const).map((id) => {
+      const choices = t.choices.get(id) ?? [];
+      const now = t.options.get(id) ?? "";
+      if (choices.length === 0) return undefined;
+      const list = choices.includes(now) || now === "" ? choices : [now, ...choices];
+      const picker = h("select", { "aria-label": id === "agent" ? "Agent" : "Model", title: id === "agent" ? "Agent" : "Model" }, ...list.map((one) => h("option", { value: one, selected: one === now }, id === "model" ? one.replace(/^[^/]*\//, "") : one)));
+      picker.addEventListener("change", () => this.shown.post({ type: "option", configId: id, value: picker.value }));
+      return picker;
+    });
+    const bypass = t.options.get("bypass") === "on" && h(
+      "button",
+      { type: "button", class: "chip asks", title: "Magy asks nothing in this session: click to have it ask", onclick: () => this.shown.post({ type: "option", configId: "bypass", value: "off" }) },
+      icon("warning"), " asks nothing",
+    );
+    fill(this.pickers, ...made, bypass);
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  selection: "selection", definition: "symbol-method", point: "location", diagnostics: "warning", visible: "eye", open: "files",
+  problems: "warning", terminal: "terminal",
+};

@@ -1,0 +1,377 @@
+/** A transcript with its input: receives messages, draws at most once a frame. */
+
+import type { FromPage, Kept, ToPage } from "../src/transcript/messages";
+import type { AnyUpdate } from "../src/wire/generated";
+import { hashOf } from "./input/pictures";
+import { Input } from "./input/input";
+import type { Block } from "./state/blocks";
+import { attached, childChanged, interactions, older, update } from "./state/fold";
+import { oneLine } from "./state/harmless";
+import { answered } from "./state/questions";
+import { Transcript } from "./state/transcript";
+import { append, button, fill, h, icon } from "./view/dom";
+import { drawHeader } from "./view/header";
+import type { Connection } from "./view/header";
+import { TurnList } from "./view/list";
+import type { Shown } from "./view/shown";
+
+/** Turns that are kept while nobody reads older ones, and how many more before some go. */
+const TURNS = 60;
+const SLACK = 10;
+/** Milliseconds of a frame in which updates are applied. */
+const SLICE = 8;
+/** Folds and pictures that are remembered. */
+const MOST = 300;
+
+export class Page {
+  private t = new Transcript();
+  private readonly shown: Shown;
+  private readonly list: TurnList;
+  private readonly input: Input;
+  private readonly header = h("header", { class: "bar" });
+  private readonly scroller = h("div", { class: "scroller" });
+  private readonly log = h("div", { class: "log", role: "log", "aria-live": "off", "aria-label": "Transcript" });
+  private readonly top = h("div", { class: "top" });
+  private readonly empty = h("div", { class: "empty" });
+  private readonly jump = button("", () => this.list.toEnd(), "jump");
+  private readonly polite = h("div", { class: "visually-hidden", "aria-live": "polite", role: "status" });
+  private readonly urgent = h("div", { class: "visually-hidden", "aria-live": "assertive", role: "alert" });
+  private readonly news: AnyUpdate[] = [];
+  private readonly folds = new Map<string, boolean>();
+  private readonly pictures = new Map<string, string>();
+  private kept: Kept = {};
+  private parent = "";
+  private connection: Connection = { state: "starting", message: "" };
+  private askedOlder = false;
+  private frame = 0;
+  private saving = 0;
+
+  constructor(
+    body: HTMLElement,
+    private readonly post: (message: FromPage) => void,
+    private readonly keep: (kept: Kept) => void,
+  ) {
+    this.shown = this.makeShown();
+    this.input = new Input(this.shown, () => this.save());
+    this.list = new TurnList(this.scroller, this.log, this.shown);
+    this.list.onFollow = (following) => {
+      this.jump.hidden = following;
+      this.save();
+    };
+    this.list.onTop = () => this.askOlder();
+    append(this.jump, [icon("arrow-down"), " Latest"]);
+    this.jump.hidden = true;
+    append(this.scroller, [this.top, this.empty, this.log]);
+    const main = h("main", {}, this.header, this.scroller, h("div", { class: "jump-place" }, this.jump), this.input.element);
+    body.append(main, this.polite, this.urgent);
+    this.listen(main);
+  }
+
+  /** Begins with what a page before this one left behind. */
+  start(kept: Kept): void {
+    this.kept = kept;
+    this.input.history = kept.history ?? [];
+    for (const [id, folded] of kept.folds ?? []) this.folds.set(id, folded);
+    if (kept.draft) this.input.value = kept.draft;
+    this.post({ type: "ready", kept });
+    this.draw();
+  }
+
+  receive(message: ToPage): void {
+    switch (message.type) {
+      case "attached":
+        return this.attach(message);
+      case "none":
+        return this.reset("");
+      case "failed":
+        this.reset("");
+        return this.input.tell(message.message);
+      case "updates":
+        if (message.sessionId !== this.t.session) return;
+        for (const one of message.updates) this.news.push(one);
+        return this.soon();
+      case "children":
+        for (const child of message.children) childChanged(this.t, child);
+        return this.soon();
+      case "interactions":
+        this.flush();
+        interactions(this.t, message.news);
+        return this.soon();
+      case "older":
+        return this.gotOlder(message);
+      case "olderFailed":
+        this.askedOlder = false;
+        return this.input.tell(message.message);
+      case "connection":
+        return this.connected(message);
+      default:
+        return this.aside(message);
+    }
+  }
+
+  /** What is about the input and its cards. */
+  private aside(message: ToPage): void {
+    switch (message.type) {
+      case "completions":
+        return this.input.completer.arrived(message.id, message.prefix, message.items);
+      case "chips":
+        return this.input.offer(message.chips);
+      case "accepted":
+        return this.input.accepted(message.messageId);
+      case "refused":
+        return this.input.refused(message.messageId, message.text, message.message);
+      case "answered":
+        answered(this.t, message.interactionId, message.outcome, message.scope, message.reason);
+        return this.soon();
+      case "preview":
+        return this.input.restore.arrived(message.turnId, message.preview, message.message);
+      case "restored":
+        return this.restored(message);
+      case "codeDone":
+        return this.codeDone(message);
+      case "insert":
+        return this.input.insert(message.text);
+      case "focus":
+        return this.input.focus();
+      case "say":
+        return this.input.tell(message.message);
+      default:
+        return; // the extension may be newer than this page
+    }
+  }
+
+  // --- the session ------------------------------------------------------------------------------
+
+  private attach(message: Extract<ToPage, { type: "attached" }>): void {
+    if (!message.resumed || message.sessionId !== this.t.session) this.reset(message.sessionId);
+    this.flush();
+    this.parent = message.parent;
+    attached(this.t, message.sessionId, message.page, message.resumed);
+    this.draw();
+    const { anchor } = this.kept;
+    if (!message.resumed && this.kept.sessionId === message.sessionId && anchor) this.list.toAnchor(anchor);
+    this.kept = {};
+    this.save();
+  }
+
+  private reset(sessionId: string): void {
+    const { children } = this.t;
+    this.news.length = 0;
+    this.t = new Transcript();
+    this.t.session = sessionId;
+    for (const [id, child] of children) this.t.children.set(id, child);
+    this.list.clear();
+    this.askedOlder = false;
+    this.draw();
+  }
+
+  private askOlder(): void {
+    if (this.askedOlder || this.t.floor <= 1) return;
+    this.askedOlder = true;
+    this.post({ type: "older", before: this.t.floor });
+  }
+
+  private gotOlder(message: Extract<ToPage, { type: "older" }>): void {
+    this.askedOlder = false;
+    if (message.sessionId !== this.t.session || message.before !== this.t.floor) return;
+    this.flush();
+    older(this.t, message.page);
+    this.draw();
+  }
+
+  private connected(message: Connection): void {
+    this.connection = message;
+    if (message.state === "dead" || message.state === "stopped") {
+      this.flush();
+      this.t.dropStreamed();
+      this.t.state = "idle";
+    }
+    if (message.state === "dead") this.urgent.textContent = message.message;
+    this.t.frame();
+    this.soon();
+  }
+
+  private restored(message: Extract<ToPage, { type: "restored" }>): void {
+    const left = message.result?.files.filter((file) => file.conflict).length ?? 0;
+    this.input.tell(message.message ?? (left > 0 ? `${left} file${left === 1 ? " was" : "s were"} left alone` : ""));
+    const prompt = message.result?.prompt;
+    // What was said is in the input then, to be said otherwise.
+    if (prompt && this.input.value.trim() === "") {
+      this.input.value = prompt;
+      this.input.focus();
+    }
+  }
+
+  private codeDone(message: Extract<ToPage, { type: "codeDone" }>): void {
+    const status = this.log.querySelector<HTMLElement>(`[data-code="${message.id}"]`);
+    if (!status) return;
+    status.textContent = message.message;
+    status.classList.toggle("bad", message.failed);
+  }
+
+  // --- drawing ----------------------------------------------------------------------------------
+
+  private soon(): void {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.apply(performance.now() + SLICE);
+      this.draw();
+    });
+  }
+
+  /** Applies what waits, as much as a frame has room for; soon the rest. */
+  private apply(until: number): void {
+    const before = { state: this.t.state, open: new Set(this.t.open.keys()) };
+    let at = 0;
+    for (; at < this.news.length; at += 1) {
+      if (at % 50 === 0 && performance.now() > until) break;
+      const one = this.news[at];
+      if (one) update(this.t, one);
+    }
+    this.news.splice(0, at);
+    this.announce(before);
+    if (this.news.length > 0) this.soon();
+  }
+
+  private flush(): void {
+    if (this.news.length > 0) this.apply(Infinity);
+  }
+
+  private draw(): void {
+    if (this.list.follows && this.t.blocks.length > TURNS) this.forgetOld();
+    const { blocks, order, frame } = this.t.take();
+    this.list.patch(this.t.blocks, blocks, order);
+    if (!frame && !order) return;
+    this.list.sums(this.t.turns, this.t.turn);
+    drawHeader(this.shown, this.header, this.parent, this.connection);
+    this.input.update();
+    this.drawEnds();
+  }
+
+  private forgetOld(): void {
+    let turns = 0;
+    for (const block of this.t.blocks) if (block.kind === "user") turns += 1;
+    if (turns > TURNS + SLACK) this.t.forget(TURNS);
+  }
+
+  private drawEnds(): void {
+    const more = this.t.floor > 1 && this.t.session !== "";
+    if (more !== this.top.childElementCount > 0) {
+      fill(this.top, more && button("Show older turns", () => this.askOlder(), "secondary"));
+    }
+    this.empty.hidden = this.t.blocks.length > 0;
+    if (!this.empty.hidden && this.empty.childElementCount === 0) fill(this.empty, ...welcome());
+  }
+
+  /** Says the end of a turn, and a question, to those who listen. */
+  private announce(before: { state: string; open: ReadonlySet<string> }): void {
+    if (before.state !== "idle" && this.t.state === "idle") {
+      let last = "";
+      this.t.back((block) => {
+        if (block.kind === "notice" && block.data.severity === "error") last = block.data.description ?? "";
+        return block.kind === "user" || block.kind === "agent";
+      });
+      this.polite.textContent = last ? `The turn failed: ${oneLine(last)}` : "The turn has ended.";
+    }
+    for (const [id, question] of this.t.open) {
+      if (!before.open.has(id)) this.urgent.textContent = `Magy asks: ${oneLine(question.title)}`;
+    }
+  }
+
+  // --- what a person does -----------------------------------------------------------------------
+
+  private makeShown(): Shown {
+    // The transcript is another one after each change of session.
+    const current = () => this.t;
+    return {
+      get t() {
+        return current();
+      },
+      folds: this.folds,
+      pictures: this.pictures,
+      post: (message) => this.send(message),
+      again: (block) => this.again(block),
+      say: (text) => {
+        this.polite.textContent = text;
+        this.input.tell(text);
+      },
+      edit: (block) => this.input.edit(block),
+      back: (block) => this.input.restore.ask({ turnId: block.id, again: false }),
+    };
+  }
+
+  private send(message: FromPage): void {
+    if (message.type === "prompt") {
+      this.list.toEnd();
+      for (const picture of message.along.pictures) {
+        void hashOf(picture).then((hash) => {
+          bounded(this.pictures, hash, `data:${picture.mimeType};base64,${picture.data}`, 20);
+        });
+      }
+    }
+    this.post(message);
+  }
+
+  private again(block: Block): void {
+    while (this.folds.size > MOST) this.folds.delete(this.folds.keys().next().value ?? "");
+    this.t.touch(block);
+    this.draw();
+    this.save();
+  }
+
+  private listen(main: HTMLElement): void {
+    main.addEventListener("keydown", (event) => {
+      if (!event.altKey || event.ctrlKey || event.metaKey) return;
+      if (event.key === "ArrowUp") this.list.step(-1);
+      else if (event.key === "ArrowDown") this.list.step(1);
+      else if (event.key === "q") this.toQuestion();
+      else return;
+      event.preventDefault();
+    });
+    this.scroller.addEventListener("scroll", () => this.save(), { passive: true });
+    window.addEventListener("focus", () => document.activeElement === document.body && this.input.focus());
+  }
+
+  /** Goes to the question that has waited longest. */
+  private toQuestion(): void {
+    const [id] = this.t.open.keys();
+    const block = id === undefined ? undefined : this.t.get(id);
+    if (block) this.list.reveal(block);
+  }
+
+  /** Keeps, soon, what a page after this one begins with. */
+  private save(): void {
+    if (this.saving) return;
+    this.saving = window.setTimeout(() => {
+      this.saving = 0;
+      this.keep({
+        sessionId: this.t.session,
+        draft: this.input.value,
+        history: this.input.history,
+        folds: [...this.folds],
+        anchor: this.list.anchor(),
+      });
+    }, 200);
+  }
+}
+
+function bounded<V>(map: Map<string, V>, key: string, value: V, most: number): void {
+  map.set(key, value);
+  while (map.size > most) map.delete(map.keys().next().value ?? "");
+}
+
+function welcome(): HTMLElement[] {
+  const row = (name: string, ...words: (string | HTMLElement)[]) => h("li", {}, icon(name), h("span", {}, ...words));
+  const key = (text: string) => h("kbd", {}, text);
+  return [
+    h("div", { class: "welcome", role: "heading", "aria-level": 2 }, "What shall we do?"),
+    h(
+      "ul",
+      { role: "list" },
+      row("mention", key("@"), " mentions files, symbols, ", key("@problems"), " and ", key("@terminal")),
+      row("zap", key("/"), " runs an action: explain, test, review and your own"),
+      row("diff", "Edits land in your files at once and wait for your review, hunk by hunk"),
+      row("history", "Any message can be taken back, with all that came of it"),
+    ),
+  ];
+}

@@ -1,0 +1,60 @@
+/** Colours of code. The languages that agents write most; others stay plain. */
+
+import bash from "highlight.js/lib/languages/bash";
+import c from "highlight.js/lib/languages/c";
+import cpp from "highlight.js/lib/languages/cpp";
+import csharp from "highlight.js/lib/languages/csharp";
+import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
+import dockerfile from "highlight.js/lib/languages/dockerfile";
+import go from "highlight.js/lib/languages/go";
+import ini from "highlight.js/lib/languages/ini";
+import java from "highlight.js/lib/languages/java";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import kotlin from "highlight.js/lib/languages/kotlin";
+import lua from "highlight.js/lib/languages/lua";
+import makefile from "highlight.js/lib/languages/makefile";
+import markdown from "highlight.js/lib/languages/markdown";
+import php from "highlight.js/lib/languages/php";
+import python from "highlight.js/lib/languages/python";
+import ruby from "highlight.js/lib/languages/ruby";
+import rust from "highlight.js/lib/languages/rust";
+import scala from "highlight.js/lib/languages/scala";
+import shell from "highlight.js/lib/languages/shell";
+import sql from "highlight.js/lib/languages/sql";
+import swift from "highlight.js/lib/languages/swift";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+import { createLowlight } from "lowlight";
+import { h } from "./dom";
+
+const lowlight = createLowlight({
+  bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, lua, makefile, markdown, php,
+  python, ruby, rust, scala, shell, sql, swift, typescript, xml, yaml,
+});
+lowlight.registerAlias({ javascript: ["jsx", "mjs", "cjs"], typescript: ["tsx", "mts"], ini: ["toml"], json: ["jsonc"] });
+
+/** Characters of the longest block that gets colours. */
+const LONGEST = 50_000;
+
+interface Token {
+  type: string;
+  value?: string;
+  properties?: { className?: string[] };
+  children?: Token[];
+}
+
+/** Code with the colours of its language, as nodes. */
+export function highlighted(code: string, language: string): Node[] {
+  const name = language.toLowerCase();
+  if (code.length > LONGEST || !lowlight.registered(name)) return [document.createTextNode(code)];
+  const tree = lowlight.highlight(name, code) as unknown as Token;
+  return (tree.children ?? []).map(nodeOf);
+}
+
+function nodeOf(token: Token): Node {
+  if (token.type === "text") return document.createTextNode(token.value ?? "");
+  return h("span", { class: (token.properties?.className ?? []).join(" ") }, ...(token.children ?? []).map(nodeOf));
+}

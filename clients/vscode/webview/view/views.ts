@@ -1,0 +1,364 @@
+/** How each kind of block looks. A view keeps its element and changes only what is new. */
+
+import type { Block, Content, Data } from "../state/blocks";
+import { harmless } from "../state/harmless";
+import { noticeHead, planHead, planMark, spawnBody, codeOf } from "../state/text";
+import {
+  agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
+  senderOf, sessionOf, taskOf,
+} from "../state/words";
+import { codeBlock, output, partOf } from "./code";
+import { append, fill, h, icon, iconButton } from "./dom";
+import type { Child } from "./dom";
+import { Markdown, linkTo } from "./markdown";
+import { questionCard } from "./question";
+import { fold, folded } from "./shown";
+import type { Shown } from "./shown";
+
+export interface View {
+  readonly element: HTMLElement;
+  update(): void;
+}
+
+export function viewOf(shown: Shown, block: Block): View {
+  const element = h("div", { class: `block ${block.kind}`, "data-kind": block.kind, "data-id": block.id });
+  const view = made(shown, block, element);
+  const update = () => {
+    element.classList.toggle("undone", block.data.undone !== undefined);
+    view();
+  };
+  return { element, update };
+}
+
+function made(shown: Shown, block: Block, element: HTMLElement): () => void {
+  switch (block.kind) {
+    case "user":
+      return () => drawPrompt(shown, block, element);
+    case "agent":
+      return answer(shown, block, element);
+    case "thought":
+      return thought(shown, block, element);
+    case "tool":
+      return tool(shown, block, element);
+    case "plan":
+      return () => drawPlan(block, element);
+    case "notice":
+      return () => drawNotice(block, element);
+    case "mail":
+      return mail(shown, block, element);
+    case "question":
+      return questionCard(shown, block, element);
+  }
+}
+
+// --- what is said -------------------------------------------------------------------------------
+
+function markdown(shown: Shown, element: HTMLElement): Markdown {
+  return new Markdown(element, {
+    code: (text, info, open) => codeBlock(shown, text, info, open),
+    link: (href) => shown.post({ type: "link", href }),
+  });
+}
+
+function answer(shown: Shown, block: Block, element: HTMLElement): () => void {
+  const body = h("div", { class: "markdown" });
+  element.append(body);
+  const shownText = markdown(shown, body);
+  return () => shownText.show(block.data.text ?? "", block.data.whole === true);
+}
+
+/** Lines from which on a prompt is folded, and how many are shown then. */
+const LONG = 24;
+const BEGINNING = 8;
+
+function drawPrompt(shown: Shown, block: Block, element: HTMLElement): void {
+  const { data } = block;
+  // One that waits stands above the input.
+  element.hidden = data.queue === "waiting";
+  if (element.hidden) return fill(element);
+  const task = block.id.endsWith(":task");
+  fill(
+    element,
+    h("span", { class: "visually-hidden" }, task ? "Task: " : "You: "),
+    ...said(shown, block),
+    data.queue === "dropped" && h("span", { class: "remark" }, "Dropped"),
+    data.undone !== undefined && h("span", { class: "remark" }, "Undone"),
+    promptActions(shown, block),
+  );
+}
+
+function promptActions(shown: Shown, block: Block): HTMLElement {
+  const bar = h("div", { class: "prompt-actions" });
+  const opened = shown.t.turns.has(block.id) && block.data.undone === undefined && !block.id.endsWith(":task");
+  append(bar, [
+    opened && iconButton("edit", "Edit and send again", () => shown.edit(block)),
+    opened && iconButton("discard", "Go back to before this message", () => shown.back(block)),
+    iconButton("copy", "Copy message", () => shown.post({ type: "copy", text: (block.data.content ?? []).map(contentText).join("\n") })),
+  ]);
+  return bar;
+}
+
+/** The words of a prompt or message, the beginning if there are many; then what went along. */
+function said(shown: Shown, block: Block): Child[] {
+  const content = block.data.content ?? [];
+  const text = harmless(content.filter((one) => one.type === "text").map(contentText).join("\n"));
+  const lines = text.split("\n");
+  const cut = folded(shown, block, lines.length > LONG);
+  const count = lines.length > BEGINNING ? BEGINNING : 1;
+  const words = cut && lines.length > 1 ? lines.slice(0, count).join("\n") : text;
+  return [
+    h("div", { class: "words" }, words),
+    (cut || lines.length > LONG) && lines.length > 1 && h(
+      "button",
+      { type: "button", class: "link-button", onclick: () => fold(shown, block, !cut) },
+      cut ? `Show ${lines.length - count} more lines` : "Show less",
+    ),
+    along(shown, content.filter((one) => one.type !== "text")),
+  ];
+}
+
+function along(shown: Shown, content: readonly Content[]): Child {
+  if (content.length === 0) return undefined;
+  return h("div", { class: "along" }, ...content.map((one) => attachment(shown, one)));
+}
+
+function attachment(shown: Shown, one: Content): HTMLElement {
+  const uri = one.uri ?? one.resource?.uri ?? "";
+  const picture = shown.pictures.get(uri.replace(/^magy-blob:/, ""));
+  if (picture) return h("img", { src: picture, alt: one.name ?? "Picture", class: "thumbnail" });
+  const name = harmless(contentText(one).replace(/^\[|\]$/g, ""));
+  if (one.type === "image" || isPicture(one) || uri.startsWith("magy-blob:")) {
+    return h("span", { class: "chip" }, icon("file-media"), ` ${name}`);
+  }
+  const link = linkTo(uri, { link: (href) => shown.post({ type: "link", href }) });
+  link.classList.add("chip");
+  append(link, [icon("file"), ` ${name}`]);
+  return link;
+}
+
+// --- what folds ---------------------------------------------------------------------------------
+
+interface Section {
+  icon: HTMLElement;
+  head: Child[];
+  /** What is read of the head before its words, by those who do not see the icon. */
+  spoken: string;
+  /** Buttons behind the head. */
+  aside?: Child[];
+  usual: boolean;
+  /** Makes the body; undefined: there is none. */
+  body: (() => Child[]) | undefined;
+}
+
+/** A head that folds a body. The button stays the same element, so that the focus does. */
+function section(shown: Shown, block: Block, element: HTMLElement): (section: Section) => void {
+  const head = h("button", { type: "button", class: "head" });
+  const aside = h("span", { class: "aside" });
+  const body = h("div", { class: "body" });
+  element.append(h("div", { class: "row" }, head, aside), body);
+  let usual = true;
+  head.addEventListener("click", () => {
+    if (!head.hasAttribute("aria-expanded")) return;
+    fold(shown, block, !folded(shown, block, usual));
+  });
+  return (now) => {
+    usual = now.usual;
+    const closed = now.body === undefined || folded(shown, block, usual);
+    fill(head, now.icon, h("span", { class: "visually-hidden" }, now.spoken), h("span", { class: "head-words" }, ...now.head));
+    if (now.body) {
+      head.setAttribute("aria-expanded", String(!closed));
+      head.append(icon(closed ? "chevron-right" : "chevron-down", "twistie"));
+    } else head.removeAttribute("aria-expanded");
+    fill(aside, ...(now.aside ?? []));
+    body.hidden = closed;
+    fill(body, ...(closed || !now.body ? [] : now.body()));
+  };
+}
+
+function thought(shown: Shown, block: Block, element: HTMLElement): () => void {
+  const show = section(shown, block, element);
+  return () => {
+    const text = harmless(block.data.text ?? "").trimEnd();
+    const lines = text === "" ? 0 : text.split("\n").length;
+    show({
+      icon: icon(block.data.whole ? "lightbulb" : "loading", block.data.whole ? "" : "codicon-modifier-spin"),
+      spoken: "",
+      head: [block.data.whole ? "Thought" : "Thinking…", " ", h("span", { class: "dim" }, `${lines} line${lines === 1 ? "" : "s"}`)],
+      usual: true,
+      body: () => [h("div", { class: "thinking" }, text)],
+    });
+  };
+}
+
+function statusIcon(status: string | undefined): HTMLElement {
+  switch (status) {
+    case "completed":
+      return icon("check", "good");
+    case "failed":
+      return icon("error", "bad");
+    case "cancelled":
+      return icon("circle-slash", "dim");
+    case "in_progress":
+    case "running":
+      return icon("loading", "codicon-modifier-spin busy");
+    case "waiting":
+      return icon("question", "asks");
+    case "closed":
+      return icon("primitive-square", "dim");
+    default:
+      return icon("circle-outline", "dim");
+  }
+}
+
+function spokenStatus(status: string | undefined): string {
+  return `${(status ?? "pending").replace("_", " ")}: `;
+}
+
+function tool(shown: Shown, block: Block, element: HTMLElement): () => void {
+  const show = section(shown, block, element);
+  return () => {
+    const { data } = block;
+    element.classList.toggle("spawn", isSpawn(data));
+    if (isSpawn(data)) return show(spawn(shown, block));
+    const call = agentCall(shown.t, data);
+    if (call) return show({ ...callSection(shown, block, [h("span", { class: "dim" }, "Agents: "), call]), usual: !["pending", "failed"].includes(data.status ?? "") });
+    const changed = (data.parts ?? []).some((part) => part.type === "diff");
+    show({
+      ...callSection(shown, block, [h("span", { class: "title" }, harmless(data.title ?? data.name ?? "…"))]),
+      usual: (data.status === "completed" && !changed) || !(data.parts?.length || data.tail),
+    });
+  };
+}
+
+function callSection(shown: Shown, block: Block, words: Child[]): Omit<Section, "usual"> {
+  const { data } = block;
+  const path = data.sort === "execute" ? undefined : data.locations?.[0]?.path;
+  const has = Boolean(data.parts?.length || data.tail || codeOf(data).length);
+  const rule = ruleOf(data);
+  return {
+    icon: statusIcon(data.status),
+    spoken: spokenStatus(data.status),
+    head: [...words, badly(data), remark(duration(data.duration))],
+    aside: [path && !codeOf(data).length && iconButton("go-to-file", `Open ${path}`, () => shown.post({ type: "open", path }))],
+    body: has || rule ? () => [...callBody(shown, data), rule && h("div", { class: "rule" }, icon("law"), " ", rule)] : undefined,
+  };
+}
+
+function callBody(shown: Shown, data: Data): Child[] {
+  const title = data.title ?? "Output";
+  return [
+    ...codeOf(data).map((part) => partOf(shown, part, title)),
+    ...(data.parts ?? []).map((part) => partOf(shown, part, title)),
+    data.tail ? output(shown, data.tail, title) : undefined,
+  ];
+}
+
+function badly(data: Data): Child {
+  const word = endedBadly(data);
+  return word && h("span", { class: "bad" }, ` ${word.replace("_", " ")}`);
+}
+
+function remark(text: string): Child {
+  return text && h("span", { class: "dim" }, ` ${text}`);
+}
+
+/** A child is one line that shows live how it is and what it costs. */
+function spawn(shown: Shown, block: Block): Section {
+  const { data } = block;
+  const input = inputOf(data);
+  const id = childOf(shown.t, block);
+  const child = shown.t.children.get(id);
+  const life = child ? lifeOf(child) : undefined;
+  const exists = begun(shown.t, block);
+  return {
+    icon: statusIcon(child ? child.state : data.status),
+    spoken: spokenStatus(child ? child.state : data.status),
+    head: [
+      h("strong", {}, child?.agent ?? input.agent ?? "agent"), " ", taskOf(input),
+      !child && badly(data),
+      life?.questions && h("span", { class: "asks" }, ` ${life.questions}`),
+      remark(life?.rest ?? ""),
+    ],
+    aside: exists ? childActions(shown, id, child?.state) : [],
+    usual: exists,
+    body: () => [h("div", { class: "thinking" }, harmless(spawnBody(shown.t, block)).trimEnd()), rule(data)],
+  };
+}
+
+function rule(data: Data): Child {
+  const said = ruleOf(data);
+  return said && h("div", { class: "rule" }, icon("law"), " ", said);
+}
+
+function childActions(shown: Shown, sessionId: string, state: string | undefined): Child[] {
+  const act = (action: "show" | "wait" | "close" | "stop") => () => shown.post({ type: "child", action, sessionId });
+  const works = ["queued", "running", "waiting"].includes(state ?? "");
+  return [
+    iconButton("comment-discussion", "Open its transcript, to watch and to talk", act("show")),
+    works && iconButton("watch", "Wait for its result", act("wait")),
+    works && iconButton("debug-stop", "Stop what it does", act("stop")),
+    state !== "closed" && iconButton("close", "Close it", act("close")),
+  ];
+}
+
+// --- the rest -----------------------------------------------------------------------------------
+
+function mail(shown: Shown, block: Block, element: HTMLElement): () => void {
+  if (!block.data.report) {
+    element.classList.add("message");
+    return () => drawMessage(shown, block, element);
+  }
+  const show = section(shown, block, element);
+  return () => {
+    const { data } = block;
+    const sender = sessionOf(shown.t, block);
+    show({
+      icon: statusIcon(data.report?.status),
+      spoken: "result, ",
+      head: [h("strong", {}, data.mail?.agent ?? "agent"), " ", harmless(data.mail?.name ?? ""), remark(`result · ${reportOf(data)}`)],
+      aside: [sender && iconButton("comment-discussion", "Open its transcript", () => shown.post({ type: "child", action: "show", sessionId: sender }))],
+      usual: true,
+      body: () => {
+        const body = h("div", { class: "markdown" });
+        markdown(shown, body).show((data.content ?? []).map(contentText).join("\n"), true);
+        return [body];
+      },
+    });
+  };
+}
+
+function drawMessage(shown: Shown, block: Block, element: HTMLElement): void {
+  const { data } = block;
+  element.hidden = data.queue === "waiting";
+  if (!data.content) return fill(element, h("span", { class: "dim" }, `Data from ${senderOf(data)}, for no model to read`));
+  fill(element, h("div", { class: "speaker" }, senderOf(data)), ...said(shown, block));
+}
+
+function drawPlan(block: Block, element: HTMLElement): void {
+  const list = h("ul", { role: "list" });
+  for (const entry of block.data.entries ?? []) {
+    const state = entry.status;
+    list.append(
+      h(
+        "li",
+        { class: state },
+        state === "in_progress" ? icon("arrow-right", "busy") : icon(state === "completed" ? "pass-filled" : state === "cancelled" ? "circle-slash" : "circle-large-outline", state === "completed" ? "good" : "dim"),
+        h("span", { class: "visually-hidden" }, `${planMark(state) === "·" ? "to do" : state.replace("_", " ")}: `),
+        h("span", {}, harmless(entry.content)),
+      ),
+    );
+  }
+  fill(element, h("div", { class: "plan-head" }, icon("checklist"), " ", planHead(block.data)), list);
+}
+
+const NOTICES: Readonly<Record<string, string>> = { error: "error", warning: "warning", info: "info" };
+
+function drawNotice(block: Block, element: HTMLElement): void {
+  const severity = block.data.severity ?? "info";
+  element.dataset.severity = severity;
+  fill(
+    element,
+    icon(NOTICES[severity] ?? "info", severity === "error" ? "bad" : severity === "warning" ? "asks" : "dim"),
+    h("span", {}, h("span", { class: "notice-title" }, harmless(noticeHead(block.data))), block.data.description ? `: ${harmless(block.data.description)}` : ""),
+  );
+}
