@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -19,6 +19,7 @@ from magy_server.core.ports import Store
 from magy_server.core.settings import Patterns, Permission, Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Action
+from magy_server.dataclass import dataclass
 from magy_server.engine.world import read_project, record
 
 Signature = frozenset[tuple[str, int, int, int]]

@@ -18,7 +18,7 @@ from typing import Any
 
 TOP = Path(__file__).resolve().parents[1]
 SAID = "Generated from {source} by `make docs`; edit that instead."
-NOTICES = {".md": f"<!-- {SAID} -->", ".ts": f"// {SAID}"}
+NOTICES = {".md": f"<!-- {SAID} -->", ".py": f"# {SAID}", ".ts": f"// {SAID}"}
 
 
 def protocol() -> Iterator[str]:
@@ -129,8 +129,24 @@ def tools() -> Iterator[str]:
     for tool in sorted(make_tools(Processes()), key=lambda tool: tool.name):
         yield (
             f"## `{tool.name}`\n\nEffect: {tool.effect}. Permission key: `{tool.key}`.\n\n"
-            f"{_prose(tool.description)}{_fields(tool.parameters)}\n"
+            f"{_prose(tool.description)}{_fields(tool.shape.worked_out())}\n"
         )
+
+
+def tool_schemas() -> Iterator[str]:
+    from magy_server.tools.kit import make_tools
+    from magy_server.tools.shell.processes import Processes
+
+    yield (
+        '"""The JSON Schemas of the parameters of Magy\'s tools are worked out beforehand, since\n'
+        'that takes as long as a tenth of a short command."""\n\n# fmt: off\n# ruff: noqa: E501\n'
+    )
+    yield "from __future__ import annotations\n"
+    yield "from collections.abc import Mapping\nfrom typing import Any\n"
+    yield "SCHEMAS: Mapping[str, Mapping[str, Any]] = {"
+    for tool in sorted(make_tools(Processes()), key=lambda tool: tool.name):
+        yield f"    {tool.name!r}: {tool.shape.worked_out()!r},"
+    yield "}"
 
 
 def models() -> Iterator[str]:
@@ -225,6 +241,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     ),
     "docs/reference/rooms.md": ("the modules of magy_server", rooms),
     "docs/reference/tools.md": ("magy_server/tools", tools),
+    "magy_server/tools/tool_schemas.py": ("magy_server/tools", tool_schemas),
 }
 
 

@@ -19,6 +19,7 @@ CROWDED: Mapping[str, int] = {}
 """By package: how many there are today."""
 
 LEVELS = (
+    {"dataclass"},
     {"edits"},
     {"core"},
     {"tasks"},

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from magy_server.api.places import workspace_of
 from magy_server.api.service import Service
 from magy_server.config.trust import Trust
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Literal
 
 from magy_server.api.sessions import options, pages, resolutions
@@ -28,6 +28,7 @@ from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.prompting.compaction import possible
 from magy_server.core.state.state import State
 from magy_server.core.values import Content, Grant, Hash
+from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.loaded_sessions import FRESH, LoadedSessions

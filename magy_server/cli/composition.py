@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from magy_server.cli.session_ids import resolve
 from magy_server.core.ports import Store, StreamInfo
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:  # who only reads does not wait for them
     from magy_server.api.service import Service

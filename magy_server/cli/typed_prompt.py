@@ -8,7 +8,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from magy_server.cli import project_directory
@@ -17,6 +16,7 @@ from magy_server.config.resources import resource
 from magy_server.core.settings import ToolSettings
 from magy_server.core.specs import Agents
 from magy_server.core.text.sanitizing import one_line
+from magy_server.dataclass import dataclass
 from magy_server.tasks import Tasks
 from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention

@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.settings import Permission, Settings
+from magy_server.dataclass import dataclass
 
 LARGEST = 1 << 18
 """Bytes of a magy.toml."""

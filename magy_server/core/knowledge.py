@@ -6,8 +6,9 @@ be out of date, and may name any file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
+
+from magy_server.dataclass import dataclass
 
 A = TypeVar("A")
 Knowledge = Literal["diagnostics", "definition", "references", "symbols", "eval"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.shell.deny_patterns import is_about
@@ -20,6 +19,7 @@ from magy_server.core.shell.remembered_commands import remembered_words
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.shell.unknown_programs import may_run
 from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Resource, Value
+from magy_server.dataclass import dataclass
 
 KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
 """The permission keys with a meaning of their own; a tool may bring another."""

@@ -4,7 +4,7 @@ the middle packages meet only here and in `app.py`."""
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from magy_server.core.agents.tree import Stream, id_of
@@ -13,6 +13,7 @@ from magy_server.core.events import Entry, Event, Replied
 from magy_server.core.knowledge import Question
 from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.values import NO_FILE, Hash, Usage, Version
+from magy_server.dataclass import dataclass
 from magy_server.edits.model import TextChange
 
 A = TypeVar("A")

@@ -21,7 +21,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import ActionReader, ActionSpec
@@ -29,6 +29,7 @@ from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
 from magy_server.core.values import Action, Value
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
     from yaml import MappingNode, Node

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import takewhile
 
 from magy_server.core.agents.mail import Mailed
@@ -20,6 +19,7 @@ from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
 from magy_server.core.values import Limits
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ costs what one of a hundred does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -25,6 +24,7 @@ from magy_server.core.text.sanitizing import visible
 from magy_server.core.updates import interaction
 from magy_server.core.values import Text, Usage
 from magy_server.core.wire_values import cost, usage
+from magy_server.dataclass import dataclass
 
 TITLE = 80
 

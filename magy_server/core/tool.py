@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cached_property
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -34,6 +36,7 @@ from magy_server.core.values import (
     Seen,
     digest,
 )
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +220,6 @@ class Tool:
     key: str
     kind: str
     """ACP tool kind: read, edit, execute, think, ..."""
-    parameters: Mapping[str, Any]
     run: Callable[..., Awaitable[Result]]
     facts: FactsFunction
     recover: RecoverFunction | None
@@ -228,7 +230,12 @@ class Tool:
     waits: bool
     parental: bool
     seldom: bool
-    _arguments: type[Any]
+    shape: Shape
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Returns the JSON Schema of its parameters."""
+        return self.shape.schema
 
     @property
     def schema(self) -> ToolSchema:
@@ -237,7 +244,7 @@ class Tool:
     def arguments(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Checks and converts the model's arguments. Raises ToolError that says what to mend."""
         try:
-            model = self._arguments.model_validate(raw)
+            model = self.shape.model.model_validate(raw)
         except ValidationError as error:
             raise ToolError(f"{self.name}: {_say(error, self.parameters)}") from None
         return {name: getattr(model, name) for name in type(model).model_fields}
@@ -278,18 +285,18 @@ def tool(
     waits: bool = False,
     parental: bool = False,
     seldom: bool = False,
+    schemas: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Callable[[Callable[..., Awaitable[Result]]], Tool]:
-    """Makes a Tool of a typed async function whose first parameter is the context."""
+    """Makes a Tool of a typed async function whose first parameter is the context. `schemas`: those
+    that are known already, by the function's name."""
 
     def make(function: Callable[..., Awaitable[Result]]) -> Tool:
-        model, parameters = _shape(function)
         return Tool(
             name=function.__name__,
             description=inspect.cleandoc(function.__doc__ or ""),
             effect=effect,
             key=key,
             kind=kind,
-            parameters=parameters,
             run=function,
             facts=facts,
             recover=recover,
@@ -300,24 +307,44 @@ def tool(
             waits=waits,
             parental=parental,
             seldom=seldom,
-            _arguments=model,
+            shape=_shape_of(function, schemas.get(function.__name__)),
         )
 
     return make
 
 
-def _shape(function: Callable[..., Any]) -> tuple[type[Any], Mapping[str, Any]]:
-    """The model and the schema of a tool function's parameters. Making them takes a millisecond, so
-    they are made once: another server's tools are the same functions with other settings."""
+class Shape:
+    """What the parameters of a tool function are; each form is made when it is first asked for."""
+
+    def __init__(self, function: Callable[..., Any], schema: Mapping[str, Any] | None) -> None:
+        self._function = function
+        self._known = schema
+
+    @cached_property
+    def model(self) -> type[Any]:
+        """A pydantic model that checks and converts arguments."""
+        return _arguments(self._function)
+
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema that models are shown."""
+        return self.worked_out() if self._known is None else self._known
+
+    def worked_out(self) -> Mapping[str, Any]:
+        """Returns that schema, made of the function itself."""
+        return _schema(self.model)
+
+
+def _shape_of(function: Callable[..., Any], schema: Mapping[str, Any] | None) -> Shape:
+    """Another server's tools are the same functions with other settings: they share shapes."""
     hints, defaults = function.__annotations__, (function.__defaults__, function.__kwdefaults__)
     key = (function.__module__, function.__code__, repr(hints), repr(defaults))
     if key not in _shapes:
-        model = _arguments(function)
-        _shapes[key] = model, _schema(model)
+        _shapes[key] = Shape(function, schema)
     return _shapes[key]
 
 
-_shapes: dict[tuple[object, ...], tuple[type[Any], Mapping[str, Any]]] = {}
+_shapes: dict[tuple[object, ...], Shape] = {}
 
 
 def _arguments(function: Callable[..., Any]) -> type[Any]:

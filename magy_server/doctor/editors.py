@@ -4,8 +4,8 @@ them."""
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.doctor.finding import Around, Finding, note, ok, warning
 from magy_server.doctor.programs import found, outcome, version_in
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from magy_server.dataclass import dataclass
 
 Status = Literal["ok", "note", "warning", "problem"]
 """`note`: worth knowing. `warning`: something will not work, or not well, when it is needed.

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from magy_server import __version__
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
+from magy_server.dataclass import dataclass
 from magy_server.doctor.finding import Around, Finding
 from magy_server.listeners.audit import SECRET
 

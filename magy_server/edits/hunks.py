@@ -6,8 +6,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.review import PERSON, Mark, Part, Review, joined, put_back
 
 NEAR = 1

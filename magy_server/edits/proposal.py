@@ -4,8 +4,8 @@ changing."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.lines import meet
 from magy_server.edits.rebasing.diff import Block, blocks
 from magy_server.edits.review import Part, Review, joined, put_back

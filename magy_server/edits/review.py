@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.placing.within_line import likeness
 from magy_server.edits.rebasing.diff import Block, blocks
 

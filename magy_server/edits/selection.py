@@ -7,9 +7,9 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
+from magy_server.dataclass import dataclass
 from magy_server.edits import explain
 from magy_server.edits.formats.stream import Fence
 from magy_server.edits.lines import line_start

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from magy_server.core.agents.tree import Stream
@@ -19,6 +19,7 @@ from magy_server.core.reviews.review_events import Noted
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal, Team
+from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from magy_server.core.agents import tree
@@ -15,6 +14,7 @@ from magy_server.core.errors import NotFound, StoreError
 from magy_server.core.ports import Bus, Clock, Store, StreamInfo
 from magy_server.core.state.state import State
 from magy_server.core.steps import Rest, Step, next_step
+from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.engine.log import Companion, deleted
 from magy_server.engine.session import News, Session

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from magy_server.core.agents.tree import Stream, id_of
@@ -20,6 +20,7 @@ from magy_server.core.state.fold import apply, fold
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
 from magy_server.core.values import Hash
+from magy_server.dataclass import dataclass
 from magy_server.engine.snapshots import Snapshots
 
 RECENT = 512

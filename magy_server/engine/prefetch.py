@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Event, Judged
@@ -17,6 +16,7 @@ from magy_server.core.ports import Delta
 from magy_server.core.text.surrogates import loads
 from magy_server.core.tool import Tool
 from magy_server.core.values import Call, Facts, Hash
+from magy_server.dataclass import dataclass
 from magy_server.engine.calls import Outcome, supervised
 from magy_server.engine.context import RunContext
 from magy_server.engine.feature_ports import Features

@@ -14,11 +14,12 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from magy_server.core.tool import Result, Tool, ToolContext
 from magy_server.core.values import Call
+from magy_server.dataclass import dataclass
 
 MOST = 128
 LARGEST = 256 * 1024

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from magy_server.core import permit
@@ -19,6 +18,7 @@ from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
 from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Limits, Resource
+from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from magy_server.core.agents.mail import Mailed
@@ -19,6 +19,7 @@ from magy_server.core.events import Entry
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
+from magy_server.dataclass import dataclass
 from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.streaming import Partial, Streaming
 from magy_server.tasks import Tasks, logged

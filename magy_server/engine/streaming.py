@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.events import Event
+from magy_server.dataclass import dataclass
 
 TAIL = 64 * 1024
 """Characters of a running tool's output that are kept for who looks in now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from weakref import WeakValueDictionary
 
 from magy_server.core.agents import tree
@@ -18,6 +18,7 @@ from magy_server.core.events import Briefed, Entry, Exited, Judged, Planned, Sta
 from magy_server.core.ports import Bus, Lease, Store, StreamInfo
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
+from magy_server.dataclass import dataclass
 
 
 def root_of(stream: Stream) -> Stream:

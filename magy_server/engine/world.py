@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from magy_server.core.actions import ActionSpec
@@ -34,6 +34,7 @@ from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
 from magy_server.core.values import Content, Grant, Hash, digest
+from magy_server.dataclass import dataclass
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.read_cache import Results
 

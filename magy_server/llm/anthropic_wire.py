@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import Any, Literal
 
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.values import Call, Part, Text, Thinking, Usage
+from magy_server.dataclass import dataclass
 from magy_server.llm import pictures, wire
 from magy_server.llm.wire import Stop, StreamError, own_id
 from magy_server.llm.written import Form, written

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from magy_server.core.ports import Delta, ModelRequest, Reading
 from magy_server.core.values import Part, Text, Thinking, Usage
+from magy_server.dataclass import dataclass
 from magy_server.llm import wire
 from magy_server.llm.text_calls import arguments_in
 from magy_server.llm.thoughts import Thoughts

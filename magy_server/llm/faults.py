@@ -9,12 +9,12 @@ import re
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from magy_server.core.errors import ProviderError, ProviderFault
+from magy_server.dataclass import dataclass
 
 RETRYABLE: frozenset[ProviderFault] = frozenset(
     {"rate_limit", "overloaded", "server", "timeout", "connection", "malformed"}

@@ -6,11 +6,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from magy_server.core.ports import ModelRequest
+from magy_server.dataclass import dataclass
 from magy_server.llm import pictures
 from magy_server.llm.faults import Words, is_too_long, words
 from magy_server.llm.local_servers import is_near

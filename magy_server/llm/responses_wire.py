@@ -8,12 +8,13 @@ reasoning included, which comes encrypted and goes back as it came.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Literal
 
 from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.values import Call, Part, Text, Thinking, Usage
+from magy_server.dataclass import dataclass
 from magy_server.llm import wire
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
 from magy_server.llm.wire import Stop, StreamError, count

@@ -10,12 +10,13 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, cast, get_args
 
 from magy_server.core.errors import InvalidConfig, ProviderFault
 from magy_server.core.ports import Message, ToolOutput
 from magy_server.core.values import Text
+from magy_server.dataclass import dataclass
 
 Stop = Literal["end_turn", "max_tokens", "refusal", "stray_call"]
 

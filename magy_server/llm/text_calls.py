@@ -13,11 +13,12 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from magy_server.core.ports import ToolSchema
 from magy_server.core.text.surrogates import loads
+from magy_server.dataclass import dataclass
 
 Made = tuple[str, dict[str, Any]]
 """A call: the tool's name, and its arguments."""

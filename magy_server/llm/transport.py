@@ -7,8 +7,9 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
     from httpx2 import Response

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ import orjson
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.prompting.so_far import Grown, grown
 from magy_server.core.values import Call, Text
+from magy_server.dataclass import dataclass
 from magy_server.llm import pictures
 
 Block = dict[str, Any]

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from magy_server.api.wire.codes import INVALID_REQUEST, PARSE_ERROR
 from magy_server.core.text.surrogates import loads
+from magy_server.dataclass import dataclass
 
 MAX_BODY = 256 * 1024 * 1024
 """Bytes. A frame that announces more is skipped and answered with an error."""

@@ -16,9 +16,9 @@ import os
 import stat
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from magy_server.dataclass import dataclass
 from magy_server.lsp.frames import encode
 
 if TYPE_CHECKING:

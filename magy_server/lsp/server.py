@@ -13,7 +13,6 @@ import itertools
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
@@ -26,6 +25,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
+from magy_server.dataclass import dataclass
 from magy_server.lsp import stdio
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.greeting import NOTHING_YET, Greeting

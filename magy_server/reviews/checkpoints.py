@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -16,6 +16,7 @@ from magy_server.core.reviews.file_history import History, TurnBegun, Undone, hi
 from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.state.rewind import cannot_go_back
 from magy_server.core.state.state import State
+from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Comment, Reviewed
 from magy_server.core.values import Version
+from magy_server.dataclass import dataclass
 from magy_server.edits.hunks import ReviewHunk, hunks
 from magy_server.edits.proposal import Place, within
 from magy_server.edits.text import split, usual_end

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.reviews.review_events import Comment
 from magy_server.core.values import Origin
+from magy_server.dataclass import dataclass
 from magy_server.edits.hunks import accept, cut, reject
 from magy_server.edits.proposal import accepted, within
 from magy_server.edits.rebasing.diff import blocks

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from os.path import relpath
 
 from magy_server.core.agents.tree import Stream, stream_of
@@ -22,6 +22,7 @@ from magy_server.core.reviews.undo_merge import There
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
 from magy_server.core.values import Call, Evidence, FileChange, Hash, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.engine.calls import happened
 from magy_server.reviews import changes as review_changes
 from magy_server.reviews.restore_files import bytes_of, change_of, put_or_found, turns

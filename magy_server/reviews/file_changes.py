@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from magy_server.core.reviews.undo_merge import Contents, There, net, version
 from magy_server.core.values import FileChange
+from magy_server.dataclass import dataclass
 from magy_server.edits.rebasing.diff import counts, unified
 
 Action = Literal["create", "change", "remove", "nothing"]

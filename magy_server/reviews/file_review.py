@@ -7,11 +7,12 @@ of lines (that a file exists, its executable bit), is reviewed as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from magy_server.core.errors import ToolError
 from magy_server.core.reviews.review_events import Comment, Decision, Reviewed
 from magy_server.core.values import NO_FILE, Hash, Mark, Origin, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.edits import review as lines
 from magy_server.edits.proposal import Place, place, proposed
 from magy_server.edits.review import Review, carry, compare

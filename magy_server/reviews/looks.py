@@ -4,10 +4,11 @@ find the same, and nobody opens the file or what the store holds of it."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.ports import Head
+from magy_server.dataclass import dataclass
 from magy_server.reviews import current_review, streams
 from magy_server.reviews.current_review import Now
 from magy_server.reviews.review_store import ReviewStore

@@ -4,12 +4,13 @@ neither."""
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from magy_server.core.errors import EditorError, InvalidRequest, ToolError
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Decision
 from magy_server.core.values import NO_FILE
+from magy_server.dataclass import dataclass
 from magy_server.reviews.current_review import Now
 from magy_server.reviews.decisions import Made, choose, decide
 from magy_server.reviews.file_review import FileReview, Side

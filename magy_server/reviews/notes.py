@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from magy_server.core.reviews.review_events import Decision, Noted
+from magy_server.dataclass import dataclass
 from magy_server.edits.proposal import reach
 from magy_server.edits.rebasing.diff import blocks, unified
 from magy_server.reviews.file_review import FileReview

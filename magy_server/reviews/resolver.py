@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import uuid4
 
 from magy_server.core.agents.tree import Stream
@@ -25,6 +25,7 @@ from magy_server.core.errors import (
 )
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Decision
+from magy_server.dataclass import dataclass
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
 from magy_server.reviews import move_back, streams

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePath
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.ports import Files, Found, Put, Store
 from magy_server.core.reviews.undo_merge import Contents, Run, Taken, There, paths, take_back
 from magy_server.core.values import NO_FILE, FileChange, Hash, Version
+from magy_server.dataclass import dataclass
 
 ATTEMPTS = 20
 """How often a file is looked at again because somebody changed it at this very moment."""

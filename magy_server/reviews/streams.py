@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ from magy_server.core.events import Entry
 from magy_server.core.ports import Batch, Store, StreamInfo
 from magy_server.core.reviews.review_events import Decision, Reviewed
 from magy_server.core.values import Hash
+from magy_server.dataclass import dataclass
 
 LOG = logging.getLogger(__name__)
 APPLIED, PROPOSED = "review/", "proposal/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Prompted
@@ -15,6 +14,7 @@ from magy_server.core.reviews.undo_merge import Run
 from magy_server.core.state.rewind import cannot_go_back, cannot_return, restore
 from magy_server.core.state.state import State
 from magy_server.core.values import Content
+from magy_server.dataclass import dataclass
 
 NAMED = 20
 """Paths that the model is told; of more, how many."""

@@ -3,11 +3,12 @@ counted from 0."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from magy_server.core.reviews.review_events import Comment
 from magy_server.core.values import Origin
+from magy_server.dataclass import dataclass
 
 Status = Literal["created", "modified", "deleted", "renamed"]
 HunkKind = Literal[

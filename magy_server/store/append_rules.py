@@ -6,7 +6,7 @@ The values here are named tuples, not frozen dataclasses: they are made for ever
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ from magy_server.core.events import Entry, Event, Opened
 from magy_server.core.ports import Batch, Lease, StreamInfo
 from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.values import Hash, digest
+from magy_server.dataclass import dataclass
 
 
 class Line(NamedTuple):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from asyncio import Event, sleep
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from magy_server.core.errors import StoreError
 from magy_server.core.ports import Store
+from magy_server.dataclass import dataclass
 
 P = ParamSpec("P")
 R = TypeVar("R")

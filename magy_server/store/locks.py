@@ -6,7 +6,8 @@ import fcntl
 import hashlib
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import stream_of
@@ -21,6 +20,7 @@ from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.prompting.sizes import bound
 from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Usage
+from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.rules import caps

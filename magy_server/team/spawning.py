@@ -6,7 +6,6 @@ import os
 import re
 from asyncio import to_thread
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn
@@ -19,6 +18,7 @@ from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import shortened, visible
 from magy_server.core.values import Content, Hash, Limits, Text
+from magy_server.dataclass import dataclass
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put

@@ -11,7 +11,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.agents.child import status
 from magy_server.core.agents.mail import Status
@@ -19,6 +19,7 @@ from magy_server.core.agents.tree import SESSIONS, Stream
 from magy_server.core.events import Ended, Entry
 from magy_server.core.prompting.sizes import size
 from magy_server.core.state.state import State
+from magy_server.dataclass import dataclass
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
 from magy_server.engine.world import World

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import ToolSchema
-from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext
+from magy_server.tools.shipped import tool
 
 MOST = 8
 """So many tools are described at once."""

@@ -1,7 +1,7 @@
 """What Emacs shows of recorded sessions (`record.py`), compared with kept pictures.
 
 NAME.blocks.json has the same as blocks, each of a kind, with its whole text: every client shows
-these, in this order. After a change that is meant, REWRITE_PICTURES=1 has the pictures written anew;
+these, in this order. After a change that is meant, REWRITE_PICTURES=1 has them written anew;
 look at what git says is different then.
 """
 

@@ -7,10 +7,11 @@ modes stay; where a path is a link inside the directory, the file it leads to is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Version
+from magy_server.dataclass import dataclass
 from magy_server.edits.formats.diff_names import quoted
 from magy_server.edits.model import Failure, FileEdit, Hunk, Placed, Resolved
 from magy_server.edits.plan import plan, plan_text

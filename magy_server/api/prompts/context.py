@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
@@ -25,6 +24,7 @@ from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.ports import NO_EDITOR
 from magy_server.core.prompting.surroundings import block, definition, window
 from magy_server.core.text.sanitizing import printable
+from magy_server.dataclass import dataclass
 from magy_server.tools.editor.problems import said
 from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below

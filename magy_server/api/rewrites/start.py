@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os.path import relpath
 
 from magy_server.api.service import Service
@@ -29,6 +28,7 @@ from magy_server.core.ports import Found
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.values import Content, Effect, Embedded, Facts, Grant, Selected, Text
+from magy_server.dataclass import dataclass
 from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain

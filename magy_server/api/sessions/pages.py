@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core import updates
@@ -12,6 +11,7 @@ from magy_server.core.events import Admitted, Entry
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.updates import Update, shown
 from magy_server.core.values import Hash
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:  # who only reads does not wait for it
     from magy_server.engine.session import Session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
@@ -13,6 +13,7 @@ from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
 from magy_server.api.wire import sessions as session
 from magy_server.api.wire.shapes import Empty, SessionParams, Wire, parsed
+from magy_server.dataclass import dataclass
 
 P = TypeVar("P")
 R = TypeVar("R")

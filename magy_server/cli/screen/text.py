@@ -6,12 +6,12 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core.text.sanitizing import CONTROL, harmless, one_line
 from magy_server.core.values import Usage
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:  # states would be loaded by whoever only prints a line
     from magy_server.core.state.spending import Spent

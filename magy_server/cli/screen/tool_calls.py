@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from magy_server.cli.screen.text import Marks, Span, counted, filled, shortened, width_of, wrapped
 from magy_server.core.text.sanitizing import harmless, one_line, visible
+from magy_server.dataclass import dataclass
 
 TAIL = 10
 """Lines of a command's output that stay on the screen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from magy_server.cli import exit_codes
@@ -15,6 +15,7 @@ from magy_server.core.text.markdown import STOPS
 from magy_server.core.updates import operation
 from magy_server.core.values import FileChange, Text
 from magy_server.core.wire_values import cost, usage
+from magy_server.dataclass import dataclass
 from magy_server.reviews.views import Summary
 
 LIMITS = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.keyboard import Keyboard
@@ -14,6 +13,7 @@ from magy_server.cli.screen.text import record
 from magy_server.cli.screen.updates_view import View
 from magy_server.cli.turn import outcome
 from magy_server.core.text.markdown import STOPS
+from magy_server.dataclass import dataclass
 from magy_server.reviews.views import Summary
 
 

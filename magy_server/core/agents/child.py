@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from magy_server.core.agents import tree
@@ -15,6 +14,7 @@ from magy_server.core.state.state import State
 from magy_server.core.state.turn import Turn
 from magy_server.core.steps import opener
 from magy_server.core.values import Content, Limits
+from magy_server.dataclass import dataclass
 
 ENDED: Mapping[str, Status] = {"end_turn": "completed", "cancelled": "cancelled"}
 """How a turn ended, by its stop reason; with all others it failed."""

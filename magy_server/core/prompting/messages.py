@@ -4,7 +4,7 @@ of, in its order, and in Magy's words."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
@@ -16,6 +16,7 @@ from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.conversation import Conversation, Item
 from magy_server.core.state.vector import Vector
 from magy_server.core.values import Call, Content, Embedded, Hash, Image, Link, Part, Text, Thinking
+from magy_server.dataclass import dataclass
 
 MISSING = "(no result: the session was interrupted before this call ran)"
 GONE = "(a picture that cannot be shown any more)"

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
+
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

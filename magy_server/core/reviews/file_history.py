@@ -4,7 +4,7 @@ undone."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import dropwhile
 from typing import Literal
 
@@ -12,6 +12,7 @@ from magy_server.core.events import Admitted, Entry, Event, Finished, Opened, Pr
 from magy_server.core.reviews.review_events import Restored, Restoring
 from magy_server.core.reviews.undo_merge import Run, tied
 from magy_server.core.values import Content, FileChange
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ so that later changes stay. Where the two meet, the file is a conflict and stays
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import NO_FILE, FileChange, Hash, Kind, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.edits.rebasing.rebase import merge3
 
 UNSAVED = "It has unsaved changes in the editor. Save or discard them first."

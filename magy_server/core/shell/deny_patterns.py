@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -18,6 +17,7 @@ from magy_server.core.patterns import matches_command, pieces
 from magy_server.core.shell.git_arguments import subcommand
 from magy_server.core.shell.programs import program
 from magy_server.core.shell.simple_commands import quote
+from magy_server.dataclass import dataclass
 
 _WORD = re.compile(r"(?:'[^']*'|\\.|[^\s'\\]|['\\])+", re.DOTALL)
 _CLUSTER = re.compile(r"-[A-Za-z]{1,3}")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.shell import programs
 from magy_server.core.shell.wrappers import is_watched, names
+from magy_server.dataclass import dataclass
 
 ONLY_NAMES = names(
     "basename dirname du echo false ls printf pwd readlink realpath stat test true ["

@@ -5,9 +5,9 @@ and this reader could differ, this reader gives up."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from magy_server.core.text.sanitizing import INVISIBLE
+from magy_server.dataclass import dataclass
 
 BLANK = " \t"
 META = " \t\n|&;()<>"

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.shell.lexer import Redirect, Token, Unclear, Word, lex
+from magy_server.dataclass import dataclass
 
 OPENING = frozenset({"if", "while", "until", "{"})
 MIDDLE = frozenset({"then", "elif", "else", "do", "!"})

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from magy_server.dataclass import dataclass
 
 
 def _sed_bracket(delimiter: str) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.shell.programs import program
+from magy_server.dataclass import dataclass
 
 _ALWAYS = r"-v|-vv|-q|-h|--(verbose|quiet|silent|help|version|dry-run|no-color)|--colou?r(=\w+)?"
 _VALUE = r"[^\s-].*"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,7 @@ from magy_server.core.shell import programs
 from magy_server.core.shell.lexer import Redirect as Redirection
 from magy_server.core.shell.lexer import Unclear, Word, unusual
 from magy_server.core.shell.parser import RESERVED, Simple, read
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

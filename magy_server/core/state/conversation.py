@@ -4,7 +4,7 @@ it when it is taken back or compacted."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
@@ -14,6 +14,7 @@ from magy_server.core.state.queue import Arrival
 from magy_server.core.state.replacing import replace
 from magy_server.core.state.vector import Vector
 from magy_server.core.values import Hash, Task
+from magy_server.dataclass import dataclass
 
 Item = Prompted | Mailed | Replied | Finished | Briefed | Compacted | Noted
 """The conversation is made of these, in the order in which the model sees them."""

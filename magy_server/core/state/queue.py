@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Prompted, Requeued
 from magy_server.core.prompting.sizes import words
 from magy_server.core.state.replacing import replace
+from magy_server.dataclass import dataclass
 
 Arrival = Prompted | Mailed
 """What waits to enter the conversation."""

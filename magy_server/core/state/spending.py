@@ -4,11 +4,12 @@ runs."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.events import Compacted, Consulted, Replied
 from magy_server.core.state.replacing import replace
 from magy_server.core.values import Usage
+from magy_server.dataclass import dataclass
 
 NO_USAGE = Usage()
 INHERITED = "inherited"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.agents.tree import Stream, id_of
@@ -14,6 +14,7 @@ from magy_server.core.state.spending import Spending
 from magy_server.core.state.turn import Turn
 from magy_server.core.state.turn_starts import History
 from magy_server.core.values import Grant
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.events import Answered, Asked, CancelAsked, Finished, Judged, Replied
 from magy_server.core.prompting.repeats import HISTORY, signature, waited
@@ -11,6 +11,7 @@ from magy_server.core.state.replacing import replace
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.vector import Vector
 from magy_server.core.values import Call, Evidence
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ and what going back took away."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 
 from magy_server.core.events import Compacted
@@ -14,6 +14,7 @@ from magy_server.core.state.queue import Arrival
 from magy_server.core.state.replacing import replace
 from magy_server.core.state.vector import Vector
 from magy_server.core.values import FileChange
+from magy_server.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

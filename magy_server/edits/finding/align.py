@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.finding.normal_forms import squeeze, weight
 from magy_server.edits.finding.source import Lines, Source
 from magy_server.edits.placing.within_line import likeness, slipped

@@ -6,8 +6,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.finding.normal_forms import depth, fold, squeeze
 from magy_server.edits.finding.siblings import defined
 from magy_server.edits.finding.source import Source

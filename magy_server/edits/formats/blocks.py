@@ -18,9 +18,10 @@ of file` may end either side, as in a diff.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.formats.heading_names import path_before
 from magy_server.edits.formats.stream import LineReader, says_no_newline
 from magy_server.edits.model import EditError, Hunk

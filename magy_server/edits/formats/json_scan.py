@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from magy_server.dataclass import dataclass
 
 _TOKEN = re.compile(r'["{}\[\]:,\n]')
 _IN_STRING = re.compile(r'["\\\n]')

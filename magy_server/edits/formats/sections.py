@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.model import Hunk
 
 _FULL = re.compile(r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*@@ ?(.*)\Z")

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Protocol
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.model import EditError, Failure, FileEdit, Hunk
 from magy_server.edits.text import plain
 

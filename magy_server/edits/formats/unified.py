@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.formats.diff_names import (
     NULL,
     Unclear,

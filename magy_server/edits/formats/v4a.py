@@ -9,8 +9,9 @@ takes `\\ No newline at end of file` and the numbers of `@@ -1,3 +1,4 @@`, as a 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.formats.sections import above, is_section, section
 from magy_server.edits.formats.stream import (
     Fence,

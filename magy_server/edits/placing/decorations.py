@@ -7,9 +7,10 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.finding.normal_forms import squeeze, weight
 from magy_server.edits.model import Hunk
 from magy_server.edits.placing.within_line import likeness

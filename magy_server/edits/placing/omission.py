@@ -59,23 +59,31 @@ _KEEP = (
     r"(?:keep|kept|leave|preserve|retain|maintain|include|insert|add|put|paste|copy|use|reuse"
     r"|do not change|don t change|do not touch|no changes? (?:to|in))"
 )
-_DOTTED = re.compile(
-    rf"omitted|elided|truncated|skipped|(?:and )?(?:so on|(?:\w+ )?more(?: {_THING})?|etc)"
-)
-"""These say so with dots only."""
 _AFTER = re.compile(
     r"\b(?:rest|remaining|remainder|existing|other|previous|unchanged|same|omitted)\b"
     r"|\bas (?:before|is)\b|\bfor brevity\b"
 )
-_BEFORE = re.compile(
-    rf"{_A}(?:rest|remaining|remainder|existing|other|previous|unchanged|same|omitted)\b"
-    rf"|(?:\w+ ){{0,3}}{_THING} (?:unchanged|omitted|here)\b"
-)
+
+
+@cache
+def _dotted() -> re.Pattern[str]:
+    """These say so with dots only. Long patterns are compiled when the first edit comes, since that
+    takes as long as importing a large module."""
+    return re.compile(
+        rf"omitted|elided|truncated|skipped|(?:and )?(?:so on|(?:\w+ )?more(?: {_THING})?|etc)"
+    )
+
+
+@cache
+def _before() -> re.Pattern[str]:
+    return re.compile(
+        rf"{_A}(?:rest|remaining|remainder|existing|other|previous|unchanged|same|omitted)\b"
+        rf"|(?:\w+ ){{0,3}}{_THING} (?:unchanged|omitted|here)\b"
+    )
 
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Compiled when the first edit comes, since that takes as long as importing a large module."""
     return re.compile(
         "|".join(
             f"(?:{phrase})"
@@ -206,12 +214,12 @@ def _says_so(said: str, words: str) -> bool:
     dots = list(_DOTS.finditer(said))
     if not dots or _NAMES.search(said):
         return False
-    if _DOTTED.fullmatch(words):
+    if _dotted().fullmatch(words):
         return True
     if not re.search(r"\w", said[: dots[0].start()]):
         glued = re.match(r"\w", said[dots[0].end() :]) is not None  # as a spread is
         return glued < len(words.split()) <= 8 and _AFTER.search(words) is not None
-    return not re.search(r"\w", said[dots[-1].end() :]) and _BEFORE.match(words) is not None
+    return not re.search(r"\w", said[dots[-1].end() :]) and _before().match(words) is not None
 
 
 def _behind(code: str, comment: str) -> bool:

@@ -7,8 +7,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from magy_server.dataclass import dataclass
 from magy_server.edits import explain
 from magy_server.edits.finding.align import alignments
 from magy_server.edits.finding.choose import Site, anchor_lines, decided

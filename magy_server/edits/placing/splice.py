@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.finding.normal_forms import indentation, only_closers, squeeze, weight
 from magy_server.edits.finding.source import Source
 from magy_server.edits.model import TextChange

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.finding.normal_forms import squeeze
 from magy_server.edits.finding.source import Source
 from magy_server.edits.lines import line_after, line_start

@@ -4,9 +4,10 @@ conflict."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import cycle, takewhile
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.lines import Lines, lines_of
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import Block, apply, blocks

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from magy_server.dataclass import dataclass
 from magy_server.edits.lines import Lines, meet
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import Block, apply, blocks, trim

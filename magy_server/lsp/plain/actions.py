@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from magy_server.api.connected import Beside
@@ -17,6 +17,7 @@ from magy_server.api.wire.reviews import Range
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.text.sanitizing import LINE, shortened
+from magy_server.dataclass import dataclass
 from magy_server.lsp.plain import lenses
 from magy_server.lsp.plain.lenses import Json, command
 from magy_server.lsp.plain.targets import empty

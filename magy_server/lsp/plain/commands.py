@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -22,6 +21,7 @@ from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.values import Content, Text
+from magy_server.dataclass import dataclass
 from magy_server.lsp.plain.actions import Known
 from magy_server.lsp.plain.answers import Answers
 from magy_server.lsp.plain.prompt_sessions import Asking

@@ -7,7 +7,6 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from magy_server.api.connected import Connected
@@ -20,6 +19,7 @@ from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Entry, Replied, Requeued, Stop
 from magy_server.core.state.state import State
 from magy_server.core.values import Content
+from magy_server.dataclass import dataclass
 from magy_server.engine.loaded_sessions import FRESH
 
 REMEMBERED = 50

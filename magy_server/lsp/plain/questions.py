@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
 from magy_server.core.text.markdown import fenced
 from magy_server.core.text.sanitizing import LINE, shortened
+from magy_server.dataclass import dataclass
 from magy_server.lsp.server import Server
 
 ALL = "Show all of it"

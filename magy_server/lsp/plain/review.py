@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
@@ -13,6 +13,7 @@ from magy_server.api.wire import names
 from magy_server.api.wire import reviews as wire
 from magy_server.api.wire.shapes import parsed
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
+from magy_server.dataclass import dataclass
 from magy_server.lsp.live_editor import LiveEditor
 from magy_server.lsp.plain import lenses
 from magy_server.lsp.plain.actions import Asked

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from magy_server.api import present
 from magy_server.api.connected import Documents
@@ -16,6 +15,7 @@ from magy_server.api.wire.editor import ContextParams, Diagnostic
 from magy_server.api.wire.reviews import Position, Range
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.values import Content
+from magy_server.dataclass import dataclass
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _LONGEST_LINE = 2_000

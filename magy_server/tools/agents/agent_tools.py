@@ -25,10 +25,10 @@ from magy_server.core.tool import (
     ToolContext,
     previewed,
     run_again,
-    tool,
 )
 from magy_server.core.tool import Result as Outcome
 from magy_server.core.values import Evidence, Facts, Limits, Resource, Text
+from magy_server.tools.shipped import tool
 
 NAME = 80
 """The most characters of a task's name."""
@@ -149,9 +149,12 @@ async def spawn_agent(
     limits: Annotated[Caps | None, "Limits of each of its turns: US dollars, seconds"] = None,
     directory: Annotated[str, "Its directory, in the workspace; empty: yours"] = "",
 ) -> Outcome:
-    """Start an agent that works beside you on a task of its own. Returns at once with its job_id;
-    its result is what it says last. Get it with wait_agent; otherwise it is given to you when it
-    is there and you have nothing to do."""
+    """Start an agent that works beside you on a task of its own: `explore` finds out, `general`
+    does. It sees only its task: state the goal, what you know, which files are its own, and what
+    to report. Never let two agents change the same file. Returns at once with its job_id; its
+    result is what it says last. Start all that can work side by side, then call wait_agent once;
+    a result that you do not wait for is given to you when you have nothing to do. Check what it
+    reports before you build on it, and call close_agent for agents that you no longer need."""
     where = await ctx.team.check(agent, model, directory)
     wanted = Spawn(
         key=ctx.call,

@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from magy_server.core.events import Planned
-from magy_server.core.tool import Result, ToolContext, tool
+from magy_server.core.tool import Result, ToolContext
 from magy_server.core.values import Task
+from magy_server.tools.shipped import tool
 
 
 @tool(effect="read", key="plan", kind="think")

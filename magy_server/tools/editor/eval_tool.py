@@ -11,9 +11,10 @@ from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Evaluation
 from magy_server.core.ports import Editor
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed
 from magy_server.core.values import Facts, Resource
 from magy_server.tools.shell.output import clean
+from magy_server.tools.shipped import tool
 
 SECONDS = 10.0
 SHOWN = 8_000

@@ -25,15 +25,7 @@ from magy_server.core.knowledge import (
     Symbols,
 )
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import (
-    FactContext,
-    FactsFunction,
-    Gathered,
-    Result,
-    Tool,
-    ToolContext,
-    tool,
-)
+from magy_server.core.tool import FactContext, FactsFunction, Gathered, Result, Tool, ToolContext
 from magy_server.core.values import Facts
 from magy_server.edits.text import plain
 from magy_server.tools.editor import problems
@@ -41,6 +33,7 @@ from magy_server.tools.editor.uris import named
 from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below, resolve
 from magy_server.tools.search.searched_place import called
+from magy_server.tools.shipped import tool
 
 MOST = 200
 """The most lines of an answer."""

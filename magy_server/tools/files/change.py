@@ -12,13 +12,14 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import FactContext, ToolContext
 from magy_server.core.values import Evidence, FileChange, Hash, Kind, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, counts, unified
 from magy_server.edits.text import plain

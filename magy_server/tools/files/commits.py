@@ -14,12 +14,13 @@ import os
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import Found
 from magy_server.core.values import Kind, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.tools.files import disk
 from magy_server.tools.files.paths import below
 from magy_server.tools.files.versions import kind_of

@@ -13,9 +13,10 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.encodings import binary, sniff
 from magy_server.tools.files.paths import Place, directory, listing
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed, tool
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed
 from magy_server.core.values import Evidence, Facts, digest
 from magy_server.edits.model import Hunk, Resolved, TextChange
 from magy_server.edits.plan import plan, plan_text
@@ -25,6 +25,7 @@ from magy_server.tools.files.encodings import text_of
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import Path, file_facts
+from magy_server.tools.shipped import tool
 
 SNIPPET = 40
 """Lines of the edited regions shown to the model."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

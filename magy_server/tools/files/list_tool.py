@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Annotated, Any
 
@@ -16,11 +16,13 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.search import searched_place
 from magy_server.tools.search.ignored_paths import searched
 from magy_server.tools.search.ripgrep_queries import FilePattern, Finder
+from magy_server.tools.shipped import tool
 from magy_server.tools.stoppable_thread import in_thread
 
 LINES = 300

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor
 from magy_server.core.tool import Proposal
 from magy_server.core.values import Hash, digest
+from magy_server.dataclass import dataclass
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply, changes
 from magy_server.edits.rebasing.rebase import rebase

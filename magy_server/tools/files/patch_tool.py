@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
-from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext
 from magy_server.core.values import Facts
 from magy_server.edits.model import EditError, FileEdit
 from magy_server.edits.text import plain
@@ -27,6 +27,7 @@ from magy_server.tools.files.edit_tools import (
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
 from magy_server.tools.files.read_tool import file_facts
+from magy_server.tools.shipped import tool
 
 MOST = 200
 """Files that one patch may touch."""

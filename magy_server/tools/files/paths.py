@@ -14,12 +14,12 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from magy_server.core.errors import ToolError
 from magy_server.core.text.surrogates import whole
 from magy_server.core.values import Effect, Facts, Resource
+from magy_server.dataclass import dataclass
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MISSING = (errno.ENOENT, errno.ENOTDIR)

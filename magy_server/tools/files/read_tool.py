@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, ToolContext
 from magy_server.core.values import Effect, Facts, Seen, digest
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.live_file import Base, load
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, judged, resolve, resource
+from magy_server.tools.shipped import tool
 
 Path = Annotated[str, "The file, relative to the workspace root or absolute"]
 LINES = 2000

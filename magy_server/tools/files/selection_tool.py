@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.prompting.framing import unescaped
-from magy_server.core.tool import FactContext, Gathered, Result, Selection, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Selection, ToolContext
 from magy_server.edits.model import EditError
 from magy_server.edits.rebasing.diff import changes
 from magy_server.edits.selection import PROSE, Rewrite, carried
@@ -23,6 +23,7 @@ from magy_server.tools.files.encodings import decode
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import judged
 from magy_server.tools.files.read_tool import file_facts
+from magy_server.tools.shipped import tool
 
 NOTHING_SELECTED = "Nothing is selected here; this tool only answers a request to rewrite a place."
 TAKEN = (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.shell.git_arguments import USUAL, split, subcommand
 from magy_server.core.shell.simple_commands import quote
+from magy_server.dataclass import dataclass
 from magy_server.tools.git.hostile_config import Unclear, ask, settings
 
 MOST = 32

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import Editor
-from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
 from magy_server.core.values import Evidence, Facts
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk
@@ -22,6 +22,7 @@ from magy_server.tools.files.paths import Place, below
 from magy_server.tools.git.names import check_revision, command, listed
 from magy_server.tools.git.repository import Repositories, Repository, failure, wait_for_lock
 from magy_server.tools.shell.output import clean
+from magy_server.tools.shipped import tool
 
 BRANCHES = 100
 _LIST = (

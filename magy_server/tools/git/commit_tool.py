@@ -12,13 +12,13 @@ import hashlib
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import LINE, shortened, visible
-from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed
 from magy_server.core.values import Evidence, Facts, Resource, digest
+from magy_server.dataclass import dataclass
 from magy_server.edits.rebasing.diff import unified
 from magy_server.tasks import to_end
 from magy_server.tools.files.encodings import text_of
@@ -35,6 +35,7 @@ from magy_server.tools.git.repository import (
     wait_for_lock,
 )
 from magy_server.tools.shell.output import clean
+from magy_server.tools.shipped import tool
 
 PREVIEW = 200_000
 """Characters of the diff that a person is shown."""

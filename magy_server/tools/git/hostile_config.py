@@ -15,8 +15,8 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from magy_server.dataclass import dataclass
 from magy_server.tools.files import disk
 from magy_server.tools.files.paths import below
 from magy_server.tools.search.endless_files import endless

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
 from magy_server.core.values import Facts
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import resource
@@ -30,6 +30,7 @@ from magy_server.tools.git.program import explain
 from magy_server.tools.git.repository import DIFF, Repositories, Repository, Status, split_allowed
 from magy_server.tools.shell.output import SHOWN, clean
 from magy_server.tools.shell.processes import Processes
+from magy_server.tools.shipped import tool
 
 FRESH = 10.0
 """Seconds for which an answer may be given again."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.values import Resource
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.paths import below, canonical
 
 AT_ONCE = 100

@@ -16,12 +16,12 @@ import os
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from subprocess import Popen
 from typing import IO, BinaryIO
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Evidence
+from magy_server.dataclass import dataclass
 from magy_server.tasks import to_end
 from magy_server.tools.search.endless_files import endless, why
 from magy_server.tools.shell import process_groups as groups

@@ -19,12 +19,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 
 from magy_server.core.errors import ToolError
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.tool import FactContext, ToolContext
 from magy_server.core.values import Action
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.paths import below
 from magy_server.tools.git.hostile_config import foreign
 from magy_server.tools.git.names import Entry, check_revision, shown

@@ -12,11 +12,11 @@ import os
 import stat
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.prompting.framing import escaped
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import one_line
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.disk import beginning
 from magy_server.tools.files.paths import below
 

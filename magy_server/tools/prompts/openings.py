@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.specs import Agents
+from magy_server.dataclass import dataclass
 from magy_server.tools.prompts.symbol_mentions import SYMBOL
 
 COMMANDS = {

@@ -10,10 +10,10 @@ import os
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 from magy_server.tools.search.ripgrep_queries import Answer, Finder
 from magy_server.tools.stoppable_thread import in_thread
 

@@ -12,13 +12,13 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Literal
 
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import Result, ToolContext
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.pages import PAGE
 from magy_server.tools.files.paths import Place, below, judged
 from magy_server.tools.search import searched_place, shown_lines

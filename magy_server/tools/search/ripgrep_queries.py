@@ -12,9 +12,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 from magy_server.tools.search import ripgrep_program
 from magy_server.tools.search.endless_files import endless, why
 from magy_server.tools.shell.capture import ask

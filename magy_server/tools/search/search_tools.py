@@ -12,10 +12,11 @@ from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
-from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
 from magy_server.tools.search import glob_search, grep_search, searched_place
 from magy_server.tools.search.grep_search import Wish
 from magy_server.tools.search.ripgrep_queries import Expression, FilePattern, Finder
+from magy_server.tools.shipped import tool
 
 LONGEST = 2_000
 """The most characters of a pattern."""

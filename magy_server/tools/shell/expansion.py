@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.shell.globs import may_be
+from magy_server.dataclass import dataclass
 
 NAMES = 50_000
 """Names in directories that are looked at for one command line."""

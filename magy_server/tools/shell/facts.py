@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise
 
 from magy_server.core.errors import ToolError
@@ -24,6 +24,7 @@ from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import FactContext, Gathered, previewed
 from magy_server.core.values import Effect, Facts, Resource
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.paths import below, resource
 from magy_server.tools.git import hostile_config as git_config
 from magy_server.tools.git.aliases import Alias, Aliases

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import LINE, shortened
-from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, tool
+from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
 from magy_server.core.values import Evidence, Facts, Resource
+from magy_server.dataclass import dataclass
 from magy_server.tasks import to_end
 from magy_server.tools.shell import facts as shell_facts
 from magy_server.tools.shell.output import SHOWN
 from magy_server.tools.shell.processes import Command, Processes, ending
 from magy_server.tools.shell.read_only_commands import only_reads
+from magy_server.tools.shipped import tool
 from magy_server.tools.tracking.worktree import Around, Outcome, Worktrees
 
 CallId = Annotated[str, "The id that bash gave for the command"]

@@ -11,10 +11,11 @@ what there is, and what there would be. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Kind, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.edits.hunks import accept
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3

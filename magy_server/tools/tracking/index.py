@@ -11,9 +11,9 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from magy_server.core.values import Kind, Version, digest
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.versions import kind_of
 from magy_server.tools.git.names import chunks, literal
 from magy_server.tools.git.program import Captured, answer

@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import NO_EDITOR, Editor, Seen
 from magy_server.core.values import Version
+from magy_server.dataclass import dataclass
 from magy_server.edits.text import plain
 from magy_server.tools.files.encodings import text_of
 

@@ -10,10 +10,11 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import NO_FILE, Version
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.versions import look
 from magy_server.tools.tracking.known_changes import LARGEST, UNSURE, Stamp, stamped
 

@@ -16,11 +16,12 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.core.values import NO_FILE, FileChange, Hash
+from magy_server.dataclass import dataclass
 from magy_server.edits.text import plain as plain_text
 from magy_server.tools.files.change import busy
 from magy_server.tools.files.commits import Commits

@@ -11,10 +11,10 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 from magy_server.tools.files.encodings import FOREIGN, binary, sniff
 from magy_server.tools.shell.capture import ask
 from magy_server.tools.web import readable

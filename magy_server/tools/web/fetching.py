@@ -19,12 +19,12 @@ import re
 import socket
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from magy_server import __version__
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 from magy_server.tools.web.urls import Target, target, zone
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from magy_server.core.errors import ToolError
+from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
     from httpx2 import URL

@@ -22,9 +22,9 @@ from magy_server.core.tool import (
     Tool,
     ToolContext,
     run_again,
-    tool,
 )
 from magy_server.core.values import Facts, Resource
+from magy_server.tools.shipped import tool
 from magy_server.tools.web import decoding as reading
 from magy_server.tools.web.decoding import Reading
 from magy_server.tools.web.fetching import Fetched, Resolver, Web, look_up
