@@ -7,7 +7,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from magy_server import privacy
@@ -22,6 +22,7 @@ half a second, so that it is done rarely."""
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
     from magy_server.cli.composition import Composition
+    from magy_server.store.shrinking import Shrunk
 
 
 def command() -> NoReturn:
@@ -141,7 +142,12 @@ def _composition() -> Composition:
 
         return compose
 
-    return Composition(composing, lambda: SqliteStore.open(str(layers.state_dir())))
+    def shrink(stopped: Callable[[], bool]) -> Shrunk:
+        from magy_server.store.shrinking import shrink
+
+        return shrink(str(layers.state_dir() / "magy.db"), stopped)
+
+    return Composition(composing, lambda: SqliteStore.open(str(layers.state_dir())), shrink)
 
 
 def _lsp() -> int:

@@ -164,9 +164,10 @@ class Service:
         infos = await trees.whole(self.world.store, session_id)
         await self.world.end_commands([info.stream for info in infos])
 
-    async def delete(self, session_id: str) -> bool:
+    async def delete(self, session_id: str, *, before: float | None = None) -> bool:
         """Stops the session if it runs here, and removes it and all below it; forks keep what they
-        share. Raises InvalidRequest when another process runs it."""
+        share. With `before`, it stops nothing, and returns False when something was appended at
+        that time or later. Raises InvalidRequest when another process runs it."""
         stream = stream_of(session_id)
         held = self.loaded.trees
         user = Stream(f"{stream}/:deleting")  # no child has such a name
@@ -182,11 +183,12 @@ class Service:
                     raise _busy(session_id, here=True)
                 try:
                     infos = await trees.whole(self.world.store, session_id)
-                    await self.world.end_commands([info.stream for info in infos])
-                    found = await self.world.store.delete(stream)
+                    if before is None:
+                        await self.world.end_commands([info.stream for info in infos])
+                    found = await self.world.store.delete(stream, before=before)
                 finally:
                     await held.give_back(stream)
-            for info in infos:
+            for info in infos if found else ():
                 trees.say_deleted(self.world.bus, info)
         finally:
             await held.give_back(user)

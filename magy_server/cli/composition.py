@@ -14,6 +14,7 @@ from magy_server.dataclass import dataclass
 if TYPE_CHECKING:  # who only reads does not wait for them
     from magy_server.api.service import Service
     from magy_server.config.trust import Trust
+    from magy_server.store.shrinking import Shrunk
 
 ONCE: Mapping[str, Any] = {"titles": False}
 """Settings of a command that leaves when its turn has ended: a title would come too late, so the
@@ -33,10 +34,12 @@ Options = argparse.Namespace
 @dataclass(frozen=True, slots=True)
 class Composition:
     """`store` alone is enough for who only reads: an invalid configuration then hides nothing.
-    `composing` gives what makes engines, once it is asked for: importing that takes a while."""
+    `composing` gives what makes engines, once it is asked for: importing that takes a while.
+    `shrink` is `store.shrinking.shrink` for that store, which is closed then."""
 
     composing: Callable[[], Compose]
     opened: Callable[[], Awaitable[Store]]
+    shrink: Callable[[Callable[[], bool]], Shrunk]
 
     def compose(
         self, roots: Sequence[str], options: Mapping[str, Any]

@@ -91,6 +91,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import transcripts
 
             return transcripts.show if verb == "show" else transcripts.export
+        case "sessions", "prune":
+            from magy_server.cli.commands.prune import prune
+
+            return prune
         case "permissions", _:
             from magy_server.cli.commands import permissions
 

@@ -192,6 +192,7 @@ def _sessions(commands: Commands) -> None:
     )
     delete = _verb(verbs, "delete", "delete a session permanently")
     _flag(delete, "-y", "--yes", help="do not ask for confirmation")
+    _pruning(verbs)
     compact = _verb(verbs, "compact", "summarize the conversation, to make room")
     compact.add_argument("focus", nargs="?", default="", help="what the summary must keep")
     _verb(verbs, "summary", "print a summary written by the model")
@@ -209,6 +210,57 @@ def _sessions(commands: Commands) -> None:
         _flag(what, "--conversation", help="only the conversation")
         _flag(parser, "-n", "--dry-run", help="only show what it would do")
         _flag(parser, "--json", help="print one JSON object")
+
+
+def _pruning(verbs: Commands) -> None:
+    prune = verbs.add_parser(
+        "prune",
+        help="delete the sessions that have rested for long",
+        description=(
+            "Delete the sessions, with their children, in which nothing happened for so long, and "
+            "the records of reviews that were settled as long ago. A session stays if a turn of "
+            "it is open, if it waits for an answer, if one of its commands runs in the background, "
+            "or if a change of it waits for your review. Then give the room that became free back "
+            "to the file system, if no other Magy has the database open."
+        ),
+    )
+    prune.add_argument(
+        "--older-than", type=_span, required=True, metavar="AGE",
+        help="how long nothing happened: 12h, 30d or 8w (hours, days, weeks)",
+    )  # fmt: skip
+    prune.add_argument(
+        "--keep", type=_count, default=0, metavar="N",
+        help="keep the N newest sessions of each project, however old they are",
+    )  # fmt: skip
+    prune.add_argument(
+        "--project", metavar="DIR",
+        help="only the sessions of this project, and the reviews of files below it (default: all)",
+    )  # fmt: skip
+    sure = prune.add_mutually_exclusive_group()
+    _flag(sure, "-n", "--dry-run", help="only say what would go")
+    _flag(sure, "-y", "--yes", help="do not ask for confirmation")
+    _flag(prune, "--json", help="print one JSON object")
+
+
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+
+
+def _span(text: str) -> float:
+    """Returns seconds."""
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number)):
+        unit = ""
+    if unit not in _HOURS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an age: write a number and h, d or w, as in 30d"
+        )
+    return int(number) * _HOURS[unit] * 3600.0
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of sessions")
+    return int(text)
 
 
 def _agents(commands: Commands) -> None:

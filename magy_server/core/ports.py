@@ -145,9 +145,14 @@ class Store(Protocol):
     async def snapshot(self, stream: Stream) -> Snapshot | None:
         """The one that was kept last; it goes with the stream."""
 
-    async def delete(self, stream: Stream) -> bool:
+    async def delete(self, stream: Stream, *, before: float | None = None) -> bool:
         """Removes the stream, all below it, and every blob that no other stream refers to, at
-        once. False: there was nothing."""
+        once. False: there was nothing, or one of these streams was appended to at `before` or
+        later, and nothing was removed."""
+
+    async def weigh(self, streams: Sequence[Stream]) -> int:
+        """The bytes that go with exactly these streams: of their entries and snapshots, and of the
+        blobs that no other stream refers to."""
 
     async def lease(self, root: str) -> Lease | None:
         """Takes the lease if no living process holds it; None when one does. A holder's death

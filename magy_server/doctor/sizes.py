@@ -55,8 +55,8 @@ def _to_do(path: Path, total: int, spare: int) -> Iterator[Finding]:
     if total - spare >= MUCH:
         what = f"{path.parent} has grown to {_shown(total)}."
         mend = (
-            "Delete sessions that you need no more: `magy sessions list` names them, and "
-            "`magy sessions delete` deletes one with all that only it refers to."
+            "`magy sessions prune --older-than 30d --dry-run` says which sessions have rested for "
+            "so long, and how much goes with them; without --dry-run it deletes them."
         )
         yield note(what, mend)
 

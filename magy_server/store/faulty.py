@@ -77,7 +77,7 @@ class FaultyStore:
         self.info, self.streams = self._call(store.info), self._call(store.streams)
         self.below, self.heads = self._call(store.below), self._call(store.heads)
         self.keep, self.snapshot = self._call(store.keep), self._call(store.snapshot)
-        self.delete = self._call(store.delete)
+        self.delete, self.weigh = self._call(store.delete), self._call(store.weigh)
         self.blob, self.blobs = self._call(store.blob), self._call(store.blobs)
         self.lease, self.release = self._call(store.lease), self._call(store.release)
         self.changed, self.close = self._call(store.changed), self._call(store.close)

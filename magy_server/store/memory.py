@@ -132,9 +132,11 @@ class MemoryStore:
         self._check_open()
         return self._snapshots.get(stream)
 
-    async def delete(self, stream: Stream) -> bool:
+    async def delete(self, stream: Stream, *, before: float | None = None) -> bool:
         self._check_open()
         gone = {n for n in self._standings if n == stream or n.startswith(f"{stream}/")}
+        if before is not None and any(self._standings[n].updated >= before for n in gone):
+            return False
         for name in gone:
             del self._standings[name], self._lines[name]
             self._snapshots.pop(name, None)
@@ -143,6 +145,14 @@ class MemoryStore:
             if not streams:
                 del self._refs[hash], self._blobs[hash]
         return bool(gone)
+
+    async def weigh(self, streams: Sequence[Stream]) -> int:
+        self._check_open()
+        gone = set[str](streams)
+        lines = sum(len(line.body) for name in gone for line in self._lines.get(name, ()))
+        kept = sum(len(self._snapshots[name].body) for name in gone if name in self._snapshots)
+        only = (hash for hash, named in self._refs.items() if named and named <= gone)
+        return lines + kept + sum(len(self._blobs[hash]) for hash in only)
 
     async def lease(self, root: str) -> Lease | None:
         self._check_open()

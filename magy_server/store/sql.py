@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import orjson
+
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, NotFound, StoreCorrupt
 from magy_server.core.events import Entry
@@ -279,12 +281,19 @@ def snapshot(db: sqlite3.Connection, stream: Stream) -> Snapshot | None:
     return Snapshot(*row) if row else None
 
 
-def delete(db: sqlite3.Connection, stream: Stream) -> bool:
+def delete(db: sqlite3.Connection, stream: Stream, before: float | None) -> bool:
     first = f"{stream}/"
-    names = {"stream": stream, "first": first, "end": _after(first)}
+    names = {"stream": stream, "first": first, "end": _after(first), "before": before}
     gone = "(stream = :stream OR stream >= :first AND stream < :end)"
     refs = f"SELECT hash FROM refs WHERE {gone}"
     with writing(db):
+        if (
+            before is not None
+            and db.execute(
+                f"SELECT 1 FROM streams WHERE {gone} AND updated >= :before LIMIT 1", names
+            ).fetchone()
+        ):
+            return False
         if not db.execute(f"DELETE FROM streams WHERE {gone}", names).rowcount:
             return False
         db.execute(f"DELETE FROM entries WHERE {gone}", names)
@@ -296,6 +305,21 @@ def delete(db: sqlite3.Connection, stream: Stream) -> bool:
         )
         db.execute(f"DELETE FROM refs WHERE {gone}", names)
     return True
+
+
+_GONE = "WITH gone (stream) AS MATERIALIZED (SELECT value FROM json_each(?))"
+_WEIGHED = (
+    f"{_GONE} SELECT total(length(body)) FROM gone CROSS JOIN entries USING (stream)",
+    f"{_GONE} SELECT total(length(body)) FROM gone CROSS JOIN snapshots USING (stream)",
+    f"""{_GONE} SELECT total(length(data)) FROM blobs
+        WHERE hash IN (SELECT hash FROM gone CROSS JOIN refs USING (stream)) AND NOT EXISTS
+        (SELECT 1 FROM refs WHERE refs.hash = blobs.hash AND stream NOT IN gone)""",
+)
+
+
+def weigh(db: sqlite3.Connection, streams: Sequence[Stream]) -> int:
+    names = (orjson.dumps(streams).decode(),)
+    return sum(int(db.execute(query, names).fetchone()[0]) for query in _WEIGHED)
 
 
 def data_version(db: sqlite3.Connection) -> int:

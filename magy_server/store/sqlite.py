@@ -175,10 +175,14 @@ class SqliteStore:
         self._check_open()
         return await self._reader.run(partial(sql.snapshot, stream=stream))
 
-    async def delete(self, stream: Stream) -> bool:
+    async def delete(self, stream: Stream, *, before: float | None = None) -> bool:
         self._check_open()
         self._file.check()
-        return await self._writer.run(partial(sql.delete, stream=stream))
+        return await self._writer.run(partial(sql.delete, stream=stream, before=before))
+
+    async def weigh(self, streams: Sequence[Stream]) -> int:
+        self._check_open()
+        return await self._reader.run(partial(sql.weigh, streams=streams))
 
     async def lease(self, root: str) -> Lease | None:
         self._check_open()

@@ -11,13 +11,16 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from functools import partial
+from itertools import count
 from typing import Any
 
 from magy_server.bus.local import LocalBus
+from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import Conflict, InvalidRequest
 from magy_server.core.ports import Batch
+from magy_server.store.shrinking import shrink
 from magy_server.store.sqlite import SqliteStore
-from tests.contracts.build import said
+from tests.contracts.build import blob, finished, hash_of, said
 
 
 def say(value: Any) -> None:
@@ -67,6 +70,35 @@ async def hold(directory: str, root: str) -> None:
     program.kill()
     program.wait()
     await store.close()
+
+
+async def share(directory: str) -> None:
+    """Until its input ends, makes one session after the other whose blobs others name, too, and
+    looks whether they are there."""
+    store = await SqliteStore.open(directory)
+    ended = asyncio.create_task(anext(commands(), None))
+    number = 0
+    while not ended.done():
+        text = f"text {number % 5}"
+        stream = Stream(f"session/{number}")
+        await store.append([Batch(stream, 0, [finished(text)], blob(text))])
+        assert await store.blob(hash_of(text)) == text.encode()
+        say(number)
+        number += 1
+    await store.close()
+
+
+async def shrunk(path: str) -> None:
+    """Gives the room of a database back; in the middle of it, waits to be told to go on."""
+    asked = count()
+
+    def stopped() -> bool:
+        if next(asked) == 5:
+            say("in the middle")
+            sys.stdin.readline()
+        return False
+
+    say(shrink(path, stopped))
 
 
 async def bus(directory: str, *topics: str) -> None:
@@ -119,5 +151,5 @@ async def _set(params: Mapping[str, Any]) -> Any:
 
 if __name__ == "__main__":
     roles: dict[str, Callable[..., Coroutine[Any, Any, None]]]
-    roles = {"write": write, "hold": hold, "bus": bus}
+    roles = {"write": write, "hold": hold, "share": share, "shrunk": shrunk, "bus": bus}
     asyncio.run(roles[sys.argv[1]](*sys.argv[2:]))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from magy_server.core.codec import encode
 from magy_server.core.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
 from magy_server.core.events import Admitted, Event, Resumed
 from magy_server.core.ports import Batch, Lease, Snapshot, Store
@@ -335,6 +336,36 @@ async def test_a_deleted_stream_is_gone_and_its_name_free(store: Store) -> None:
     info = await store.info(S)
     assert info is not None
     assert (info.head, info.root, info.summary) == (1, None, {})
+
+
+async def test_what_was_appended_to_meanwhile_is_not_deleted(store: Store, clock: Clock) -> None:
+    """Be it in a stream below; and then nothing goes, no blob either."""
+    await store.append([Batch(S, 0, [opened(), finished("own")], blob("own"))])
+    await fill(store, f"{S}/1.0", 1)  # at 1002
+    await fill(store, f"{S}-b", 1)  # no part of it
+    assert not await store.delete(S, before=1002.0)
+    assert (await store.head(S), await store.head(f"{S}/1.0")) == (2, 1)
+    assert await store.blob(hash_of("own")) == b"own"
+    assert await store.delete(S, before=1002.5)
+    assert [info.stream for info in (await store.streams("session/")).items] == [f"{S}-b"]
+
+
+async def test_what_would_go_with_streams_is_known_before(store: Store) -> None:
+    """Their entries and snapshots, and the blobs that nobody else refers to."""
+    ends = [finished(word) for word in ("own", "shared", "both")]
+    blobs = blob("own") | blob("shared") | blob("both")
+    await store.append([Batch(S, 0, ends, blobs)])
+    await store.append([Batch(f"{S}/1.0", 0, ends[2:])])
+    await store.append([Batch("session/two", 0, ends[1:2])])
+    await store.keep(S, Snapshot(2, "a", b"12345"))
+    size = len(encode(ends[0]))
+    assert len({len(encode(end)) for end in ends}) == 1
+    assert await store.weigh([S]) == 3 * size + 5 + len("own")
+    assert await store.weigh([f"{S}/1.0"]) == size
+    assert await store.weigh([S, f"{S}/1.0"]) == 4 * size + 5 + len("own" + "both")
+    everything = [S, f"{S}/1.0", "session/two"]
+    assert await store.weigh(everything) == 5 * size + 5 + len("own" + "both" + "shared")
+    assert await store.weigh([]) == await store.weigh(["session/none"]) == 0
 
 
 # --- snapshots ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ LIMIT = 30
 TITLE = 20
 """Columns that a title needs."""
 STATES = {"running": "open", "requires_action": "asks"}
+NO_SIZES: Mapping[str, str] = {}
 WORDS = {"running": "yellow", "requires_action": "question"}
 
 
@@ -63,10 +64,10 @@ def title_of(info: StreamInfo) -> str:
 
 
 def as_json(found: Page) -> dict[str, Any]:
-    return {"sessions": [_as_json(info) for info in found.items], "nextCursor": found.cursor}
+    return {"sessions": [one_as_json(info) for info in found.items], "nextCursor": found.cursor}
 
 
-def _as_json(info: StreamInfo) -> dict[str, Any]:
+def one_as_json(info: StreamInfo) -> dict[str, Any]:
     """Returns a session as clients get it, with what it took."""
     from magy_server.api.present import session_info
 
@@ -75,7 +76,10 @@ def _as_json(info: StreamInfo) -> dict[str, Any]:
     return {**about, "createdAt": stamp(info.created), **took}
 
 
-def lines(found: Page, root: str, marks: Marks, width: int | None) -> list[Span]:
+def lines(
+    found: Page, root: str, marks: Marks, width: int | None, sizes: Mapping[str, str] = NO_SIZES
+) -> list[Span]:
+    """`sizes`: what stands beside the turns of some, by their streams."""
     if not found.items:
         return [("There are no sessions yet. `magy run` starts one.\n", "dim")]
     spans: list[Span] = []
@@ -85,7 +89,7 @@ def lines(found: Page, root: str, marks: Marks, width: int | None) -> list[Span]
         gap = "\n" if spans else ""
         spans.append((f"{gap}{one_line(place or 'no project')}{here}\n", "bold"))
         for info in group:
-            spans += _line(info, marks, width, ids)
+            spans += _line(info, marks, width, ids, sizes.get(info.stream, ""))
     if found.cursor:
         spans.append((f"more: magy sessions list --cursor {found.cursor}\n", "dim"))
     return spans
@@ -101,13 +105,13 @@ def _grouped(items: Sequence[StreamInfo], root: str) -> list[tuple[str | None, l
     return [*ordered, (None, last)] if last else list(ordered)
 
 
-def _line(info: StreamInfo, marks: Marks, width: int | None, ids: int) -> list[Span]:
+def _line(info: StreamInfo, marks: Marks, width: int | None, ids: int, size: str) -> list[Span]:
     """Returns a session in one line; where that leaves its title no room, the id stands below.
     `ids`: the width of the longest id."""
     id, title = one_line(info.id), title_of(info)
     when = f"{datetime.fromtimestamp(info.updated).astimezone():%Y-%m-%d %H:%M}"
     state = str(info.summary.get("state", "idle"))
-    tail = f"  {counted(info.summary.get('turns', 0), 'turn')}"
+    tail = f"  {counted(info.summary.get('turns', 0), 'turn')}" + (f"  {size}" if size else "")
     mark = f"  {STATES[state]}" if state in STATES else ""
     end: list[Span] = [(tail, "dim"), (mark, WORDS.get(state, "")), ("\n", "")]
     head = f"  {id}{' ' * (ids - width_of(id))}  {when}  "

@@ -120,7 +120,7 @@ async def delete(options: Options, app: Composition) -> int:
     async with app.acting(options.session) as (service, info):
         id = info.id
         name = f"{id} ({title_of(info)})"
-        if not options.yes and not await asyncio.to_thread(_sure, f"Delete {name} permanently?"):
+        if not options.yes and not await asyncio.to_thread(sure, f"Delete {name} permanently?"):
             complain("nothing was deleted.")
             return exit_codes.ERROR
         await service.delete(id)
@@ -128,7 +128,7 @@ async def delete(options: Options, app: Composition) -> int:
     return exit_codes.DONE
 
 
-def _sure(question: str) -> bool:
+def sure(question: str) -> bool:
     """Asks whether the person is sure. Raises InvalidRequest when it can ask nobody."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise InvalidRequest("There is nobody here to confirm this: add --yes.")

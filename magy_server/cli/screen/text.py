@@ -208,3 +208,7 @@ def cost_of(found: Spent) -> str:
 
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size_of(bytes: int) -> str:
+    return f"{bytes / 2**10:,.0f} KiB" if bytes < 2**20 else f"{bytes / 2**20:,.1f} MiB"
