@@ -14,7 +14,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,12 @@ def clean_environment(environ: MutableMapping[str, str]) -> None:
     for name in list(environ):
         if _SECRET.search(name) or _SETTINGS.search(name):
             del environ[name]
+
+
+def cached_programs(environ: Mapping[str, str]) -> Path:
+    """Where `.ci/programs` puts what it has built for the tests, and no package manager has."""
+    cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/")) / ".cache"
+    return Path(cache) / "magy-ci" / "bin"
 
 
 @contextmanager
