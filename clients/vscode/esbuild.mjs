@@ -31,6 +31,15 @@ if (process.argv.includes("--tests")) {
     }),
     build({
       ...shared,
+      entryPoints: ["src/web.ts"],
+      outfile: "out/web.js",
+      platform: "browser",
+      format: "cjs",
+      target: "es2022",
+      external: ["vscode"],
+    }),
+    build({
+      ...shared,
       entryPoints: ["webview/main.ts"],
       loader: { ".ttf": "file" },
       outdir: "out/webview",

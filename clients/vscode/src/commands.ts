@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { ServerGone } from "./connection";
 
 /** Why something could not be done, as a sentence for the person. */
 export function sentence(error: unknown): string {
@@ -19,6 +20,7 @@ export function registerCommands(
           return await run(...args);
         } catch (error) {
           if (error instanceof vscode.CancellationError) return undefined;
+          if (error instanceof ServerGone) return undefined; // who watches the connection tells that
           log.error(`${id}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
           void tell("error", sentence(error));
           return undefined;

@@ -1,8 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import * as vscode from "vscode";
 import {
+  type ApplyWorkspaceEditParams,
+  type ApplyWorkspaceEditResult,
   CloseAction,
   ErrorAction,
+  ErrorCodes,
   LanguageClient,
   type LanguageClientOptions,
   ResponseError,
@@ -37,7 +40,7 @@ export class MagyError extends Error {
   }
 }
 
-/** The server ended, or could not start, before it answered. */
+/** The server ended, or could not start, before it answered. The person is told of that apart. */
 export class ServerGone extends Error {}
 
 /** What the server says about itself. */
@@ -55,13 +58,18 @@ export interface RanCommand {
 
 /** Where the connection gets a server from. */
 export interface Launcher {
-  /** Starts a server process. undefined: there is none, and the person was told. */
-  launch(): Promise<ChildProcess | undefined>;
-  /** What this window announces and sets. */
-  announce(): Promise<Announcement>;
+  /** Starts a server process; or says, in a sentence, why none was found. */
+  launch(): Promise<ChildProcess | { missing: string }>;
+  /** What this window announces and sets. `editor`: what it answers of `magy/editor/*`. */
+  announce(editor: Record<string, boolean>): Promise<Announcement>;
 }
 
 type Handler<P> = (params: P) => void;
+/** Makes an edit of open documents by `next`, or says why not. */
+type Applying = (
+  params: ApplyWorkspaceEditParams,
+  next: (params: ApplyWorkspaceEditParams) => Promise<ApplyWorkspaceEditResult>,
+) => Promise<ApplyWorkspaceEditResult>;
 type Answerer<P, R> = (params: P, token: vscode.CancellationToken) => Promise<R>;
 
 /** These answer when their work is done, which may take long. */
@@ -71,6 +79,17 @@ const LONG: ReadonlySet<string> = new Set([
   "magy/session/summarize",
 ]);
 
+/** What the language client says of requests that were open, or came, when the server was gone. */
+const LOST: ReadonlySet<number> = new Set([
+  ErrorCodes.PendingResponseRejected,
+  ErrorCodes.ConnectionInactive,
+]);
+
+const plainly: Applying = (params, next) => next(params);
+
+/** Milliseconds that a server has to answer `initialize`; it does so before it loads anything. */
+const STARTING = 60_000;
+
 /** The connection to the one server of this window. Handlers outlive restarts. */
 export class Connection implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -79,6 +98,7 @@ export class Connection implements vscode.Disposable {
   private stopping = false;
   private now: ConnectionState = "stopped";
   private ending = "";
+  private applying: Applying = plainly;
   private readonly handlers = new Map<string, Set<Handler<never>>>();
   private readonly answerers = new Map<string, Answerer<never, unknown>>();
   private readonly changed = new vscode.EventEmitter<ConnectionState>();
@@ -98,9 +118,9 @@ export class Connection implements vscode.Disposable {
     return this.now;
   }
 
-  /** Why it is dead, as a sentence; else empty. */
+  /** Why it is dead or missing, as a sentence; else empty. */
   get problem(): string {
-    return this.now === "dead" ? this.ending : "";
+    return this.now === "dead" || this.now === "missing" ? this.ending : "";
   }
 
   /** Of the running server. */
@@ -127,7 +147,9 @@ export class Connection implements vscode.Disposable {
     if (!client) throw new ServerGone(this.ending);
     const watch = LONG.has(method) ? undefined : this.watch(client, method);
     try {
-      return await client.sendRequest<Requests[M]["result"]>(method, params, token);
+      // A token that is undefined would count as a second parameter.
+      const rest = token ? [token] : [];
+      return await client.sendRequest<Requests[M]["result"]>(method, params, ...rest);
     } catch (error) {
       throw this.said(error, client, token);
     } finally {
@@ -149,6 +171,12 @@ export class Connection implements vscode.Disposable {
   ): vscode.Disposable {
     this.answerers.set(method, answerer);
     return new vscode.Disposable(() => this.answerers.delete(method));
+  }
+
+  /** Decides about the server's edits of open documents. */
+  apply(applying: Applying): vscode.Disposable {
+    this.applying = applying;
+    return new vscode.Disposable(() => (this.applying = plainly));
   }
 
   /** Ends the server, even one that hangs, and starts it again. Sessions go on where they were. */
@@ -198,30 +226,52 @@ export class Connection implements vscode.Disposable {
       "Magy",
       () =>
         process ? Promise.resolve(process) : Promise.reject(new ServerGone("No server was started.")),
-      this.options(await this.launcher.announce()),
+      this.options(await this.launcher.announce(this.offers())),
     );
     try {
-      process = await this.launcher.launch();
-      if (!process) {
+      const launched = await this.launcher.launch();
+      if ("missing" in launched) {
+        this.ending = launched.missing;
         this.become("missing");
-        throw new ServerGone("Magy's server is not installed, or was not found.");
+        throw new ServerGone(this.ending);
       }
-      process.once("exit", (code, signal) => {
-        this.log.info(`The server ended (${signal ?? `status ${code}`}).`);
-        this.died(client, `Magy's server ended unexpectedly (${signal ?? `status ${code}`}).`);
-      });
-      this.process = process;
+      process = launched;
+      this.follow(launched, client);
+      this.process = launched;
       this.client = client;
       this.listen(client);
       await client.start();
     } catch (error) {
-      if (this.now === "missing") throw error;
+      if (error instanceof ServerGone && this.now === "missing") throw error;
       const why = error instanceof Error ? error.message : String(error);
       this.died(client, `Magy's server could not start: ${why}`);
       throw new ServerGone(this.ending);
     }
-    this.log.info(`Magy ${this.about?.version ?? "of unknown version"} runs as process ${process.pid}.`);
+    const { version = "of unknown version" } = this.about ?? {};
+    this.log.info(`Magy ${version} runs as process ${process.pid}.`);
     this.become("running");
+  }
+
+  /** Notices that the process ends, or that it does not begin to answer. */
+  private follow(process: ChildProcess, client: LanguageClient): void {
+    const late = setTimeout(() => {
+      if (this.now !== "starting") return;
+      this.died(client, `Magy's server has said nothing for ${STARTING / 1000} s.`);
+      process.kill("SIGKILL");
+    }, STARTING);
+    process.once("exit", (code, signal) => {
+      clearTimeout(late);
+      const how = signal ?? `status ${code}`;
+      this.log.info(`The server, process ${process.pid}, ended (${how}).`);
+      const when = this.now === "starting" ? "as it started" : "unexpectedly";
+      this.died(client, `Magy's server ended ${when} (${how}).`);
+    });
+  }
+
+  /** What the parts of this extension answer of `magy/editor/*`. */
+  private offers(): Record<string, boolean> {
+    const names = EDITOR_REQUESTS.filter((name) => this.answerers.has(name));
+    return Object.fromEntries(names.map((name) => [name.replace("magy/editor/", ""), true]));
   }
 
   private options(announcement: Announcement): LanguageClientOptions {
@@ -237,6 +287,14 @@ export class Connection implements vscode.Disposable {
         closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
       },
       middleware: {
+        workspace: {
+          handleApplyEdit: (params, next) => {
+            const { token } = new vscode.CancellationTokenSource();
+            return this.applying(params, async (given) => {
+              return (await next(given, token)) as ApplyWorkspaceEditResult;
+            });
+          },
+        },
         executeCommand: async (command, args: unknown[], next) => {
           const result: unknown = await next(command, args);
           this.ran.fire({ command, arguments: args, result });
@@ -262,7 +320,8 @@ export class Connection implements vscode.Disposable {
   }
 
   private died(client: LanguageClient, why: string): void {
-    if (this.stopping || (this.client !== client && this.now !== "starting")) return;
+    if (this.stopping || this.now === "dead") return;
+    if (this.client !== client && this.now !== "starting") return;
     this.client = undefined;
     this.process = undefined;
     this.ending = why;
@@ -287,7 +346,7 @@ export class Connection implements vscode.Disposable {
 
   private said(error: unknown, client: LanguageClient, token?: vscode.CancellationToken): Error {
     if (token?.isCancellationRequested) return new vscode.CancellationError();
-    if (this.client !== client) {
+    if (this.client !== client || (error instanceof ResponseError && LOST.has(error.code))) {
       return new ServerGone(this.problem || "Magy's server was stopped before it answered.");
     }
     if (error instanceof ResponseError) {

@@ -1,27 +1,127 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import * as vscode from "vscode";
 import type { Launcher } from "../connection";
 import type { Announcement } from "../wire/generated";
+import { type Finding, find, type Found, type Machine } from "./find";
+import type { Keys } from "./keys";
+import { interpreter } from "./python";
+import { atHome, serverSettings } from "./settings";
 
-/** Starts the server that this window uses. */
+const WHERE: Record<Found["place"], string> = {
+  setting: "the setting magy.path",
+  environment: "the Python environment of the folder",
+  path: "the PATH",
+  tools: "where uv and pipx install programs",
+  own: "the extension's own environment",
+};
+
+/** Finds and starts the server that this window uses. */
 export class ServerLauncher implements Launcher {
-  constructor(private readonly log: vscode.LogOutputChannel) {}
+  private used: Found | undefined;
 
-  launch(): Promise<ChildProcess | undefined> {
-    const [program = "magy"] = vscode.workspace.getConfiguration("magy").get<string[]>("path", []);
-    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-    this.log.info(`Starting ${program} lsp`);
-    const child = spawn(program, ["lsp"], { cwd, stdio: "pipe" });
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly keys: Keys,
+    private readonly log: vscode.LogOutputChannel,
+  ) {}
+
+  /** The environment that the extension installs a server into. */
+  get own(): string {
+    return join(this.context.globalStorageUri.fsPath, "server");
+  }
+
+  /** The program that was started last. */
+  get program(): Found | undefined {
+    return this.used;
+  }
+
+  async look(): Promise<Finding> {
+    if (process.platform === "win32") {
+      return {
+        missing:
+          "Magy's server runs on Linux and macOS. On Windows, open the folder in WSL (WSL: Reopen Folder in WSL).",
+      };
+    }
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    const trusted = vscode.workspace.isTrusted;
+    return find(
+      {
+        setting: configuration().get<string[]>("path", []),
+        folders: folders.map((folder) => folder.uri.fsPath),
+        trusted,
+        python: trusted ? await interpreter(folders[0]?.uri) : undefined,
+        own: this.own,
+      },
+      MACHINE,
+    );
+  }
+
+  async launch(): Promise<ChildProcess | { missing: string }> {
+    const found = await this.look();
+    if ("missing" in found) return found;
+    this.used = found;
+    this.log.info(`Starting ${found.path} lsp, found in ${WHERE[found.place]}.`);
+    const child = spawn(found.path, ["lsp"], {
+      cwd: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? homedir(),
+      env: environment(),
+      stdio: "pipe",
+    });
     return new Promise((resolve, reject) => {
       child.once("spawn", () => resolve(child));
       child.once("error", reject);
     });
   }
 
-  announce(): Promise<Announcement> {
-    return Promise.resolve({
-      client: { name: "vscode" },
-      capabilities: { interactions: true, review: true },
+  /** Runs the server's program with these arguments. Throws what it says when it fails. */
+  async run(args: readonly string[]): Promise<void> {
+    const program = this.used?.path;
+    if (!program) throw new Error("Magy's server does not run.");
+    await promisify(execFile)(program, args, { env: environment() }).catch((error: Error & { stderr?: string }) => {
+      throw new Error(error.stderr?.trim() || error.message);
     });
   }
+
+  async announce(editor: Record<string, boolean>): Promise<Announcement> {
+    return {
+      client: { name: "vscode" },
+      capabilities: { interactions: true, review: true, editor },
+      settings: serverSettings(changed, homedir()),
+      restricted: !vscode.workspace.isTrusted,
+      keys: await this.keys.all(),
+    };
+  }
+}
+
+const MACHINE: Machine = {
+  home: homedir(),
+  env: process.env,
+  async runs(path: string): Promise<boolean> {
+    try {
+      await access(path, constants.X_OK);
+      return (await stat(path)).isFile();
+    } catch {
+      return false;
+    }
+  },
+};
+
+export function configuration(): vscode.WorkspaceConfiguration {
+  return vscode.workspace.getConfiguration("magy");
+}
+
+/** What the person has set under a name; undefined: nothing, though there may be a default. */
+function changed(name: string): unknown {
+  const all = configuration().inspect(name);
+  return all?.workspaceFolderValue ?? all?.workspaceValue ?? all?.globalValue;
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const directory = configuration().get<string>("sessionDirectory", "");
+  if (!directory) return process.env;
+  return { ...process.env, MAGY_STATE_DIR: atHome(directory, homedir()) };
 }

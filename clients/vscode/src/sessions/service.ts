@@ -51,6 +51,10 @@ export class WindowSessions implements Sessions, vscode.Disposable {
     const cwd = options.cwd ?? activeFolder()?.uri.fsPath;
     const sessionId = `vscode-${randomUUID()}`;
     await this.connection.request("magy/session/new", { ...options, cwd, sessionId });
+    if (vscode.workspace.getConfiguration("magy").get("bypassPermission", false)) {
+      const on = { sessionId, configId: "bypass" as const, value: "on" };
+      await this.connection.request("magy/session/set_config_option", on);
+    }
     this.show(sessionId);
     return sessionId;
   }

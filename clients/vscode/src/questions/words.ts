@@ -1,0 +1,78 @@
+import type { Answer } from "../magy";
+import type { Interaction } from "../wire/generated";
+
+/** An answer that can be chosen; without `answer`, `does` says what is done instead. */
+export interface Choice {
+  label: string;
+  detail?: string;
+  answer?: Answer;
+  does: "leave" | "look" | "answer" | "reason" | "confirm";
+}
+
+/** Characters of what an answer covers that fit into one line. */
+const LINE = 90;
+
+/** The answers to a question. The first never allows. */
+export function choices(question: Interaction): Choice[] {
+  const covers = question.covers.join(", ");
+  const until = question.remember.some((one) => one.key === "agent");
+  const all: Choice[] = [
+    question.content.length
+      ? { label: "$(eye) Look at all of it first", does: "look" }
+      : { label: "$(dash) Leave it open", does: "leave" },
+    { label: "$(x) Refuse", answer: { outcome: "refuse" }, does: "answer" },
+    { label: "$(x) Refuse, and say why…", answer: { outcome: "refuse" }, does: "reason" },
+    {
+      label: until ? "$(check) Allow until your next prompt" : "$(check) Allow once",
+      answer: { outcome: "allow", scope: "once" },
+      does: "answer",
+    },
+  ];
+  if (!question.covers.length) return all;
+  const does = covers.length > LINE || question.covers.length > 3 ? "confirm" : "answer";
+  const detail = does === "confirm" ? `${question.covers.length} rules: shown before they hold` : `Allows ${covers}`;
+  return [
+    ...all,
+    { label: "$(check-all) Allow for this session", detail, answer: { outcome: "allow", scope: "session" }, does },
+    { label: "$(check-all) Allow for this project", detail, answer: { outcome: "allow", scope: "project" }, does },
+  ];
+}
+
+/** Who asks: the agents from the root of the tree to the one that asks. */
+export function whoAsks(question: Interaction): string {
+  const names = question.path.map((step) => step.name || step.agent).filter(Boolean);
+  return names.join(" › ") || question.agent || "The agent";
+}
+
+/** Why the question is asked, below its title. */
+export function why(question: Interaction): string {
+  const none = question.covers.length ? "" : " It can be allowed this once only.";
+  return `${whoAsks(question)} asks, because of the rule ${question.rule}.${none}`;
+}
+
+/** All that would run or change, and what each answer covers, as Markdown that holds no markup. */
+export function wholeOf(question: Interaction): string {
+  const shown = question.content.map((one) =>
+    one.type === "diff" ? fenced(one.patch.text, "diff") : fenced(one.content.text, ""),
+  );
+  const covers = question.covers.map((one) => `    ${one}`).join("\n");
+  const remembered = covers
+    ? `“For this session” and “for this project” would allow:\n\n${covers}`
+    : "It can be allowed this once only.";
+  const parts = ["# Magy asks", fenced(question.title, ""), ...shown, why(question), remembered];
+  return `${parts.join("\n\n")}\n`;
+}
+
+function fenced(text: string, language: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+/** A text of at most `most` characters: both its ends, with how much is left out between them. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const tail = Math.floor((most * 2) / 5);
+  const head = most - tail;
+  return `${text.slice(0, head)} … (+${text.length - most} characters) … ${text.slice(-tail)}`;
+}

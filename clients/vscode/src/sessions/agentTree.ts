@@ -1,0 +1,101 @@
+import * as vscode from "vscode";
+import type { Connection } from "../connection";
+import type { Sessions } from "../magy";
+import type { Child, ChildListParams, ChildListResult } from "../wire/generated";
+import { childRow, childrenOf, rootOf } from "./rows";
+
+/** The agents below the current session, kept in step by the server. */
+export class AgentTree implements vscode.TreeDataProvider<Child>, vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly children = new Map<string, Child>();
+  private readonly ends: vscode.Disposable[];
+  private closedToo = false;
+  readonly onDidChangeTreeData = this.changed.event;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly sessions: Sessions,
+  ) {
+    this.ends = [
+      connection.on("magy/child/changed", ({ child, deleted }) => this.take(child, deleted)),
+      connection.onDidChangeState((state) => {
+        if (state === "running") this.reload();
+      }),
+      sessions.onDidChangeCurrent(() => this.reload()),
+    ];
+  }
+
+  get all(): Iterable<Child> {
+    return this.children.values();
+  }
+
+  get onDidChange(): vscode.Event<void> {
+    return this.changed.event;
+  }
+
+  /** Shows those that are closed, or hides them again. */
+  toggleClosed(): void {
+    this.closedToo = !this.closedToo;
+    this.reload();
+  }
+
+  getChildren(parent?: Child): Child[] {
+    const root = this.root;
+    if (!root) return [];
+    const below = childrenOf(this.children.values(), parent?.sessionId ?? root);
+    return this.closedToo ? below : below.filter((child) => child.state !== "closed");
+  }
+
+  getParent(child: Child): Child | undefined {
+    return this.children.get(child.parentSessionId);
+  }
+
+  getTreeItem(child: Child): vscode.TreeItem {
+    const row = childRow(child);
+    const below = this.getChildren(child).length > 0;
+    const { Expanded, None } = vscode.TreeItemCollapsibleState;
+    const item = new vscode.TreeItem(row.label, below ? Expanded : None);
+    item.id = child.sessionId;
+    item.description = row.description;
+    item.iconPath = new vscode.ThemeIcon(row.icon);
+    item.tooltip = row.tooltip;
+    item.contextValue = row.context;
+    item.command = { command: "magy.openAgent", title: "Show Transcript", arguments: [child] };
+    return item;
+  }
+
+  dispose(): void {
+    for (const end of this.ends) void end.dispose();
+    this.changed.dispose();
+  }
+
+  private get root(): string | undefined {
+    return this.sessions.current && rootOf(this.sessions.current);
+  }
+
+  private take(child: Child, deleted: boolean): void {
+    if (rootOf(child.sessionId) !== this.root) return;
+    if (deleted) this.children.delete(child.sessionId);
+    else this.children.set(child.sessionId, child);
+    this.changed.fire();
+  }
+
+  private reload(): void {
+    this.load().catch(() => undefined); // the state of the connection tells
+  }
+
+  private async load(): Promise<void> {
+    const parentSessionId = this.root;
+    if (parentSessionId !== [...this.children.keys()].map(rootOf)[0]) this.children.clear();
+    if (parentSessionId && this.connection.state === "running") {
+      let cursor: string | null = null;
+      do {
+        const asked: ChildListParams = { parentSessionId, includeClosed: this.closedToo, cursor };
+        const page: ChildListResult = await this.connection.request("magy/child/list", asked);
+        for (const child of page.children) this.children.set(child.sessionId, child);
+        cursor = page.nextCursor;
+      } while (cursor && parentSessionId === this.root);
+    }
+    this.changed.fire();
+  }
+}
