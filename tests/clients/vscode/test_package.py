@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from magy_server.api.wire.names import COMMANDS
 from tests.clients.test_emacs import missing
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,6 +51,7 @@ def test_every_command_is_in_the_palette_under_magy_or_hidden_there(
     assert {name for name in used if name.startswith("magy.")} <= known
     names = [command["command"] for command in contributed["commands"]]
     assert names == sorted(names), "in order, so that one finds them"
+    assert not set(names) & set(COMMANDS), "those of the server are the language client's"
 
 
 def test_no_key_is_taken_where_magy_is_not_at_hand(manifest: dict[str, Any]) -> None:
@@ -73,7 +75,7 @@ def test_restricted_and_virtual_workspaces_are_answered_for(manifest: dict[str, 
         assert capabilities[kind]["supported"] in (False, "limited"), "it runs a program"
         assert len(capabilities[kind]["description"]) > 30
     assert manifest["extensionKind"] == ["workspace"], "where the files are"
-    assert "browser" not in manifest
+    assert manifest["browser"] == "./out/web.js", "a browser alone is told why not"
     assert not manifest.get("enabledApiProposals"), "only what is stable"
 
 
@@ -99,7 +101,7 @@ def test_the_package_is_small_and_has_what_is_needed_and_no_more(
     lower = {name.lower() for name in names}
     assert {"package.json", "readme.md"} <= lower
     assert lower & {"license", "license.txt"}
-    assert manifest["main"].removeprefix("./") in names
+    assert {manifest[kind].removeprefix("./") for kind in ("main", "browser")} <= names
     inner = json.loads(package.read("extension/package.json"))
     assert inner["version"] == manifest["version"] and inner["name"] == "magy"
     stray = [
