@@ -6,6 +6,7 @@ set, nothing may be left out.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -55,6 +56,11 @@ def own_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     if guard.blocked:
         pytest.fail(f"tried to leave this machine: {', '.join(guard.blocked)}")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives until the end: there is no garbage in it to look for."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,20 +67,24 @@ def fresh_home() -> Iterator[dict[str, str]]:
     """
     short = "/tmp" if os.access("/tmp", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="magy-", dir=short, ignore_cleanup_errors=True) as path:
-        home = Path(path).resolve()
+        home = os.path.realpath(path)
         places = {
-            "HOME": home,
-            "XDG_CONFIG_HOME": home / "config",
-            "XDG_STATE_HOME": home / "state",
-            "XDG_DATA_HOME": home / "data",
-            "XDG_CACHE_HOME": home / "cache",
-            "XDG_RUNTIME_DIR": home / "run",
+            "XDG_CONFIG_HOME": f"{home}/config",
+            "XDG_STATE_HOME": f"{home}/state",
+            "XDG_DATA_HOME": f"{home}/data",
+            "XDG_CACHE_HOME": f"{home}/cache",
+            "XDG_RUNTIME_DIR": f"{home}/run",
         }
         for place in places.values():
-            place.mkdir(mode=0o700, exist_ok=True)
+            os.mkdir(place, 0o700)
         who = {"NAME": "Test", "EMAIL": "test@example.invalid"}
         git = {f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()}
-        yield {name: str(place) for name, place in places.items()} | git
+        try:
+            yield {"HOME": home, **places, **git}
+        finally:
+            with suppress(OSError):  # most tests leave nothing there, and to look takes longer
+                for place in (*places.values(), home):
+                    os.rmdir(place)
 
 
 def block_network() -> None:

@@ -282,7 +282,10 @@ def _learn() -> None:
     common_rules()
     _complete(BaseModel)
     EVENT.rebuild()
-    asyncio.run(_initialize())
+    # The converter of messages forgets what it knew whenever it learns a kind of class: it knows
+    # all of them after the second time.
+    for _ in range(2):
+        asyncio.run(_initialize())
 
 
 def _complete(model: type[BaseModel]) -> None:
