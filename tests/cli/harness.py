@@ -110,16 +110,33 @@ class Magy:
 class Terminal:
     """A shell in a tmux pane; what is on it is read as a person sees it."""
 
-    def __init__(self, magy: Magy, socket: str) -> None:
-        self._socket = socket
+    def __init__(self, magy: Magy, client: subprocess.Popen[str]) -> None:
+        """`client` is attached, in tmux's control mode: a process for each look at the screen would
+        take most of a test's time."""
         self._magy = magy
+        self._client = client
+        self._answer()  # of having attached
 
     def control(self, *words: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-L", self._socket, "-f", "/dev/null", *words],
-            capture_output=True, text=True, check=False, timeout=PATIENCE,
-        )  # fmt: skip
-        return done.stdout
+        """What a command of tmux says."""
+        assert self._client.stdin
+        self._client.stdin.write(shlex.join(words) + "\n")
+        self._client.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        """What stands between `%begin` and the same with `%end`, or `%error`."""
+        lines: list[str] = []
+        number = ""
+        for line in self._client.stdout or ():
+            kind, _, rest = line.partition(" ")
+            if number and kind in ("%end", "%error") and rest == number:
+                return "".join(lines)
+            if number:
+                lines.append(line)
+            elif kind == "%begin":
+                number = rest
+        pytest.fail("tmux has ended")
 
     def type(self, text: str) -> None:
         """A whole line."""
@@ -132,9 +149,11 @@ class Terminal:
     def run(self, *words: str, **env: str) -> None:
         """Starts `magy` there; when it ends, its exit code is printed as `[code]`. What an earlier
         command showed is gone before."""
-        self.control("send-keys", "-R", "-t", "magy")
-        self.press("Enter")
-        self.see("$", only=True)
+        end = time.monotonic() + PATIENCE
+        while {*self.screen().split()} != {"$"} and time.monotonic() < end:
+            self.control("send-keys", "-R", "-t", "magy")
+            self.press("Enter")
+            time.sleep(0.2)
         variables = " ".join(f"{name}={value}" for name, value in env.items())
         self.type(f'{variables} {self.command(*words)}; echo "[$?]"')
 
@@ -150,13 +169,13 @@ class Terminal:
     def screen(self, *, colours: bool = False) -> str:
         return self.control("capture-pane", "-p", *(["-e"] if colours else []), "-t", "magy")
 
-    def see(self, *texts: str, seconds: float = PATIENCE, only: bool = False) -> str:
-        """Waits until all of these are on the screen; `only`: and nothing else."""
+    def see(self, *texts: str, seconds: float = PATIENCE) -> str:
+        """Waits until all of these are on the screen."""
         end = time.monotonic() + seconds
         screen = ""
         while time.monotonic() < end:
             screen = self.screen()
-            if ({*screen.split()} == {*texts}) if only else all(text in screen for text in texts):
+            if all(text in screen for text in texts):
                 return screen
             time.sleep(0.05)
         pytest.fail(f"{texts!r} were not seen:\n{screen}")
@@ -164,15 +183,19 @@ class Terminal:
 
 @contextmanager
 def terminal(magy: Magy, term: str = "xterm-256color", size: str = "90x40") -> Iterator[Terminal]:
-    one = Terminal(magy, f"magy-{os.getpid()}-{secrets.token_hex(4)}")
+    tmux = ["tmux", "-L", f"magy-{os.getpid()}-{secrets.token_hex(4)}", "-f", "/dev/null"]
     names = ("MAGY_STATE_DIR", "MAGY_CONFIG_DIR", "MAGY_SCRIPT", "PATH", "HOME")
     env = [f"{name}={value}" for name, value in magy.env().items() if name in names]
     shell = ["env", "-i", *env, f"TERM={term}", "LC_ALL=C.UTF-8", "PS1=$ ", "bash", "--norc"]
     width, height = size.split("x")
+    new = ["new-session", "-d", "-s", "magy", "-x", width, "-y", height, "-c", str(magy.root)]
+    subprocess.run([*tmux, *new, *shell], check=True, timeout=PATIENCE)
+    attach = [*tmux, "-C", "attach", "-f", "ignore-size,no-output", "-t", "magy"]
+    pipe = subprocess.PIPE
     try:
-        one.control("new-session", "-d", "-s", "magy", "-x", width, "-y", height,
-                    "-c", str(magy.root), *shell)  # fmt: skip
-        one.see("$")
-        yield one
+        with subprocess.Popen(attach, stdin=pipe, stdout=pipe, encoding="utf-8") as client:
+            one = Terminal(magy, client)
+            one.see("$")
+            yield one
     finally:
-        one.control("kill-server")
+        subprocess.run([*tmux, "kill-server"], check=False, timeout=PATIENCE)
