@@ -10,6 +10,8 @@ fast = tests/core tests/config tests/contracts tests/edits tests/doors \
 	tests/e2e/test_turn.py tests/e2e/test_written_client.py tests/cli/test_run.py \
 	"tests/cli/test_terminal.py::test_a_question_is_answered_with_a_key" \
 	"tests/clients/test_emacs.py::test_ert[magy-real-server-reads-and-edits-the-live-buffer]"
+# What `make check` runs whole; `make test CHECKED=1`, right after it, does not run that again.
+checked = tests/test_architecture.py tests/test_rooms.py tests/test_docs.py tests/test_docs_names.py
 # How often `make chaos` kills.
 kills = 1000
 # How many cases `make interleavings` has.
@@ -41,7 +43,7 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	$(python) -m pytest tests/test_architecture.py tests/test_rooms.py tests/test_docs.py tests/test_docs_names.py
+	$(python) -m pytest $(checked)
 	$(python) -m pytest tests/clients/test_emacs.py -k "compiles or checkdoc or lint or short"
 
 compile: ## byte-compile the Emacs client in place, without a warning
@@ -49,7 +51,8 @@ compile: ## byte-compile the Emacs client in place, without a warning
 		-f batch-byte-compile *.el
 
 test: setup ## all tests, those left out for want of an editor named; FAST=1: the pure parts and each door
-	$(strip $(python) -m pytest -n $(workers) --dist worksteal $(if $(FAST),$(fast)))
+	$(strip $(python) -m pytest -n $(workers) --dist worksteal $(if $(FAST),$(fast)) \
+		$(if $(CHECKED),$(addprefix --ignore=,$(checked))))
 
 chaos: setup ## kill the server 1,000 times while a tree of agents is at work
 	$(python) -m tests.chaos --kills $(kills)

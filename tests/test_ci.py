@@ -15,16 +15,27 @@ GUARANTEES = ("A", "C", "G")
 MARK = re.compile(r"^@pytest\.mark\.req\((.*)\)$", re.MULTILINE)
 
 
+def make(*words: str) -> list[str]:
+    """The commands that it would run."""
+    told = subprocess.run(
+        ["make", "-n", "-o", "setup", *words], cwd=TOP, capture_output=True, text=True, check=True,
+        env={k: v for k, v in os.environ.items() if not k.startswith("M")},  # those of another make
+    )  # fmt: skip
+    return told.stdout.splitlines()
+
+
 @pytest.mark.req("C058")
 def test_ci_runs_every_test_and_78_show_what_the_architecture_guarantees() -> None:
     steps = (TOP / ".ci" / "run").read_text("utf-8").splitlines()
     assert "export CI=true" in steps, "with it, a test that is left out has failed"
-    assert "if ! make test; then" in steps and ".ci/pythons" in steps
-    told = subprocess.run(
-        ["make", "-n", "-o", "setup", "test"], cwd=TOP, capture_output=True, text=True, check=True,
-        env={k: v for k, v in os.environ.items() if not k.startswith("M")},  # those of another make
-    )  # fmt: skip
-    assert told.stdout == ".venv/bin/python -m pytest -n auto --dist worksteal\n", "with no choice"
+    assert steps.index("make check") < steps.index("if ! make test CHECKED=1; then")
+    assert ".ci/pythons" in steps
+    all_tests = ".venv/bin/python -m pytest -n auto --dist worksteal"
+    assert make("test") == [all_tests], "with no choice"
+    (rest,) = make("test", "CHECKED=1")
+    left_out = re.findall(r" --ignore=(\S+)", rest)
+    assert rest == all_tests + "".join(f" --ignore={file}" for file in left_out)
+    assert f".venv/bin/python -m pytest {' '.join(left_out)}" in make("check"), "run there, whole"
     tests = [file.read_text("utf-8") for file in (TOP / "tests").rglob("test_*.py")]
     marks = [re.findall(r'"(\w)\d+"', mark) for text in tests for mark in MARK.findall(text)]
     assert sum(any(part in GUARANTEES for part in mark) for mark in marks) >= 78
