@@ -28,8 +28,8 @@ class Magy:
         self.at = at
         self.view, self.reach = View(at), Reach(at)
         self.news = ReviewNews(at, self.view)
-        self._family = ChildNews(at)
-        self.sessions = SessionVerbs(at, self._family)
+        self._child_news = ChildNews(at)
+        self.sessions = SessionVerbs(at, self._child_news)
         self.children, self.rewrites = ChildVerbs(at), RewriteVerbs(at)
         self.reviews = ReviewVerbs(at, self.view)
         self.contexts = ContextVerbs(at, self.reach)
@@ -43,7 +43,7 @@ class Magy:
     def close(self) -> None:
         self.news.close()
         self.sessions.leave_all()
-        self._family.close()
+        self._child_news.close()
         self.rewrites.close()
 
     def verbs(self) -> Verbs:

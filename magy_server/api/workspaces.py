@@ -3,7 +3,7 @@ health of agents at work, and show or change whether a person trusts a workspace
 
 from __future__ import annotations
 
-from magy_server.api.children import present as family_present
+from magy_server.api.children import present as child_present
 from magy_server.api.connected import Connected
 from magy_server.api.places import directory
 from magy_server.api.wire import children as child_wire
@@ -26,7 +26,7 @@ class WorkspaceVerbs:
 
     async def health(self, params: Empty) -> child_wire.AgentHealthResult:
         found = self._at.service.supervisor.health()
-        return child_wire.AgentHealthResult(agents=[family_present.health(one) for one in found])
+        return child_wire.AgentHealthResult(agents=[child_present.health(one) for one in found])
 
     async def trust(self, params: wire.TrustParams) -> wire.TrustResult:
         root, trust = directory(params.root), self._at.trust

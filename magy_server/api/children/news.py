@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from magy_server.api.children import present as family_present
+from magy_server.api.children import present as child_present
 from magy_server.api.connected import Connected
 from magy_server.api.wire import children as child_wire
 from magy_server.core.agents import tree
@@ -111,7 +111,7 @@ class ChildNews:
             self._look_at([session])
 
     def _say(self, info: ChildInfo, *, deleted: bool = False) -> None:
-        child = family_present.child(info)
+        child = child_present.child(info)
         change = child_wire.ChildChanged(
             parent_session_id=info.parent, child=child, deleted=deleted
         )

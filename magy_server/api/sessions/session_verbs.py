@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from magy_server.api import present
-from magy_server.api.children import present as family_present
+from magy_server.api.children import present as child_present
 from magy_server.api.children.news import ChildNews
 from magy_server.api.connected import Connected
 from magy_server.api.sessions.follow import Subscription
@@ -191,7 +191,7 @@ class SessionVerbs:
         store = self._service.world.store
         infos = [info, *(await trees.below(store, info.id))]
         options = await self._options(info.summary.get("options", {}), info.root)
-        return present.summary(infos, options, await family_present.questions(store, infos))
+        return present.summary(infos, options, await child_present.questions(store, infos))
 
     async def _options(
         self, about: Mapping[str, str], root: str | None
