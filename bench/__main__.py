@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bench import (
     children,
+    completions,
     documents,
     early,
     edits,
@@ -37,6 +38,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "search": search.ROWS,
     "early": early.ROWS,
     "children": children.ROWS,
+    "completions": completions.ROWS,
     "emacs": emacs.ROWS,
     "modules": modules.ROWS,
 }

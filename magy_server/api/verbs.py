@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from magy_server.api.children.child_verbs import ChildVerbs
 from magy_server.api.children.news import ChildNews
+from magy_server.api.completions.suggesting import Completions
 from magy_server.api.connected import Connected
 from magy_server.api.doctor import DoctorVerbs
 from magy_server.api.edits.edit_verbs import EditVerbs
@@ -33,6 +34,7 @@ class Magy:
         self.children, self.rewrites = ChildVerbs(at), RewriteVerbs(at)
         self.reviews = ReviewVerbs(at, self.view)
         self.contexts = ContextVerbs(at, self.reach)
+        self.completions = Completions(at, self.reach)
 
     def begin(self) -> None:
         """Starts what nobody asks for: it finds out what is under review, and tells of rewrites
@@ -74,6 +76,7 @@ class Magy:
             edit_preview=edits.preview, edit_apply=edits.apply,
             context_get=self.contexts.get,
             prompt_complete=prompts.complete,
+            completion_status=self.completions.status,
             doctor_run=DoctorVerbs(at.examine, at.roots).run,
             rewrite_start=self.rewrites.start,
         )  # fmt: skip

@@ -1,7 +1,8 @@
 """Layers merge into one tree: defaults < user magy.toml < project magy.toml < editor < environment.
 
-An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask
-and lower values of `limits` and `spawn` are used; the rest is named, so that a person can be told.
+An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask,
+lower values of `limits` and `spawn`, and `completion.enabled = false` are used; the rest is named,
+so that a person can be told.
 """
 
 from __future__ import annotations
@@ -137,6 +138,9 @@ def narrow(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
             ignored += [f"{layer.name}: permission.{name}" for name in widened]
         elif key in _CAPS:
             kept[key] = {f"max:{name}": cap for name, cap in value.items()}
+        elif key == "completion":
+            kept[key] = {name: on for name, on in value.items() if name == "enabled" and not on}
+            ignored += [f"{layer.name}: {key}.{name}" for name in value if name not in kept[key]]
         else:
             ignored.append(f"{layer.name}: {key}")
     return Layer(f"{layer.name} (not trusted)", kept), tuple(ignored)

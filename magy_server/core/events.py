@@ -6,8 +6,9 @@ Deltas (text so far, tool output so far) are not here: they pass over the bus an
 Streams are named `session/<id>` (a session's log), `project/<hash>` (what belongs to a workspace
 root and no single session: remembered permissions, trust), `edit/<hash>` (edits below a root that
 no agent made: `Started` and `Finished` of each), `review/...` or `proposal/...` (what agents did to
-a file, see `review_events.py`). Large payloads are blobs, named by the SHA-256 of their bytes in
-lower-case hex; an event carries the hash.
+a file, see `review_events.py`), `completion/<day>` (what inline completion took on that day).
+Large payloads are blobs, named by the SHA-256 of their bytes in lower-case hex; an event carries
+the hash.
 """
 
 from __future__ import annotations
@@ -265,6 +266,20 @@ class Consulted(Value):
     cost: float | None = None
 
 
+class Suggested(Value):
+    """A model was asked for an inline completion. What it was sent and what it wrote are not kept:
+    both are of one keystroke, and enter no conversation. `cost` is in US dollars; of a request that
+    was cancelled it is an estimate. `why`: of one that failed, a sentence."""
+
+    type: Literal["suggested"] = "suggested"
+    root: str | None
+    model: str
+    outcome: Literal["text", "nothing", "cancelled", "failed"]
+    usage: Usage = Usage()
+    cost: float | None = None
+    why: str = ""
+
+
 class CompactAsked(Value):
     """Inbox. The conversation shall be compacted, by a person's word (`focus` says what matters) or
     because the provider found it too long. `resting`: no turn was running."""
@@ -329,7 +344,7 @@ Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Mailed | Closed | Withdrawn | Trusted | Started | Finished | Exited
     | Planned | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted
-    | Restored | Restoring | Reviewed,
+    | Restored | Restoring | Reviewed | Suggested,
     Field(discriminator="type"),
 ]  # fmt: skip
 

@@ -241,6 +241,8 @@ class ModelRequest:
     """0: not limited here."""
     thinking_tokens: int = 0
     temperature: float | None = None
+    single: bool = False
+    """No later request begins with this one, so that no provider need keep it, which may cost."""
     so_far: SoFar = field(default_factory=SoFar, compare=False, repr=False)
 
 

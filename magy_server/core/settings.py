@@ -173,6 +173,51 @@ class ToolSettings(Value):
     )
 
 
+class CompletionSettings(Value):
+    enabled: bool = Field(
+        default=False,
+        description="Whether Magy suggests how a line goes on while you type, in editors that can "
+        "show it. Each suggestion is a request to a model.",
+    )
+    model: str = Field(
+        default="",
+        description="`provider/model` that is asked; empty: `model.small`, else the model of new "
+        "sessions. Choose a small one that answers fast and does not think first.",
+    )
+    max_tokens: Annotated[int, Field(ge=16, le=4096)] = Field(
+        default=256, description="The most tokens of one suggestion."
+    )
+    debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        default=300,
+        description="Milliseconds without a keystroke before a model is asked. A suggestion that "
+        "you ask for yourself does not wait.",
+    )
+    timeout: Annotated[float, Field(gt=0, le=300)] = Field(
+        default=10.0, description="Seconds after which a suggestion comes too late."
+    )
+    before: Annotated[int, Field(ge=500, le=100_000)] = Field(
+        default=8_000, description="The most characters before the cursor that are sent."
+    )
+    after: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=2_000, description="The same after the cursor."
+    )
+    neighbours: Annotated[int, Field(ge=0, le=20)] = Field(
+        default=3,
+        description="How many other open files of the same kind are looked through for lines that "
+        "declare something; these are sent, too.",
+    )
+    off: list[str] = Field(
+        default=[],
+        description="Where Magy suggests nothing: names of languages as editors give them "
+        '(`"markdown"`), and patterns for files as in permission rules (`"*.csv"`).',
+    )
+    day_cost: Annotated[float, Field(ge=0)] = Field(
+        default=1.0,
+        description="US dollars that suggestions may cost a day, in all projects together, counted "
+        "where prices are known; 0 is no limit.",
+    )
+
+
 class AuditSettings(Value):
     enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
     directory: str = Field(
@@ -213,5 +258,6 @@ class Settings(Value):
     )
     edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()
+    completion: CompletionSettings = CompletionSettings()
     audit: AuditSettings = AuditSettings()
     mirror: MirrorSettings = MirrorSettings()

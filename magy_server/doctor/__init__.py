@@ -16,6 +16,7 @@ from magy_server.cli.exit_codes import CANCELLED
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor import (
+    completion,
     database,
     editors,
     installation,
@@ -42,6 +43,7 @@ CHECKS: Sequence[Check] = (
     Check("programs", programs.check),
     Check("models", models.check),
     Check("keys", in_thread(keys.check)),
+    Check("completion", in_thread(completion.check)),
     Check("editors", editors.check),
     Check("terminal", terminal.check),
 )

@@ -52,6 +52,7 @@ async def consult(
         messages=(Message("user", (Text(text=text),)),),
         max_tokens=settings.max_tokens,
         temperature=agent.temperature,
+        single=True,
     )
     reply = await ask(session, world, purse, request)
     blobs: dict[Hash, bytes] = {}

@@ -57,7 +57,8 @@ def body(request: ModelRequest, *, blind: bool = False) -> dict[str, Any]:
         leaving = pictures.leaving(request, MOST_PICTURES, PICTURES_LEAVE)
         form = replace(_FORM, hidden=leaving, name=pictures.EARLIER)
     begun, messages = written(request, "anthropic", form)
-    _mark(system, tools, messages)
+    if not request.single:
+        _mark(system, tools, messages)
     limit = request.max_tokens or USUAL_LIMIT
     result: dict[str, Any] = {"model": request.model, "max_tokens": limit}
     if request.thinking_tokens > 0:

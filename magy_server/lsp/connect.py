@@ -13,6 +13,7 @@ from magy_server.api.verbs import Magy
 from magy_server.api.wire.methods import handlers
 from magy_server.core.errors import EditorError
 from magy_server.lsp.client_options import ClientOptions
+from magy_server.lsp.inline import InlineCompletion
 from magy_server.lsp.live_editor import LiveEditor
 from magy_server.lsp.plain.client import Plain
 from magy_server.lsp.plain.review import PlainReview
@@ -44,8 +45,10 @@ def connect(
     magy.begin()
     if can.texts:
         at.spawn(_told(server, "client/registerCapability", _offered_texts()))
+    inline = InlineCompletion(server, magy.completions)
+    closing.callback(inline.begin())
     methods = plain.noting(handlers(magy.verbs(), magy.sessions.made))
-    return Answering({**methods, **plain.methods()}, plain.commands())
+    return Answering({**methods, **plain.methods(), **inline.methods()}, plain.commands())
 
 
 def _refreshing(

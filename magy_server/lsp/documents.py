@@ -19,7 +19,7 @@ from pygls.workspace import TextDocument, Workspace
 
 from magy_server.api.places import canonical
 from magy_server.api.positions import column, split_lines
-from magy_server.api.wire.names import PLACED
+from magy_server.api.wire.names import INLINE, PLACED
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Seen
 from magy_server.tools.files.live_file import same
@@ -115,9 +115,19 @@ class LiveWorkspace(Workspace):
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._meant: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+        self._typed: WeakKeyDictionary[asyncio.Task[Any], tuple[str, Hashable]] = (
+            WeakKeyDictionary()
+        )
 
     def asked(self, task: asyncio.Task[Any], method: str, params: Mapping[str, Any]) -> None:
-        """Keeps what the document of a request that is to change it says now, for `meant`."""
+        """Keeps what the document of a request that is to change it says now, for `meant`, and of
+        one about what is being typed, in which state it is, for `as_asked`."""
+        if method == INLINE:
+            about = params.get("textDocument")
+            named = about.get("uri") if type(about) is dict else None
+            if type(named) is str:
+                self._typed[task] = named, _state(self.open_document(named))
+            return
         uri = _to_change(method, params)
         path = canonical(uri) if uri else None
         if path and (document := self.document(path)):
@@ -128,6 +138,13 @@ class LiveWorkspace(Workspace):
         have moved on since it came. None: the document was not open then."""
         task = asyncio.current_task()
         return self._meant.get(task) if task else None
+
+    def as_asked(self) -> Callable[[], bool]:
+        """To be called in the task of a request: returns a function that tells whether its document
+        still is as it was when that came."""
+        task = asyncio.current_task()
+        uri, state = (self._typed.get(task) if task else None) or ("", None)
+        return lambda: state is not None and _state(self.open_document(uri)) == state
 
     @property
     def encoding(self) -> str:
@@ -149,8 +166,7 @@ class LiveWorkspace(Workspace):
 
     def state_of(self, path: str) -> Hashable | None:
         """Another one after every change of the document; None: it is not open."""
-        document = self.document(path)
-        return (document, document.changes) if document else None
+        return _state(self.document(path))
 
     def open_paths(self) -> Sequence[str]:
         return tuple(self._by_path)
@@ -262,6 +278,10 @@ class LiveWorkspace(Workspace):
             if names.pop(uri_key(doc_uri), self) is None and not names:
                 del self._by_path[path]
         self._changed(doc_uri)
+
+
+def _state(document: LiveDocument | None) -> Hashable | None:
+    return (document, document.changes) if document else None
 
 
 def _to_change(method: str, params: Mapping[str, Any]) -> str | None:

@@ -81,6 +81,7 @@ def _capabilities(client: Mapping[str, Any]) -> dict[str, Any] | None:
         encodings = _part(client, "general").get("positionEncodings")
         operations = _switches(_part(client, "workspace", "fileOperations"), OPERATIONS)
         saves = _switches(_part(client, "textDocument", "synchronization"), SAVES)
+        inline = _inline(_part(client, "textDocument").get("inlineCompletion"))
     except TypeError:
         return None
     if encodings is not None and not _all_texts(encodings):
@@ -98,7 +99,18 @@ def _capabilities(client: Mapping[str, Any]) -> dict[str, Any] | None:
             "fileOperations": {name: FILES for name, wanted in operations.items() if wanted},
         },
         "experimental": {"magy": dict(EXPERIMENTAL)},
-    }
+    } | inline
+
+
+def _inline(announced: Any) -> dict[str, Any]:
+    """A client that takes registrations gets one when inline completion is on; others are told of
+    it now, and get no suggestion while it is off. Raises TypeError."""
+    if announced is None:
+        return {}
+    if type(announced) is not dict:
+        raise TypeError(announced)
+    later = _switches(announced, ("dynamicRegistration",)).get("dynamicRegistration", False)
+    return {} if later else {"inlineCompletionProvider": True}
 
 
 def _part(whole: Any, *names: str) -> dict[str, Any]:

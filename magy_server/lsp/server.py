@@ -30,6 +30,7 @@ from magy_server.lsp import stdio
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.greeting import NOTHING_YET, Greeting
 from magy_server.lsp.outbox import Failure, Outbox, settle
+from magy_server.lsp.tolerance import prune
 from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class _Protocol(LanguageServerProtocol):
     """`initialize` is answered already."""
     options: Any = None
     """`initializationOptions`, as sent."""
+    client_name = ""
+    """What the editor calls itself in `initialize`."""
 
     def _send_data(self, data: Any) -> None:
         self.outbox.send(orjson.dumps(data, default=self._serialize_message))
@@ -109,6 +112,10 @@ class _Protocol(LanguageServerProtocol):
         folders = params.workspace_folders or ()
         self._workspace = LiveWorkspace.like(self.workspace, folders)
         result.capabilities.experimental = {"magy": dict(self.experimental)}
+        self.client_name = params.client_info.name if params.client_info else ""
+        can = Can(params.capabilities)
+        if can.inline and not can.register_inline:
+            result.capabilities.inline_completion_provider = True
         return result
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -152,7 +159,7 @@ class _Protocol(LanguageServerProtocol):
         before = copy.deepcopy(params)
         capabilities = params.setdefault("capabilities", {})
         if type(capabilities) is dict:
-            _prune(capabilities, lambda part: part, self._converter)
+            prune(capabilities, lambda part: part, self._converter)
         return bool(params != before)
 
 
@@ -167,7 +174,8 @@ class _Pygls(LanguageServer):
 class Can:
     """Which optional parts of LSP a client supports, of those that Magy uses. `resolve`: it asks
     what a code action does when that is chosen; `texts`: it takes documents from the server;
-    `show_document`: it opens documents when it is asked to."""
+    `show_document`: it opens documents when it is asked to; `inline`: it shows inline completions,
+    and with `register_inline` may be told later that there are any."""
 
     def __init__(self, client: types.ClientCapabilities) -> None:
         window, workspace, document = client.window, client.workspace, client.text_document
@@ -182,6 +190,9 @@ class Can:
         resolve = action.resolve_support if action else None
         can_resolve = bool(resolve and "command" in resolve.properties)
         self.resolve = bool(action and action.data_support and can_resolve)
+        inline = document.inline_completion if document else None
+        self.inline = inline is not None
+        self.register_inline = bool(inline and inline.dynamic_registration)
         self.tags = bool(tags and types.CodeActionTag.LlmGenerated in tags.value_set)
 
 
@@ -473,28 +484,3 @@ def _first_cause(error: JsonRpcException) -> str:
     """Which field was wrong, of pygls's nested errors."""
     cause = error.__cause__
     return transform_error(cause)[0] if isinstance(cause, BaseValidationError) else str(error)
-
-
-def _inside(wrap: Callable[[Any], Any], key: str, part: Any) -> Any:
-    return wrap({key: part})
-
-
-def _prune(value: dict[str, Any], wrap: Callable[[Any], Any], converter: Any) -> None:
-    """Takes out of the client's capabilities what pygls would refuse all of `initialize` for:
-    values of a newer LSP, or of a sloppy client. `wrap` builds whole capabilities around a part."""
-
-    def fits(part: Any) -> bool:
-        try:
-            converter.structure(wrap(part), types.ClientCapabilities)
-        except (BaseValidationError, TypeError, ValueError, LookupError, AttributeError):
-            return False
-        return True
-
-    for key in tuple(value):
-        if fits({key: value[key]}):
-            continue
-        if type(value[key]) is dict:
-            _prune(value[key], partial(_inside, wrap, key), converter)
-        if not fits({key: value[key]}):
-            log.warning("Ignoring the client's capability %r, which is invalid.", key)
-            del value[key]

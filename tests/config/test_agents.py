@@ -21,7 +21,10 @@ from magy_server.store.memory import MemoryStore
 from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes
 
-BUILT_IN = ["build", "compaction", "explore", "general", "plan", "rewrite", "summary", "title"]
+BUILT_IN = [
+    "build", "compaction", "completion", "explore", "general", "plan", "rewrite", "summary",
+    "title",
+]  # fmt: skip
 
 
 @pytest.fixture

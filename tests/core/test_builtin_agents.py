@@ -17,7 +17,7 @@ from .rules import EFFECTS, facts, file
 AGENTS = Path(__file__).parents[2] / "agents"
 HOME = "/home/someone"
 VISIBLE = ("build", "plan", "explore", "general")
-HIDDEN = ("compaction", "summary", "title", "rewrite")
+HIDDEN = ("compaction", "summary", "title", "rewrite", "completion")
 
 
 def load() -> dict[str, AgentSpec]:
@@ -259,6 +259,7 @@ def test_who_rewrites_can_change_what_is_selected_and_nothing_else() -> None:
         pytest.param("compaction", marks=pytest.mark.req("E087")),
         pytest.param("title", marks=pytest.mark.req("E088")),
         pytest.param("summary", marks=pytest.mark.req("E089")),
+        "completion",
     ],
 )
 def test_hidden_agents_can_do_nothing_but_answer(agent: str) -> None:

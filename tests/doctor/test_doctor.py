@@ -24,7 +24,7 @@ from tests.patience import PATIENCE
 
 TOPICS = [
     "installation", "sqlite", "state", "database", "processes", "configuration", "agents",
-    "programs", "models", "keys", "editors", "terminal",
+    "programs", "models", "keys", "completion", "editors", "terminal",
 ]  # fmt: skip
 
 

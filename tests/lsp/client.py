@@ -124,18 +124,21 @@ class Client:
         root: str | os.PathLike[str] | None = None,
         capabilities: Mapping[str, Any] | None = None,
         options: Any = None,
+        name: str | None = None,
     ) -> dict[str, Any]:
         """`initialize` and `initialized`; `capabilities` are added to the usual ones, section by
-        section, and `options` are the initializationOptions."""
+        section, `options` are the initializationOptions, and `name` is the editor's."""
         merged: dict[str, Any] = {**CAPABILITIES}
-        for name, section in (capabilities or {}).items():
-            old = merged.get(name)
+        for part, section in (capabilities or {}).items():
+            old = merged.get(part)
             both = isinstance(old, dict) and isinstance(section, dict)
-            merged[name] = {**old, **section} if both else section
+            merged[part] = {**old, **section} if both else section
         params: dict[str, Any] = {"processId": os.getpid(), "capabilities": merged, "rootUri": None}
         if root is not None:
             params["rootUri"] = uri_of(root)
             params["workspaceFolders"] = [{"uri": uri_of(root), "name": Path(root).name}]
+        if name is not None:
+            params["clientInfo"] = {"name": name}
         if options is not None:
             params["initializationOptions"] = options
         result = await self.request("initialize", params)

@@ -39,13 +39,17 @@ CODE = {
         },
         "didChangeConfiguration": {"dynamicRegistration": True},
     },
-    "textDocument": {"rename": {"prepareSupport": True}, "diagnostic": {}},
+    "textDocument": {
+        "rename": {"prepareSupport": True}, "diagnostic": {},
+        "inlineCompletion": {"dynamicRegistration": True},
+    },
     "notebookDocument": {"synchronization": {"dynamicRegistration": True}},
     "window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": True}}},
 }  # fmt: skip
 NEOVIM = {
     "general": {"positionEncodings": ["utf-8", "utf-16", "utf-32"]},
     "workspace": {"fileOperations": {"didCreate": False, "didRename": True}},
+    "textDocument": {"inlineCompletion": {"dynamicRegistration": False}},
     "experimental": {"magy": {"jsonrpc": "2.0"}},
 }
 ODD = (3, "x", "", None, [], [None], {}, {"x": 1}, True, -1, 1.5, 2**40, ["utf-8", 3], "file:///x")
@@ -57,6 +61,8 @@ PLACES = (
     "capabilities.workspace.fileOperations.didRename", "capabilities.textDocument.codeAction",
     "capabilities.textDocument.synchronization.willSave", "capabilities.textDocument.rename",
     "capabilities.general.markdown", "capabilities.textDocument", "capabilities.unheard",
+    "capabilities.textDocument.inlineCompletion",
+    "capabilities.textDocument.inlineCompletion.dynamicRegistration",
 )  # fmt: skip
 
 
@@ -146,7 +152,7 @@ async def test_an_odd_client_gets_the_answer_that_pygls_would_give_or_waits_for_
 
 async def test_odd_things_together() -> None:
     chance, answered = random.Random(17), 0
-    for _ in range(150):
+    for _ in range(180):
         params: dict[str, Any] = {**USUAL, "capabilities": chance.choice((EMACS, CODE, NEOVIM))}
         for _ in range(chance.randint(1, 3)):
             params = with_odd(params, chance.choice(PLACES), chance.choice(ODD))

@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
+from magy_server.api.wire import completions as completion
 from magy_server.api.wire import editor
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
@@ -200,6 +201,10 @@ class Verbs:
         "Complete a prompt: after `@` files and symbols, at the beginning also skills, "
         "agents and commands; after `/` at the beginning actions.",
     ]
+    completion_status: Annotated[
+        Verb[completion.CompletionStatusParams, completion.CompletionStatus],
+        "Report whether inline completion is on, and what it took today.",
+    ]
     doctor_run: Annotated[
         Verb[editor.DoctorParams, editor.DoctorResult],
         "Report what is wrong with this installation, and how to fix it. Takes a minute "
@@ -246,6 +251,10 @@ SERVER_TO_CLIENT = (
     Method("magy/rewrite/draft", rewrite.RewriteDraft, None,
            "The progress of a rewrite that this client started; a rewrite resumed after a crash "
            "is reported to clients that announced `review` or `interactions`."),
+    Method("magy/completion/changed", completion.CompletionStatus, None,
+           "What inline completion took today, after each request that this process made; the "
+           "settings are those of the first project. Sent to clients that announced `review` or "
+           "`interactions`."),
     Method("magy/session/listChanged", session.ListChanged, None,
            "A session's row in magy/session/list changed, or the session was deleted. Sent to "
            "clients that announced `interactions`."),

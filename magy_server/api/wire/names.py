@@ -21,8 +21,10 @@ KINDS = (
 )  # fmt: skip
 
 CODE_ACTION, RESOLVE = "textDocument/codeAction", "codeAction/resolve"
+INLINE = "textDocument/inlineCompletion"
 STANDARD = (
     "textDocument/codeLens",
+    INLINE,
     CODE_ACTION,
     RESOLVE,
     "workspace/textDocumentContent",

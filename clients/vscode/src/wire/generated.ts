@@ -511,6 +511,30 @@ export interface Completion {
   detail: string;
 }
 
+export interface CompletionStatus {
+  /** `completion.enabled` of the project */
+  enabled: boolean;
+  /** `provider/model` that is asked; "" if none is */
+  model: string;
+  /** Why the model is not asked at the moment; "" if it is */
+  paused: string;
+  /** Requests to models today, in all projects together */
+  requests: number;
+  /** What they took, cached tokens included */
+  tokens: number;
+  /** US dollars that they cost, counted where prices are known */
+  cost: number;
+  /** How many of them are not counted in `tokens`, as their end was not heard: cancelled while one types, say. `cost` has an estimate of them */
+  estimated: number;
+  /** The limit of `cost`, in US dollars; 0: none */
+  dayCost: number;
+}
+
+export interface CompletionStatusParams {
+  /** The directory whose project's settings to report; null: the first project */
+  cwd?: string | null;
+}
+
 export interface ConfigOption {
   configId: string;
   /** For people */
@@ -1931,6 +1955,11 @@ export interface Requests {
     params: CompleteParams;
     result: CompleteResult;
   };
+  /** Report whether inline completion is on, and what it took today. */
+  "magy/completion/status": {
+    params: CompletionStatusParams;
+    result: CompletionStatus;
+  };
   /** Report what is wrong with this installation, and how to fix it. Takes a minute and a half at most. */
   "magy/doctor/run": {
     params: DoctorParams;
@@ -2043,6 +2072,8 @@ export interface Notifications {
   "magy/review/changed": ReviewChanged;
   /** The progress of a rewrite that this client started; a rewrite resumed after a crash is reported to clients that announced `review` or `interactions`. */
   "magy/rewrite/draft": RewriteDraft;
+  /** What inline completion took today, after each request that this process made; the settings are those of the first project. Sent to clients that announced `review` or `interactions`. */
+  "magy/completion/changed": CompletionStatus;
   /** A session's row in magy/session/list changed, or the session was deleted. Sent to clients that announced `interactions`. */
   "magy/session/listChanged": ListChanged;
 }
@@ -2054,6 +2085,7 @@ export const NOTIFICATIONS = [
   "magy/child/changed",
   "magy/review/changed",
   "magy/rewrite/draft",
+  "magy/completion/changed",
   "magy/session/listChanged",
 ] as const;
 

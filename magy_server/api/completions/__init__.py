@@ -1,0 +1,1 @@
+"""Inline completion (`textDocument/inlineCompletion`) suggests how a text goes on at the cursor."""
