@@ -187,23 +187,30 @@ export class Connection implements vscode.Disposable {
 
   /** Ends the server. Sessions stay in its log. */
   async stop(): Promise<void> {
-    await this.starting?.catch(() => undefined);
-    const { client, process } = this;
-    this.client = undefined;
-    this.process = undefined;
-    if (client) {
-      this.stopping = true;
-      try {
-        await client.stop(this.now === "silent" ? 500 : 5_000).catch((error: unknown) => {
-          this.log.warn(`The server did not end by itself: ${String(error)}`);
-        });
-        await client.dispose().catch(() => undefined);
-      } finally {
-        this.stopping = false;
+    this.stopping = true;
+    try {
+      if (this.starting) {
+        this.process?.kill("SIGKILL");
+        await this.starting.catch(() => undefined);
       }
+      const { client, process } = this;
+      this.client = undefined;
+      this.process = undefined;
+      if (client) await this.end(client);
+      if (process?.exitCode === null && process.signalCode === null) process.kill("SIGKILL");
+    } finally {
+      this.stopping = false;
     }
-    if (process && process.exitCode === null && process.signalCode === null) process.kill("SIGKILL");
     this.become("stopped");
+  }
+
+  private async end(client: LanguageClient): Promise<void> {
+    if (client.isRunning()) {
+      await client.stop(this.now === "silent" ? 500 : 5_000).catch((error: unknown) => {
+        this.log.warn(`The server did not end by itself: ${String(error)}`);
+      });
+    }
+    await client.dispose().catch(() => undefined);
   }
 
   dispose(): void {

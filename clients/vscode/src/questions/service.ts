@@ -15,7 +15,7 @@ export class OpenQuestions implements Questions, vscode.Disposable {
   ) {
     connection.on("magy/interaction/changed", (change) => this.apply(change));
     connection.onDidChangeState((state) => {
-      if (state === "running") void this.load();
+      if (state === "running") this.load().catch(() => undefined); // the connection tells
     });
   }
 

@@ -43,9 +43,15 @@ export class Doctor implements vscode.TextDocumentContentProvider {
     const editor = this.facts();
     try {
       const { checks, report } = await this.connection.request("magy/doctor/run", { cwd, editor }, token);
-      const wrong = checks.filter((check) => check.fix);
-      const head = wrong.length ? wrong.map(told).join("\n") : "Nothing is wrong.";
-      return `# What to mend\n\n${head}\n\n# The whole report, for an issue\n\n${report}\n`;
+      const wrong = checks.filter((check) => check.status === "fail" || check.status === "warn");
+      const notes = checks.filter((check) => check.status === "info" && check.fix);
+      const parts = [
+        ["What to mend", wrong.length ? wrong.map(told).join("\n") : "Nothing is wrong."],
+        ["Worth knowing", notes.map(told).join("\n")],
+        ["The whole report, for an issue", report],
+      ];
+      const shown = parts.filter(([, text]) => text).map(([title, text]) => `# ${title}\n\n${text}\n`);
+      return shown.join("\n");
     } catch (error) {
       if (!(error instanceof ServerGone)) throw error;
       const found = this.launcher.program;

@@ -56,13 +56,25 @@ export function registerServer(
       }
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void quietly(log, connection.restart())),
+    tellOfSettings(connection),
+  );
+  void quietly(log, followPython(context, connection, launcher));
+}
+
+/** Says once, until the next start, that settings were changed which count only then. */
+function tellOfSettings(connection: Connection): vscode.Disposable {
+  let told = false;
+  return vscode.Disposable.from(
+    connection.onDidChangeState((state) => {
+      if (state === "starting") told = false;
+    }),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (connection.state === "stopped") return;
-      if (!AT_START.some((name) => event.affectsConfiguration(`magy.${name}`))) return;
+      const counts = AT_START.some((name) => event.affectsConfiguration(`magy.${name}`));
+      if (!counts || told || connection.state === "stopped") return;
+      told = true;
       void tell("info", "The changed settings count when Magy's server starts again.", RESTART);
     }),
   );
-  void quietly(log, followPython(context, connection, launcher));
 }
 
 /** Starts the server, unless the person has said that it waits for a command. */
