@@ -38,10 +38,10 @@ export function choices(question: Interaction): Choice[] {
   ];
 }
 
-/** Who asks: the agents from the root of the tree to the one that asks. */
+/** Who asks: the agent; of one below others, the way from the root of the tree to it. */
 export function whoAsks(question: Interaction): string {
-  const names = question.path.map((step) => step.name || step.agent).filter(Boolean);
-  return names.join(" › ") || question.agent || "The agent";
+  if (question.path.length < 2) return question.agent || "The agent";
+  return question.path.map((step) => step.name || step.agent).join(" › ");
 }
 
 /** Why the question is asked, below its title. */

@@ -99,11 +99,12 @@ export function statusOf(summary: Summary, children: Iterable<Child>): { text: s
   const cost = money(summary.treeCost);
   const agents = active ? `$(organization) ${active}` : "";
   const bypass = option(summary, "bypass") === "on" ? "$(unlock)" : "";
-  const text = [icon, short(model) || "Magy", cost, agents, bypass].filter(Boolean).join(" ");
+  const paid = summary.treeCost.amount ? cost : "";
+  const text = [icon, short(model) || "Magy", paid, agents, bypass].filter(Boolean).join(" ");
   const lines = [
     `**${titleOf(session)}**`,
     `Agent ${agent}, model ${model || "not chosen"}`,
-    [cost && `Cost ${cost}`, fullness(summary.context) && `window ${fullness(summary.context)} full`]
+    [cost && `Cost: ${cost}`, fullness(summary.context) && `window ${fullness(summary.context)} full`]
       .filter(Boolean)
       .join(", "),
     all ? `${active} of ${all} agents below work` : "",

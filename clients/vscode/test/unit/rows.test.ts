@@ -77,7 +77,7 @@ test("an agent says what it does, what waits and what it costs", () => {
 test("the status has the model, the cost and the agents at work", () => {
   const { text, tooltip } = statusOf(SUMMARY, [CHILD, { ...CHILD, state: "completed" }]);
   assert.equal(text, "$(sparkle) claude $1.50 $(organization) 1");
-  assert.match(tooltip, /Cost \$1\.50, window 25% full/);
+  assert.match(tooltip, /Cost: \$1\.50, window 25% full/);
   assert.match(tooltip, /1 of 2 agents below work/);
 });
 
