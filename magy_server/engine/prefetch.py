@@ -8,21 +8,21 @@ one that could change something are taken: a read after a write must see what wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Event, Judged
 from magy_server.core.ports import Delta
 from magy_server.core.text.surrogates import loads
 from magy_server.core.tool import Tool
-from magy_server.core.values import Call, Facts, Hash
+from magy_server.core.values import Call, Decision, Facts, Hash
 from magy_server.dataclass import dataclass
 from magy_server.engine.calls import Outcome, supervised
 from magy_server.engine.context import RunContext
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.judge import facts_of, offered
 from magy_server.engine.log import Write
-from magy_server.engine.rules import law
+from magy_server.engine.rules import Law, law
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 
@@ -36,11 +36,12 @@ class _QuietContext(RunContext):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """`rules`: by which it was allowed, and by which it looked into files."""
+    """`law`: by which it was allowed, and by which it looks into files."""
 
     facts: Facts
     blobs: Mapping[Hash, bytes]
-    rules: Hashable
+    law: Law
+    decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ class Early:
             now = await law(self._session, self._world)
         except MagyError:
             return None
-        allowed = now.decide(tool, facts).action == "allow"
-        return _Found(facts, blobs, now.identity) if allowed else None
+        decision = now.decide(tool, facts)
+        return _Found(facts, blobs, now, decision) if decision.action == "allow" else None
 
     async def _run(
         self, call: Call, tool: Tool, looking: asyncio.Task[_Found | None]
@@ -123,11 +124,8 @@ class Early:
         clock = self._world.clock
         began = clock.now()
         try:
-            now = await law(self._session, self._world)
-            if now.identity != found.rules:
-                return None
-            judged = Judged(call=call.id, facts=found.facts, decision=now.decide(tool, found.facts))
-            context = _QuietContext(self._session, self._world, self._features, judged, now)
+            judged = Judged(call=call.id, facts=found.facts, decision=found.decision)
+            context = _QuietContext(self._session, self._world, self._features, judged, found.law)
             outcome = await supervised(call, tool, context, self._world.results)
         except MagyError:
             return None
@@ -142,9 +140,8 @@ class Early:
         found = await ahead.looking if same and call.invalid is None else None
         if found is not None:
             now = await law(self._session, self._world)
-            decision = now.decide(tool, found.facts)
-            if decision.action == "allow" and now.identity == found.rules:
-                judged = Judged(call=call.id, facts=found.facts, decision=decision)
+            if now.identity == found.law.identity:
+                judged = Judged(call=call.id, facts=found.facts, decision=found.decision)
                 return Write([judged], found.blobs)
         ahead.cancel()
         self._ahead.pop(call.id, None)

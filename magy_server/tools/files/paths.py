@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from magy_server.core.values import Effect, Facts, Resource
 from magy_server.dataclass import dataclass
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNMEANT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 LINKED = (
     "a symbolic link was put in this path after it was checked; nothing was done. Call again if "
@@ -46,7 +48,7 @@ def canonical(root: str, path: str) -> str:
     """
     if not path:
         raise ToolError("path is empty; name a file relative to the workspace root.")
-    if any(ord(char) < 32 or ord(char) == 127 or 0xD800 <= ord(char) < 0xE000 for char in path):
+    if _UNMEANT.search(path):
         raise ToolError(f"path {path!a} has control characters in it; use the plain file name.")
     if path == "~" or path.startswith("~/"):
         raise ToolError(
