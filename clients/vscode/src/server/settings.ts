@@ -13,6 +13,8 @@ const OF_THE_SERVER: Readonly<Record<string, readonly string[]>> = {
   enableAuditLog: ["audit", "enabled"],
   auditDirectory: ["audit", "directory"],
   auditPreviewLength: ["audit", "preview_length"],
+  inlineCompletion: ["completion", "enabled"],
+  inlineCompletionModel: ["completion", "model"],
 };
 
 /** The permission keys that stand for groups of tools. */

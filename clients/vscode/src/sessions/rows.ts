@@ -1,4 +1,4 @@
-import type { Child, Cost, SessionInfo, Summary } from "../wire/generated";
+import type { Child, CompletionStatus, Cost, SessionInfo, Summary } from "../wire/generated";
 import { option } from "./summary";
 
 /** What a row of a tree shows; `icon` names one of VS Code's. */
@@ -111,6 +111,15 @@ export function statusOf(summary: Summary, children: Iterable<Child>): { text: s
     bypass ? "Questions are answered by yes (bypass)" : "",
   ];
   return { text, tooltip: lines.filter(Boolean).join("\n\n") };
+}
+
+/** What inline completion took today; "" while it is off. */
+export function suggestionsOf(status: CompletionStatus): string {
+  if (!status.enabled) return "";
+  if (status.paused) return `Suggestions pause: ${status.paused}`;
+  const often = status.requests === 1 ? "1 request" : `${status.requests} requests`;
+  const cost = money({ amount: status.cost });
+  return `Suggestions today: ${often}${cost && `, ${cost}`}`;
 }
 
 function counted(children: Iterable<Child>): [number, number] {

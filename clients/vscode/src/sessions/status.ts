@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { Connection, ConnectionState } from "../connection";
 import type { Sessions } from "../magy";
 import type { AgentTree } from "./agentTree";
-import { statusOf } from "./rows";
+import { statusOf, suggestionsOf } from "./rows";
 
 const WORDS: Record<ConnectionState, string> = {
   stopped: "$(sparkle) Magy",
@@ -18,10 +18,12 @@ export function showStatus(connection: Connection, sessions: Sessions, agents: A
   const item = vscode.window.createStatusBarItem("magy.status", vscode.StatusBarAlignment.Right, 90);
   item.name = "Magy";
   item.command = "magy.showMenu";
+  let suggestions = "";
   const show = () => {
     const { summary } = sessions;
     if (connection.state === "running" && summary) {
-      const { text, tooltip } = statusOf(summary, agents.all);
+      const { text, tooltip: about } = statusOf(summary, agents.all);
+      const tooltip = [about, suggestions].filter(Boolean).join("\n\n");
       item.text = text;
       item.tooltip = new vscode.MarkdownString(tooltip, true);
       item.accessibilityInformation = { label: `Magy. ${tooltip.replaceAll("*", "")}` };
@@ -38,6 +40,10 @@ export function showStatus(connection: Connection, sessions: Sessions, agents: A
   return vscode.Disposable.from(
     item,
     connection.onDidChangeState(show),
+    connection.on("magy/completion/changed", (status) => {
+      suggestions = suggestionsOf(status);
+      show();
+    }),
     sessions.onDidChangeSummary(show),
     agents.onDidChange(show),
   );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, childRow, fullness, money, rootOf, sessionRow, statusOf } from "../../src/sessions/rows";
+import { ago, childRow, fullness, money, rootOf, sessionRow, statusOf, suggestionsOf } from "../../src/sessions/rows";
 import { updated } from "../../src/sessions/summary";
 import type { Child, SessionInfo, Summary } from "../../src/wire/generated";
 
@@ -101,6 +101,14 @@ test("updates keep the summary", () => {
 test("an update of an unknown kind changes nothing", () => {
   const strange = { sessionUpdate: "from_the_future" } as unknown as Parameters<typeof updated>[1];
   assert.equal(updated(SUMMARY, strange), SUMMARY);
+});
+
+test("what suggestions took today is said while they are on", () => {
+  const status = { enabled: true, model: "p/m", paused: "", requests: 3, tokens: 9, cost: 0.02, estimated: 0, dayCost: 1 };
+  assert.equal(suggestionsOf(status), "Suggestions today: 3 requests, $0.020");
+  assert.equal(suggestionsOf({ ...status, requests: 1, cost: 0 }), "Suggestions today: 1 request");
+  assert.equal(suggestionsOf({ ...status, paused: "the limit is reached" }), "Suggestions pause: the limit is reached");
+  assert.equal(suggestionsOf({ ...status, enabled: false }), "");
 });
 
 test("amounts, ages and ids in words", () => {

@@ -9,9 +9,10 @@ test("what the person has not set is left to the server", () => {
 });
 
 test("settings have their place in magy.toml, false ones too", () => {
-  const values = { defaultAgent: "plan", loadCustomAgents: false, bashTimeout: 5, grepMaxMatches: 3 };
+  const values = { defaultAgent: "plan", inlineCompletion: true, loadCustomAgents: false, bashTimeout: 5, grepMaxMatches: 3 };
   assert.deepEqual(given(values), {
     default_agent: "plan",
+    completion: { enabled: true },
     custom_agents: false,
     tools: { bash_timeout: 5, grep_matches: 3 },
   });
