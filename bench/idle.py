@@ -35,13 +35,18 @@ from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
 
+Work = Callable[[], Awaitable[None]]
+
 
 class Clock:
     def now(self) -> float:
         return time.time()
 
 
-async def agents(count: int, directory: str) -> dict[str, float]:
+async def agents(
+    count: int, directory: str, measure: Callable[[Work], Awaitable[dict[str, float]]]
+) -> dict[str, float]:
+    """`measure` does the work, and tells what it took."""
     store, bus = MemoryStore(), LocalBus(directory + "/bus")
     await bus.start()
     world = World(
@@ -60,7 +65,7 @@ async def agents(count: int, directory: str) -> dict[str, float]:
     sessions = LoadedSessions(store, bus, world.clock, bus.id)
     async with Runner(world, sessions, Features()):
         await sessions.session("session/root")
-        told = await measured(load)
+        told = await measure(load)
     await bus.close()
     return told
 
@@ -81,7 +86,9 @@ def _no_models(root: str | None) -> Any:
     raise AssertionError("no model is asked here")
 
 
-async def tasks(count: int, directory: str) -> dict[str, float]:
+async def tasks(
+    count: int, directory: str, measure: Callable[[Work], Awaitable[dict[str, float]]]
+) -> dict[str, float]:
     made: list[asyncio.Task[None]] = []
 
     async def actor(inbox: asyncio.Queue[str]) -> None:
@@ -92,14 +99,14 @@ async def tasks(count: int, directory: str) -> dict[str, float]:
         made.extend(asyncio.create_task(actor(asyncio.Queue())) for _ in range(count))
         await asyncio.sleep(0)
 
-    told = await measured(start)
+    told = await measure(start)
     for task in made:
         task.cancel()
     await asyncio.gather(*made, return_exceptions=True)
     return told
 
 
-async def measured(work: Callable[[], Awaitable[None]]) -> dict[str, float]:
+async def measured(work: Work) -> dict[str, float]:
     gc.collect()
     held, began = resident(os.getpid()), time.perf_counter()
     await work()
@@ -111,4 +118,4 @@ async def measured(work: Callable[[], Awaitable[None]]) -> dict[str, float]:
 if __name__ == "__main__":
     kind, number, directory = sys.argv[1:]
     work = {"agents": agents, "tasks": tasks}[kind]
-    print(orjson.dumps(asyncio.run(work(int(number), directory))).decode())
+    print(orjson.dumps(asyncio.run(work(int(number), directory, measured))).decode())

@@ -32,6 +32,8 @@ def _heard(task: asyncio.Task[Any]) -> None:
 class Tasks:
     """A task that fails ends alone: `failed` is called with what it raised."""
 
+    __slots__ = ("_all", "_failed")
+
     def __init__(self, failed: Callable[[BaseException], None] = logged) -> None:
         self._failed = failed
         self._all: set[asyncio.Task[Any]] = set()

@@ -8,12 +8,16 @@ needs a reason, in the commit's message.
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import re
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
+from bench.idle import Work, agents
 from bench.measure import Run
 from bench.modules import counted
 from bench.recording_model import serving
@@ -31,6 +35,9 @@ FOLDS = 2
 CALLS = 60
 """Of the kernel, to read or write, that the server makes a round: what syncs, waits or looks at
 files is not among them."""
+
+AT_REST = 7_500
+"""Bytes that Python has taken for an agent which has had a turn and rests in memory."""
 
 SETTINGS = """
 titles = false
@@ -93,3 +100,23 @@ def test_a_round_reads_and_writes_no_oftener_than_it_did(tmp_path: Path) -> None
 def _calls(io: Path) -> int:
     """How often a process has read or written so far."""
     return sum(int(line.split()[1]) for line in io.read_text().splitlines() if "sysc" in line)
+
+
+def test_an_agent_at_rest_takes_little_memory(tmp_path: Path) -> None:
+    async def counted(work: Work) -> dict[str, float]:
+        gc.collect()
+        tracemalloc.start()
+        try:
+            await work()
+            gc.collect()
+            return {"bytes": tracemalloc.get_traced_memory()[0] / AGENTS}
+        finally:
+            tracemalloc.stop()
+
+    asyncio.run(agents(1, str(tmp_path / "first"), counted))  # what all of them share
+    taken = asyncio.run(agents(AGENTS, str(tmp_path / "others"), counted))["bytes"]
+    print(f"bytes of an agent at rest: {taken:.0f}")
+    assert taken <= AT_REST
+
+
+AGENTS = 100

@@ -12,6 +12,8 @@ class Listeners(Generic[P]):
     """Calls all listeners in the order in which they were added, with its own arguments. What they
     raise reaches the caller."""
 
+    __slots__ = ("_all",)
+
     def __init__(self) -> None:
         self._all: dict[object, Callable[P, None]] = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,14 @@ class Identity(Value):
     description: str = Field(default="", description="For people.")
 
 
-class ModelSettings(Value):
+class Given(Value):
+    """A part of the settings knows which of its keys were given."""
+
+    def model_post_init(self, context: Any) -> None:
+        pass  # unlike other values, which forget that
+
+
+class ModelSettings(Given):
     default: str = Field(
         default="",
         description="`provider/model` of new sessions. Empty: Magy chooses by the keys in the "
@@ -75,7 +82,7 @@ class AboutModel(Value):
     )
 
 
-class ProviderSettings(Value):
+class ProviderSettings(Given):
     name: str = Field(description="The part of `provider/model` before the slash.")
     kind: Literal["anthropic", "openai", "openai-chat", "scripted"] = Field(
         description="The wire format: Anthropic Messages, OpenAI Responses, or Chat "
@@ -103,7 +110,7 @@ class ProviderSettings(Value):
     )
 
 
-class LimitSettings(Value):
+class LimitSettings(Given):
     requests: Annotated[int, Field(ge=0)] = Field(
         default=25, description="Model requests in one turn; 0 is no limit."
     )
@@ -132,7 +139,7 @@ class LimitSettings(Value):
     )
 
 
-class EditSettings(Value):
+class EditSettings(Given):
     review: Literal["review", "propose", "auto"] = Field(
         default="review",
         description="What happens to an agent's edits: `review` makes them at once and keeps them "
@@ -146,7 +153,7 @@ class EditSettings(Value):
     )
 
 
-class ToolSettings(Value):
+class ToolSettings(Given):
     bash_timeout: Annotated[float, Field(gt=0)] = Field(
         default=30.0, description="The time limit in seconds of a command that sets none itself."
     )
@@ -173,7 +180,7 @@ class ToolSettings(Value):
     )
 
 
-class CompletionSettings(Value):
+class CompletionSettings(Given):
     enabled: bool = Field(
         default=False,
         description="Whether Magy suggests how a line goes on while you type, in editors that can "
@@ -218,7 +225,7 @@ class CompletionSettings(Value):
     )
 
 
-class AuditSettings(Value):
+class AuditSettings(Given):
     enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
     directory: str = Field(
         default="", description="Their directory; empty: `audit`, beside the sessions."
@@ -228,7 +235,7 @@ class AuditSettings(Value):
     )
 
 
-class MirrorSettings(Value):
+class MirrorSettings(Given):
     enabled: bool = Field(
         default=False,
         description="Keep each session as a file of JSON lines, too, for people and programs to "
@@ -237,7 +244,7 @@ class MirrorSettings(Value):
     directory: str = Field(default="", description="Where; empty: beside the database.")
 
 
-class Settings(Value):
+class Settings(Given):
     """`magy.toml`."""
 
     magy: Identity = Identity()

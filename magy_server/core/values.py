@@ -20,10 +20,18 @@ def digest(data: bytes) -> Hash:
     return hashlib.sha256(data).hexdigest()
 
 
+_FIELDS_GIVEN: set[str] = set()
+
+
 class Value(BaseModel):
     """An immutable value that Magy owns; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    def model_post_init(self, context: Any) -> None:
+        # Nobody asks which fields were given, and a set of their names for each value would take a
+        # third of the memory of a folded log.
+        object.__setattr__(self, "__pydantic_fields_set__", _FIELDS_GIVEN)
 
 
 # --- what people and models say ---------------------------------------------------------------
@@ -118,6 +126,8 @@ class Usage(Value):
         return self.input + self.output + self.cache_read + self.cache_write
 
     def __add__(self, other: Usage) -> Usage:
+        if self == NO_USAGE:
+            return other
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,
@@ -125,6 +135,9 @@ class Usage(Value):
             cache_write=self.cache_write + other.cache_write,
             unreported=self.unreported + other.unreported,
         )
+
+
+NO_USAGE = Usage()
 
 
 class Task(Value):

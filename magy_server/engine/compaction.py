@@ -12,10 +12,9 @@ from magy_server.core.prompting.compaction import cut, digest, replacement
 from magy_server.core.prompting.framing import framed
 from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.prompting.transcript import transcript
-from magy_server.core.state.spending import NO_USAGE
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
-from magy_server.core.values import Call, Text
+from magy_server.core.values import NO_USAGE, Call, Text
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write

@@ -24,7 +24,8 @@ from magy_server.dataclass import dataclass
 from magy_server.engine.snapshots import Snapshots
 
 RECENT = 512
-"""Entries kept in memory for watchers; older ones are read from the store."""
+"""Entries appended since the log was loaded that are kept in memory for watchers, at least; older
+ones are read from the store."""
 
 PAGE = 200
 """So many entries are read and folded before others get their turn: a few milliseconds."""
@@ -81,6 +82,11 @@ class Holder(Protocol):
 class Log:
     """`lease` is set while this process runs the session; appends then carry it."""
 
+    __slots__ = (
+        "_companions", "_holder", "_lock", "_snapshots", "_store", "lease", "loaded", "recent",
+        "state", "stream",
+    )  # fmt: skip
+
     def __init__(
         self, stream: Stream, store: Store, companions: Sequence[Companion], holder: Holder
     ) -> None:
@@ -89,7 +95,7 @@ class Log:
         self.loaded = False
         """False: only watched; the log is read from the store, nothing is folded."""
         self.lease: Lease | None = None
-        self.recent: deque[Entry] = deque(maxlen=RECENT)
+        self.recent: list[Entry] = []
         self._store = store
         self._companions = companions
         self._holder = holder
@@ -246,7 +252,10 @@ class Log:
 
     def _go_on(self, state: State, entries: Sequence[Entry]) -> None:
         self.state = state
-        self.recent.extend(entries)
+        if self.loaded:
+            self.recent += entries
+            if len(self.recent) > 2 * RECENT:
+                del self.recent[:-RECENT]
         if entries:
             self._holder.folded(entries)
 

@@ -8,7 +8,8 @@ bus tells that the log grew, and carries what streams: it may drop, the log may 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import Any
 
@@ -48,6 +49,11 @@ class Session:
     """A session is three things: its `log`, what streams in it (`streaming`), and a `Replica`,
     which shares both with other processes. The rest is what this process does with it."""
 
+    __slots__ = (
+        "__weakref__", "_news", "_replica", "_tasks", "_watchers", "arriving", "doubted",
+        "first_run", "gone", "log", "stream", "streaming", "used",
+    )  # fmt: skip
+
     def __init__(
         self,
         stream: Stream,
@@ -67,8 +73,6 @@ class Session:
         """It was deleted, or let go from memory."""
         self.doubted = False
         """What was folded may be wrong: it is folded anew before anything is done with it."""
-        self.moved = asyncio.Event()
-        """Set whenever the log has grown."""
         self.arriving = asyncio.Lock()
         """Held while a prompt is made ready: what comes after it must not overtake it."""
         self.used = 0.0
@@ -154,12 +158,21 @@ class Session:
         this."""
         return self._watchers.add(watcher)
 
+    @asynccontextmanager
+    async def moving(self) -> AsyncIterator[asyncio.Event]:
+        """Gives what is set whenever the log or what streams has grown."""
+        moved = asyncio.Event()
+        stop = self.watch(moved.set)
+        try:
+            yield moved
+        finally:
+            stop()
+
     @property
     def watched(self) -> bool:
         return bool(self._watchers)
 
     def wake(self) -> None:
-        self.moved.set()
         self._watchers()
 
     # --- what goes on besides -------------------------------------------------------------------
@@ -189,6 +202,8 @@ class Session:
 
 class Replica:
     """Tells the other processes what becomes of a session here, and hears what they tell."""
+
+    __slots__ = ("_bus", "_me", "_session", "_wants", "close")
 
     def __init__(self, session: Session, bus: Bus, me: str) -> None:
         self._session = session

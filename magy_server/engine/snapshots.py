@@ -37,6 +37,8 @@ _BEGAN = time.time()
 class Snapshots:
     """The snapshots of one session."""
 
+    __slots__ = ("_last", "_store", "_stream")
+
     def __init__(self, store: Store, stream: Stream) -> None:
         self._store = store
         self._stream = stream

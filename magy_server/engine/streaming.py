@@ -55,6 +55,8 @@ class Partial:
 class Streaming:
     """`changed` is called when there is more to be seen, or when a reply begins again."""
 
+    __slots__ = ("_changed", "partials")
+
     def __init__(self, changed: Callable[[], None]) -> None:
         self.partials: dict[tuple[str, str], Partial] = {}
         """By kind and id."""

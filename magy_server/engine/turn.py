@@ -34,10 +34,10 @@ async def run(session: Session, perform: Performer, slot: Slot) -> None:
     """Returns when there is nothing left to do here. Cancelling it stops the running tools and
     leaves the turn open in the log. `slot` is held while there is work, and given back. Raises
     StoreError when the log cannot be written."""
-    async with slot, asyncio.TaskGroup() as group:
-        running = Running(group, session, slot)
+    async with slot, asyncio.TaskGroup() as group, session.moving() as moved:
+        running = Running(group, moved, slot)
         while True:
-            session.moved.clear()
+            moved.clear()
             step = running.with_slot(next_step(session.state), perform.waits)
             match step:
                 case Rest():
@@ -75,7 +75,7 @@ async def run(session: Session, perform: Performer, slot: Slot) -> None:
                 case Wait():
                     pass
             running.spare_slot()
-            await session.moved.wait()
+            await moved.wait()
         await running.stop()
         perform.early.discard()
 
@@ -83,9 +83,9 @@ async def run(session: Session, perform: Performer, slot: Slot) -> None:
 class Running:
     """What is being performed, by name."""
 
-    def __init__(self, group: asyncio.TaskGroup, session: Session, slot: Slot) -> None:
+    def __init__(self, group: asyncio.TaskGroup, moved: asyncio.Event, slot: Slot) -> None:
         self._group = group
-        self._session = session
+        self._moved = moved
         self._slot = slot
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waits: set[str] = set()
@@ -131,7 +131,7 @@ class Running:
     def _ended(self, name: str) -> None:
         self._tasks.pop(name, None)
         self._waits.discard(name)
-        self._session.moved.set()
+        self._moved.set()
 
     def limit_time(self, perform: Performer) -> None:
         if perform.deadline():

@@ -119,11 +119,23 @@ async def test_who_has_a_snapshot_folds_only_what_came_since(tmp_path: Path) -> 
         await first.append(lambda state: Write(events(3, 5000)))
         log, read = await loaded(store)
         assert read == RECENT + 3 * PER_TURN
-        assert [entry.seq for entry in log.recent] == list(range(log.state.seq + 1))[-RECENT:]
-        assert log.entries_after(log.state.seq - RECENT - 1) is None
-        newest = log.entries_after(log.state.seq - 14)
-        assert newest is not None and newest[0].seq == log.state.seq - 13
         assert not log.snapshot_due
+
+
+async def test_what_comes_after_a_log_was_loaded_is_in_memory_and_not_all_of_it(
+    tmp_path: Path,
+) -> None:
+    async with written(tmp_path) as (store, _):
+        log, _ = await loaded(store)
+        seq = log.state.seq
+        assert (log.entries_after(seq), log.entries_after(seq - 1)) == ([], None)
+        for n in range(3 * RECENT // PER_TURN):
+            added = await log.append(lambda state, n=n: Write(events(1, 5000 + n)))
+            assert log.entries_after(seq) == added
+            seq = log.state.seq
+        newest = log.entries_after(seq - RECENT)
+        assert newest is not None and [e.seq for e in newest] == [*range(seq - RECENT + 1, seq + 1)]
+        assert log.entries_after(seq - 2 * RECENT - 1) is None
 
 
 async def test_one_that_is_of_no_use_costs_a_fold_and_nothing_else(tmp_path: Path) -> None:

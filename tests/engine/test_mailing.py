@@ -292,14 +292,19 @@ async def test_data_never_reaches_a_model(tmp_path: Path) -> None:
 
 
 async def beats(here: Home, id: str, count: int = 1) -> list[Any]:
-    recent = (await here.live(id)).log.recent
-
-    def signals() -> list[Any]:
-        mails = [entry.event for entry in recent if isinstance(entry.event, Mailed)]
-        return [mail for mail in mails if mail.payload == SignalPayload(signal="heartbeat")]
-
-    await here.until(id, lambda state: len(signals()) >= count)
-    return signals()
+    session, moved = await here.live(id), asyncio.Event()
+    end = session.watch(moved.set)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                moved.clear()
+                mails = [event for event in await here.events(id) if isinstance(event, Mailed)]
+                found = [m for m in mails if m.payload == SignalPayload(signal="heartbeat")]
+                if len(found) >= count:
+                    return found
+                await moved.wait()
+    finally:
+        end()
 
 
 async def for_machines(here: Home, id: str) -> list[Mailed]:

@@ -8,10 +8,9 @@ from dataclasses import field
 
 from magy_server.core.events import Compacted, Consulted, Replied
 from magy_server.core.state.replacing import replace
-from magy_server.core.values import Usage
+from magy_server.core.values import NO_USAGE, Usage
 from magy_server.dataclass import dataclass
 
-NO_USAGE = Usage()
 INHERITED = "inherited"
 """The run of what a child was given of its parent's conversation: nothing in it was its own."""
 RUNS = 8
