@@ -6,16 +6,20 @@ import asyncio
 import itertools
 import os
 import random
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from bench.measure import Row, Run, in_turn, stopwatch
 from bench.peer import MAGY, Peer
+from magy_server.core.codec import encode
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import Batch
 from magy_server.core.values import Text
+from magy_server.store.schema import open_database
 from magy_server.store.sqlite import SqliteStore
 
 WRITERS = 64
@@ -52,6 +56,55 @@ def append(run: Run) -> Row:
 
     ours, floor = asyncio.run(measure())
     return Row(f"durable appends, {WRITERS} writers", "rate", ours, floor, 15)
+
+
+def append_alone(run: Run) -> Row:
+    """One session appends one event after the other, each durable before the next, beside a loop
+    that runs the same SQL on the same kind of file, on its own thread, with bytes made before."""
+    each = run.choose(100, 300)
+
+    async def measure() -> list[float]:
+        async with _Open(run.fresh("state")) as store:
+            async with _Open(run.fresh("state")) as bare:
+                path = bare.path
+            await store.append([Batch("session/one", 0, [_reply(300)], {}, {"state": "idle"})])
+
+            async def appends() -> None:
+                head = await store.head("session/one")
+                for after in range(head, head + each):
+                    await store.append([Batch("session/one", after, [_reply(300)])])
+
+            with closing(open_database(path, 10.0)) as db:
+                return await _in_turn(
+                    run.choose(9, 15),
+                    lambda: _rate(appends(), each),
+                    lambda: _rate(_same_sql(db, each), each),
+                )
+
+    ours, floor = asyncio.run(measure())
+    return Row("durable appends, one after the other", "rate", ours, floor, 0.8)
+
+
+async def _same_sql(db: sqlite3.Connection, count: int) -> None:
+    """What the store runs for an append of one event to a stream that is there."""
+    stream, body, summary = "session/one", encode(_reply(300)), b'{"state":"idle"}'
+    standing = "SELECT root, head, created, updated, summary FROM streams WHERE stream = ?"
+    if db.execute(standing, (stream,)).fetchone() is None:
+        row = (stream, None, 0, 0.0, 0.0, summary)
+        db.execute("INSERT INTO streams VALUES (?, ?, ?, ?, ?, ?)", row)
+    for _ in range(count):
+        db.execute("BEGIN IMMEDIATE")
+        _, head, *_ = db.execute(standing, (stream,)).fetchone()
+        now = time.time()
+        db.execute(
+            "INSERT INTO entries (stream, seq, at, opens, body) VALUES (?, ?, ?, ?, ?)",
+            (stream, head + 1, now, False, body),
+        )
+        db.execute(
+            "UPDATE streams SET head = ?, updated = ?, summary = ? WHERE stream = ?",
+            (head + 1, now, summary, stream),
+        )
+        db.execute("COMMIT")
 
 
 def last_events(run: Run) -> Row:
@@ -91,7 +144,7 @@ def attach(run: Run) -> Row:
     return Row("attach, 10,000 events vs 100", "seconds", ours, floor, 1.5)
 
 
-ROWS = (append, last_events, attach)
+ROWS = (append, append_alone, last_events, attach)
 
 
 class _Open:
