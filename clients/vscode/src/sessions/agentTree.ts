@@ -86,16 +86,18 @@ export class AgentTree implements vscode.TreeDataProvider<Child>, vscode.Disposa
 
   private async load(): Promise<void> {
     const parentSessionId = this.root;
-    if (parentSessionId !== [...this.children.keys()].map(rootOf)[0]) this.children.clear();
-    if (parentSessionId && this.connection.state === "running") {
-      let cursor: string | null = null;
-      do {
-        const asked: ChildListParams = { parentSessionId, includeClosed: this.closedToo, cursor };
-        const page: ChildListResult = await this.connection.request("magy/child/list", asked);
-        for (const child of page.children) this.children.set(child.sessionId, child);
-        cursor = page.nextCursor;
-      } while (cursor && parentSessionId === this.root);
+    const found: Child[] = [];
+    let cursor: string | null = null;
+    while (parentSessionId && this.connection.state === "running") {
+      const asked: ChildListParams = { parentSessionId, includeClosed: this.closedToo, cursor };
+      const page: ChildListResult = await this.connection.request("magy/child/list", asked);
+      found.push(...page.children);
+      cursor = page.nextCursor;
+      if (!cursor) break;
     }
+    if (parentSessionId !== this.root) return; // another session is shown by now
+    this.children.clear();
+    for (const child of found) this.children.set(child.sessionId, child);
     this.changed.fire();
   }
 }
