@@ -13,11 +13,11 @@ import { interpreter } from "./python";
 import { atHome, serverSettings } from "./settings";
 
 const WHERE: Record<Found["place"], string> = {
-  setting: "the setting magy.path",
-  environment: "the Python environment of the folder",
-  path: "the PATH",
+  setting: "by the setting magy.path",
+  environment: "in the Python environment of the folder",
+  path: "on the PATH",
   tools: "where uv and pipx install programs",
-  own: "the extension's own environment",
+  own: "in the extension's own environment",
 };
 
 /** Finds and starts the server that this window uses. */
@@ -65,7 +65,7 @@ export class ServerLauncher implements Launcher {
     const found = await this.look();
     if ("missing" in found) return found;
     this.used = found;
-    this.log.info(`Starting ${found.path} lsp, found in ${WHERE[found.place]}.`);
+    this.log.info(`Starting ${found.path} lsp, found ${WHERE[found.place]}.`);
     const child = spawn(found.path, ["lsp"], {
       cwd: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? homedir(),
       env: environment(),
