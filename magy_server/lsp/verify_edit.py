@@ -51,11 +51,11 @@ class Verdict:
         self._changes = tuple(changes)
         self._mending = mending
         self._newest = base
-        self._expected = plain(apply(base, changes))
+        self._start, self._expected = plain(base), plain(apply(base, changes))
         self._some = _SomeOf(base, changes)
         self._untouched = True
-        """Whether every text so far has only parts of the edit: nobody has typed. Else a text that
-        is the expected one may have swallowed what was typed."""
+        """Whether every text so far is on the way to the one expected: nobody has typed. Else a
+        text that is the expected one may have swallowed what was typed."""
         # The edit comes as one change of the document, or as one for each of its parts.
         steps = max(1, len(changes))
         self._before: deque[tuple[str, Changes | None]] = deque([(base, tuple(changes))], steps)
@@ -83,7 +83,7 @@ class Verdict:
         if self._untouched and shown == self._expected:
             self.landed = True
             return
-        self._untouched = self._untouched and shown in self._some
+        self._untouched = self._untouched and (shown in self._some or self._halfway(shown))
         # The longer step first: its last part alone may look like the whole.
         # Where nobody has typed there is nothing to find: the rest of the edit is to come.
         steps = () if self._untouched else (self._before[0], self._before[-1])
@@ -94,6 +94,13 @@ class Verdict:
                 return
         _, newest = self._before[-1]
         self._before.append((text, newest if newest is None else carried(newest, typed)))
+
+    def _halfway(self, shown: str) -> bool:
+        """Whether the edit is made from the end on and has come so far, in whatever parts: VS Code
+        makes smaller ones of those that it gets."""
+        shorter = min(len(shown), len(self._start))
+        head = longest(shorter, lambda n: shown[:n] == self._start[:n])
+        return self._expected.endswith(shown[head:])
 
     def _may_be(self, before: str, text: str) -> bool:
         """False if so little was changed that it cannot be an edit of many parts, which it would

@@ -41,6 +41,24 @@ def test_the_edit_as_asked() -> None:
     assert judged(other_order, apply(BASE, EDIT), apply(BASE, EDIT) + "typed").landed
 
 
+def test_the_edit_in_smaller_parts_from_the_end_on() -> None:
+    """VS Code leaves out of an edit what stays, and tells of the rest in one notification."""
+    base = "    message = 'hello ' + name\n    print(message)\n"
+    after = "    message = f'hi, {name}'\n    print(message, flush=True)\n"
+    verdict = Verdict(base, (TextChange(14, len(base) - 2, after[14:-2]),), "utf-16")
+    texts = [base[:-2] + ", flush=True)\n"]
+    for old, new in (("' + name\n", "{name}'\n"), ("hello ", "hi, "), ("'hi", "f'hi")):
+        assert not verdict.show(texts[-1])
+        assert old in texts[-1]
+        texts.append(texts[-1].replace(old, new))
+    assert verdict.show(texts[-1]) and texts[-1] == after
+    assert verdict.landed
+
+    typed = Verdict(base, (TextChange(14, len(base) - 2, after[14:-2]),), "utf-16")
+    assert not typed.show(base.replace("print", "# typed\n    print"))
+    assert not any(typed.show(text) for text in texts), "what was typed was swallowed"
+
+
 def test_what_was_typed_behind_it_is_kept() -> None:
     typed = BASE + "typed"
     assert judged(typed, *steps(typed)).landed
