@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -178,9 +179,17 @@ def test_a_kind_of_update_is_there(page: str, said: Sequence[str]) -> None:
 FILES = ("magy.el", "magy.org", "magy.toml", "magy.db")
 
 
+@cache
+def vscode() -> frozenset[str]:
+    """The commands and settings of the VS Code extension."""
+    manifest = json.loads((TOP / "clients" / "vscode" / "package.json").read_bytes())["contributes"]
+    commands = [command["command"] for command in manifest["commands"]]
+    return frozenset([*commands, *manifest["configuration"]["properties"]])
+
+
 @every(r"magy(?:\.[a-zA-Z]+)+")
 def test_a_command_of_editors_is_there(page: str, said: Sequence[str]) -> None:
-    assert not [*{*said} - {*names.COMMANDS, *FILES}]
+    assert not [*{*said} - {*names.COMMANDS, *FILES, *vscode()}]
 
 
 @cache

@@ -17,7 +17,7 @@ from .rules import EFFECTS, facts, file
 AGENTS = Path(__file__).parents[2] / "agents"
 HOME = "/home/someone"
 VISIBLE = ("build", "plan", "explore", "general")
-HIDDEN = ("compaction", "summary", "title", "rewrite", "completion")
+HIDDEN = ("commit", "compaction", "completion", "summary", "title", "rewrite")
 
 
 def load() -> dict[str, AgentSpec]:
