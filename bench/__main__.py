@@ -24,6 +24,7 @@ from bench import (
     storage,
     transport,
     turns,
+    vscode,
 )
 from bench.measure import Failed, Row, Run, table, workplace
 
@@ -40,6 +41,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "children": children.ROWS,
     "completions": completions.ROWS,
     "emacs": emacs.ROWS,
+    "vscode": vscode.ROWS,
     "modules": modules.ROWS,
 }
 TABLES: Mapping[str, Callable[[Run], str]] = {"growth": growth.report, "peers": peers.report}

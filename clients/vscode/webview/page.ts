@@ -18,8 +18,9 @@ import type { Shown } from "./view/shown";
 /** Turns that are kept while nobody reads older ones, and how many more before some go. */
 const TURNS = 60;
 const SLACK = 10;
-/** Milliseconds of a frame in which updates are applied. */
+/** Milliseconds of a frame in which updates are applied; more while very many wait. */
 const SLICE = 8;
+const FLOOD = { updates: 2_000, slice: 50 };
 /** Folds and pictures that are remembered. */
 const MOST = 300;
 
@@ -64,7 +65,7 @@ export class Page {
     append(this.scroller, [this.top, this.empty, this.log]);
     const main = h("main", {}, this.header, this.scroller, h("div", { class: "jump-place" }, this.jump), this.input.element);
     body.append(main, this.polite, this.urgent);
-    this.listen(main);
+    this.listen();
   }
 
   /** Begins with what a page before this one left behind. */
@@ -214,7 +215,7 @@ export class Page {
   private soon(): void {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
-      this.apply(performance.now() + SLICE);
+      this.apply(performance.now() + (this.news.length > FLOOD.updates ? FLOOD.slice : SLICE));
       this.draw();
     });
   }
@@ -241,11 +242,13 @@ export class Page {
     if (this.list.follows && this.t.blocks.length > TURNS) this.forgetOld();
     const { blocks, order, frame } = this.t.take();
     this.list.patch(this.t.blocks, blocks, order);
-    if (!frame && !order) return;
-    this.list.sums(this.t.turns, this.t.turn);
-    drawHeader(this.shown, this.header, this.parent, this.connection);
-    this.input.update();
-    this.drawEnds();
+    if (frame || order) {
+      this.list.sums(this.t.turns, this.t.turn);
+      drawHeader(this.shown, this.header, this.parent, this.connection);
+      this.input.update();
+      this.drawEnds();
+    }
+    this.list.stay();
   }
 
   private forgetOld(): void {
@@ -319,8 +322,8 @@ export class Page {
     this.save();
   }
 
-  private listen(main: HTMLElement): void {
-    main.addEventListener("keydown", (event) => {
+  private listen(): void {
+    document.addEventListener("keydown", (event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key === "ArrowUp") this.list.step(-1);
       else if (event.key === "ArrowDown") this.list.step(1);

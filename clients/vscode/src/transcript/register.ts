@@ -74,7 +74,7 @@ class View implements vscode.WebviewViewProvider {
         magy: this.magy,
         editors: this.editors,
         show: (sessionId) => (sessionId === this.magy.sessions.current ? void this.focus() : this.tabs.show(sessionId)),
-        titled: (title) => (view.description = title),
+        titled: () => undefined, // the page says it
       },
       () => this.magy.sessions.current,
     );

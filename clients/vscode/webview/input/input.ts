@@ -212,7 +212,7 @@ export class Input {
   private submit(delivery: Delivery): void {
     const text = this.text.value;
     if (text.trim() === "" && this.pictures.length === 0) return;
-    const messageId = `vscode-${crypto.randomUUID()}`;
+    const messageId = newMessage();
     const replaces = this.restore.choice;
     this.unsent.set(messageId, { text, pictures: this.pictures });
     this.shown.post({
@@ -307,6 +307,11 @@ export class Input {
     );
     fill(this.pickers, ...made, bypass);
   }
+}
+
+/** An id that no other message has; also where a page is not served safely enough for `randomUUID`. */
+function newMessage(): string {
+  return `vscode-${[...crypto.getRandomValues(new Uint32Array(4))].map((one) => one.toString(16).padStart(8, "0")).join("")}`;
 }
 
 const KINDS: Readonly<Record<string, string>> = {

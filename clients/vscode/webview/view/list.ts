@@ -21,7 +21,6 @@ interface Turn {
   views: Map<Block, View>;
   foot: HTMLElement;
   drawn: boolean;
-  height: number;
 }
 
 export class TurnList {
@@ -61,7 +60,6 @@ export class TurnList {
       const turn = this.owner.get(block);
       if (turn?.drawn) turn.views.get(block)?.update();
     }
-    this.stay();
   }
 
   /** What turns took stands at their ends. */
@@ -73,7 +71,6 @@ export class TurnList {
       const said = spent && id !== running ? [...words(spent), took].filter(Boolean).join(" · ") : "";
       if (turn.foot.textContent !== said) turn.foot.textContent = said;
     }
-    this.stay();
   }
 
   clear(): void {
@@ -176,7 +173,7 @@ export class TurnList {
   private make(): Turn {
     const element = h("section", { class: "turn", tabindex: -1, "aria-label": "Turn" });
     const foot = h("div", { class: "turn-foot" });
-    const turn: Turn = { element, blocks: [], views: new Map(), foot, drawn: false, height: GUESS };
+    const turn: Turn = { element, blocks: [], views: new Map(), foot, drawn: false };
     element.style.minHeight = `${GUESS}px`;
     this.byElement.set(element, turn);
     this.watch.observe(element);
@@ -204,20 +201,22 @@ export class TurnList {
   // --- drawing what is near -----------------------------------------------------------------------
 
   private crossed(seen: readonly IntersectionObserverEntry[]): void {
+    let drawn = false;
     for (const one of seen) {
       const turn = this.byElement.get(one.target);
       if (!turn) continue;
-      if (one.isIntersecting) this.draw(turn);
-      else this.park(turn);
+      if (one.isIntersecting) drawn = this.draw(turn) || drawn;
+      else this.park(turn, one.boundingClientRect.height);
     }
-    this.stay();
+    if (drawn) this.stay();
   }
 
-  private draw(turn: Turn): void {
-    if (turn.drawn) return;
+  private draw(turn: Turn): boolean {
+    if (turn.drawn) return false;
     turn.drawn = true;
     turn.element.style.minHeight = "";
     this.fill(turn);
+    return true;
   }
 
   private fill(turn: Turn): void {
@@ -239,11 +238,11 @@ export class TurnList {
   }
 
   /** Takes the blocks of a turn that is far away out of the page. */
-  private park(turn: Turn): void {
+  private park(turn: Turn, height: number): void {
     const last = this.turns[this.turns.length - 1] === turn;
     if (!turn.drawn || last || turn.element.contains(document.activeElement)) return;
-    turn.height = turn.element.offsetHeight;
-    turn.element.style.minHeight = `${turn.height}px`;
+    // Asking the element would have the whole page laid out, for each turn.
+    turn.element.style.minHeight = `${height}px`;
     turn.drawn = false;
     turn.views.clear();
     turn.element.replaceChildren();
@@ -261,8 +260,8 @@ export class TurnList {
     if (scrollTop < 400 && !following) this.onTop();
   }
 
-  /** Keeps the end in view for those who read along. */
-  private stay(): void {
+  /** Keeps the end in view for those who read along. It lays the page out: once a frame is enough. */
+  stay(): void {
     if (this.following) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 

@@ -1,0 +1,731 @@
+"""VS Code's transcript in a real browser: what it shows, what it says to the extension, by mouse,
+by key and to those who listen. `transcript_page` stands where VS Code does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.clients.test_emacs import missing
+from tests.clients.vscode.transcript_page import (
+    CLIENT,
+    PICTURES,
+    THEMES,
+    Log,
+    Transcript,
+    attached,
+    chromium,
+    diff,
+    lacking,
+    output,
+    recorded,
+    session,
+    text_block,
+    transcript,
+    updates,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+NAMES = sorted(path.stem for path in PICTURES.glob("*.jsonl"))
+PATCH = """--- a/shop/greet.py
++++ b/shop/greet.py
+@@ -1,3 +1,3 @@
+ def greet(name):
+-    return 'hello'
++    return f'Good morning, {name}'
+"""
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    if why := lacking():
+        missing(why)
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(chrome: Browser) -> Iterator[Transcript]:
+    with transcript(chrome) as one:
+        one.tell(attached(session()))
+        yield one
+        one.sound()
+
+
+def asks(log: Log, **more: Any) -> list[dict[str, Any]]:
+    """A call that waits for an answer."""
+    question = {
+        "interactionId": "s-1/4.0", "kind": "permission", "toolCallId": "4.0",
+        "title": "Run rm -rf build", "rule": "agent build: bash `*` -> ask",
+        "remember": [{"key": "bash", "pattern": "rm -rf build"}],
+        "covers": ["bash `rm -rf build`"], "content": [], **more,
+    }  # fmt: skip
+    return [
+        log.entry("tool_call_update", toolCallId="4.0", name="bash", title="Run rm -rf build",
+                  kind="execute", status="pending"),
+        log.entry("_magy_interaction", open=question),
+        log.entry("state_update", state="requires_action"),
+    ]  # fmt: skip
+
+
+def unfold(page: Transcript) -> None:
+    closed = page.at('.block [aria-expanded="false"]')
+    while closed.count():
+        closed.first.click()
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+@pytest.mark.req("F008")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recorded_session_is_shown_as_in_emacs(chrome: Browser, name: str) -> None:
+    wanted = json.loads((PICTURES / f"{name}.blocks.json").read_text("utf-8"))
+    with transcript(chrome) as page:
+        page.tell(*recorded(name))
+        page.settled()
+        unfold(page)
+        blocks = page.at(".block:visible")
+        seen = blocks.evaluate_all("all => all.map(one => [one.dataset.kind, one.innerText])")
+        assert [kind for kind, _ in seen] == [kind for kind, _ in wanted]
+        for (_, shown), (kind, text) in zip(seen, wanted, strict=True):
+            lacks = words(kind, text) - set(re.findall(r"[^\W_]+", shown))
+            assert not lacks, shown
+        page.sound()
+
+
+def words(kind: str, text: str) -> set[str]:
+    """The words of a block, without what Markdown shows in another way."""
+    if kind in ("tool", "mail"):  # "tool" and "result" are icons
+        text = text.partition(" ")[2]
+    text = re.sub(r"\]\([^)]*\)|^```.*$|https?://\S+", "", text, flags=re.MULTILINE)
+    return set(re.findall(r"[^\W_]+", text)) - {"undone", "dropped", "Thinking", "1", "2"}
+
+
+def test_what_streams_touches_nothing_that_is_complete(page: Transcript) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Go on")))
+    text = "# One\n\nA paragraph.\n\n- first\n- second\n\n"
+    text += "```python\nprint('a')\nprint('b')\n```\n\nEnd."
+    marked = 0
+    for at in range(0, len(text), 3):
+        chunk = {"sessionUpdate": "agent_message_chunk", "messageId": "5",
+                 "content": text_block(text[at : at + 3])}  # fmt: skip
+        page.tell(updates(chunk))
+        page.settled()
+        marked = page.page.evaluate(
+            "() => { const all = [...document.querySelectorAll('.markdown > *')];"
+            " all.slice(0, -1).forEach(one => one.seen = true);"
+            " return all.slice(0, -1).length }"
+        )
+    page.tell(updates(log.says("5", text), log.ends("p1")))
+    page.settled()
+    kept = page.at(".markdown > *").evaluate_all("all => all.filter(one => one.seen).length")
+    assert kept == marked == 4
+    said = page.at(".markdown").inner_text().split()
+    assert " ".join(said) == "One A paragraph. first second python print('a') print('b') End."
+
+
+def test_deltas_may_be_merged_or_missing_and_a_reply_may_begin_anew(page: Transcript) -> None:
+    log = Log()
+    chunk = {"sessionUpdate": "agent_message_chunk", "messageId": "5"}
+    page.tell(
+        updates(*log.prompt("p1", "Go on"), {**chunk, "content": text_block("Wrong")}),
+        updates({"sessionUpdate": "agent_message", "messageId": "5", "content": []}),
+        updates({**chunk, "content": text_block("ly begun")}, log.says("5", "All of it."),
+                {**chunk, "content": text_block(" late")}, log.ends("p1")),
+    )  # fmt: skip
+    page.settled()
+    assert page.at(".block.agent").all_inner_texts() == ["All of it."]
+
+
+def test_nothing_of_a_models_text_runs_or_loads(page: Transcript) -> None:
+    log = Log()
+    bad = (
+        "<script>document.title = 'run'</script><img src=https://evil.test/a.png onerror=x()>\n\n"
+        "![a picture](https://evil.test/b.png) [go](javascript:alert(1)) "
+        "[quit](command:workbench.action.quit) <https://fine.test/>\n\n"
+        "<style>body { display: none }</style>\n\n\x1b[31mred\x1b[0m \u202eevil\u202c \x07\n"
+    )
+    page.tell(
+        updates(*log.prompt("p1", bad), log.says("5", bad), log.entry(
+            "notice", severity="warning", title="<b>x</b>", description=bad)),
+        updates(*log.call("5.0", f"Read {bad}", content=[output(bad), diff(bad, "/a")])),
+        updates(log.entry("plan_update", plan={"type": "items", "planId": "p", "entries": [
+            {"content": bad, "status": "pending", "priority": "low"}]})),
+    )  # fmt: skip
+    page.settled()
+    unfold(page)
+    assert page.page.title() == "Magy"
+    assert page.at(".log img, .log script, .log style, .log iframe").count() == 0
+    shown = page.at(".log").inner_text()
+    assert "\x1b" not in shown and "\u202e" not in shown
+    assert "<U+202E>" in shown and "red" in shown
+    page.at(".block.agent").get_by_text("[image: a picture]").click()
+    assert page.said("link")[-1]["href"] == "https://evil.test/b.png"
+    hrefs = page.at(".log a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert set(hrefs) == {None}
+
+
+def test_unknown_kinds_and_broken_updates_are_left_out(page: Transcript) -> None:
+    log = Log()
+    page.tell(
+        updates({"sessionUpdate": "_from_the_future", "content": {"a": 1}}, {"x": 1},
+                {"sessionUpdate": "tool_call_update"}, *log.prompt("p1", "Go on"),
+                log.says("5", "Yes.")),
+        {"type": "of_a_newer_extension"},
+    )  # fmt: skip
+    page.settled()
+    assert page.at(".block.agent").inner_text() == "Yes."
+
+
+def test_a_call_is_folded_with_its_output_and_its_diff_opens_places(page: Transcript) -> None:
+    log = Log()
+    place = [{"path": "/home/me/shop/greet.py"}]
+    page.tell(
+        updates(
+            *log.prompt("p1", "Mend it"),
+            *log.call("4.0", "Read greet.py", locations=place, content=[output("six lines")]),
+            *log.call("4.1", "Edit greet.py", name="edit_file", sort="edit", locations=place,
+                      content=[diff(PATCH, "/home/me/shop/greet.py")]),
+            log.used("4", 5400, 0.021), log.ends("p1"),
+        )
+    )  # fmt: skip
+    page.settled()
+    assert page.at(".block.tool .body:visible").count() == 1  # a change is not folded
+    head = page.at('.block[data-id="4.0"] .head')
+    head.focus()
+    page.page.keyboard.press("Enter")
+    assert "six lines" in page.at('.block[data-id="4.0"]').inner_text()
+    assert head.get_attribute("aria-expanded") == "true"
+    assert page.page.evaluate("document.activeElement.className") == "head"
+    page.at(".diff .add").click()
+    assert page.said("open")[-1] == {"type": "open", "path": place[0]["path"], "line": 2}
+    assert page.at(".turn-foot").inner_text() == "5.4k tokens · $0.021 · 8 s"
+
+
+def test_a_huge_output_is_shown_in_part_and_opened_whole(page: Transcript) -> None:
+    log = Log()
+    huge = "beginning " + "0123456789abcde\n" * 330_000 + "the end"
+    page.tell(updates(*log.prompt("p1", "x"), *log.call("4.0", "Run it", content=[output(huge)])))
+    page.at('.block[data-id="4.0"] .head').click()
+    shown = page.at(".output").inner_text()
+    assert len(shown) < 70_000 and shown.startswith("beginning") and shown.endswith("the end")
+    page.at(".link-button").click()
+    assert page.waits_for("text")["text"] == huge
+
+
+def test_a_hundred_thousand_updates_leave_a_bounded_page(page: Transcript) -> None:
+    for first in range(0, 2_000, 500):
+        page.grow(500, calls=15, first=first)  # 52 updates a turn
+    page.until(lambda: "Answer 1999" in page.at(".block.agent").last.inner_text(), "the last turn")
+    page.settled()
+    assert page.at(".turn").count() <= 75
+    assert page.at("*").count() < 10_000
+    assert page.at(".top button").inner_text() == "Show older turns"
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def turns(log: Log, count: int, first: int = 0) -> list[dict[str, Any]]:
+    all = []
+    for turn in range(first, first + count):
+        all += [*log.prompt(f"p{turn}", f"Prompt {turn}"),
+                log.says(str(turn + 10_000), f"Answer {turn}\n\n" + "More of it.\n\n" * 6),
+                log.ends(f"p{turn}")]  # fmt: skip
+    return all
+
+
+def at_end(page: Transcript) -> bool:
+    return bool(
+        page.at(".scroller").evaluate("e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2")
+    )
+
+
+def test_the_end_is_followed_only_while_the_reader_is_there(page: Transcript) -> None:
+    log = Log()
+    page.tell(updates(*turns(log, 10)))
+    page.until(lambda: at_end(page), "the end")
+    page.at(".scroller").evaluate("e => { e.scrollTop = 300 }")
+    page.at(".jump").wait_for()
+    before = page.at(".scroller").evaluate("e => e.scrollTop")
+    page.tell(updates(*turns(log, 2, 10)))
+    page.settled()
+    assert page.at(".scroller").evaluate("e => e.scrollTop") == before
+    page.at(".jump").click()
+    page.until(lambda: at_end(page), "the end again")
+    page.tell(updates(*turns(log, 2, 12)))
+    page.until(lambda: at_end(page) and "Answer 13" in page.at(".log").inner_text(), "it goes on")
+
+
+def test_two_thousand_turns_scroll_and_only_those_near_are_drawn(page: Transcript) -> None:
+    log = Log()
+    entries = [event(one) for one in turns(log, 2_000)]
+    whole = {"headSeq": log.seq, "floorSeq": log.seq - 499, "events": entries[-500:]}
+    page.tell(attached({**session(), **whole}))
+    page.settled()
+    first, count = log.seq - 499, 0
+    while first > 1:
+        count += 1
+        asked = page.until(
+            lambda n=count: to_top(page) and page.said("older")[n - 1 :], "a question"
+        )
+        before = asked[0]["before"]
+        first = max(1, before - 1_000)
+        older = {"events": entries[first - 1 : before - 1], "headSeq": log.seq, "more": True}
+        page.tell({"type": "older", "sessionId": "s-1", "before": before, "page": older})
+        page.settled()
+    assert page.page.evaluate("document.querySelectorAll('.turn').length") == 2_000
+    for place in (0, 0.3, 0.6, 0.9):
+        page.at(".scroller").evaluate("(e, at) => { e.scrollTop = e.scrollHeight * at }", place)
+        page.until(lambda: page.at(".block.agent:visible").count() > 1, "what is near")
+        assert page.at(".block").count() < 150
+
+
+def to_top(page: Transcript) -> bool:
+    """Scrolls there, as one who looks for older turns."""
+    page.at(".scroller").evaluate("e => { e.scrollTop = 300 }")
+    page.settled()
+    page.at(".scroller").evaluate("e => { e.scrollTop = 0 }")
+    page.settled()
+    return True
+
+
+def event(update: dict[str, Any]) -> dict[str, Any]:
+    """A live update as a page of the log has it."""
+    about = update["_meta"]["magy"]
+    return {"seq": about["seq"], "at": about["at"], "update": update}
+
+
+def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
+    log = Log()
+    whole = session()
+    events = [
+        event(one) for one in [*turns(log, 12), *log.call("4.0", "Read it", content=[output("x")])]
+    ]
+    whole.update(headSeq=log.seq, events=events)
+    with transcript(chrome) as page:
+        page.tell(attached(whole))
+        page.at('.block[data-id="4.0"] .head').click()
+        page.at("textarea").fill("not sent yet")
+        page.at(".scroller").evaluate("e => { e.scrollTop = 700 }")
+        page.at(".jump").wait_for()
+        shown = page.at(".scroller").evaluate("e => e.scrollTop")
+        page.until(lambda: "anchor" in (page.page.evaluate("sessionStorage.kept") or ""), "kept")
+        page.page.wait_for_timeout(300)
+        page.page.reload()
+        page.waits_for("ready")
+        assert page.said("ready")[0]["kept"]["sessionId"] == "s-1"
+        page.tell(attached(whole))
+        page.settled()
+        assert page.at("textarea").input_value() == "not sent yet"
+        assert abs(page.at(".scroller").evaluate("e => e.scrollTop") - shown) < 150
+        page.at(".jump").click()
+        assert page.at('.block[data-id="4.0"] .head').get_attribute("aria-expanded") == "true"
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("F009")
+def test_a_question_is_a_card_whose_first_choice_refuses(page: Transcript) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Clean up"), *asks(log)))
+    card = page.at(".question.open")
+    card.wait_for()
+    assert page.page.evaluate("document.activeElement.tagName") == "BODY"  # no focus is taken
+    said = card.inner_text()
+    for one in ("Run rm -rf build", "agent build: bash `*` -> ask", "bash `rm -rf build`"):
+        assert one in said
+    labels = card.locator(".answers button").all_inner_texts()
+    assert labels == [
+        "Refuse", "Allow once", "Allow for this session", "Allow for this project",
+    ]  # fmt: skip
+    page.page.wait_for_timeout(700)  # what was typed ahead is no answer
+    for label in labels[1:]:
+        card.get_by_role("button", name=label, exact=True).focus()
+        page.page.keyboard.press("Enter")
+        page.page.keyboard.press("Escape")
+    assert page.said("answer") == []
+    page.at(".reason").fill("the tests need it")
+    page.page.keyboard.press("Enter")
+    given = page.waits_for("answer")
+    assert (given["outcome"], given["reason"]) == ("refuse", "the tests need it")
+    card.get_by_role("button", name="Allow for this session").press(" ")
+    assert page.waits_for("answer", 2)["scope"] == "session"
+    page.tell({"type": "answered", "interactionId": "s-1/4.0", "outcome": "allow",
+               "scope": "session", "reason": ""})  # fmt: skip
+    page.until(lambda: "allowed for the session" in page.at(".question").inner_text(), "the answer")
+
+
+def test_a_click_meant_for_something_else_is_no_answer(page: Transcript) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Clean up"), *asks(log)))
+    page.page.evaluate(
+        "() => new Promise(done => { const look = () => { const button ="
+        " document.querySelector('[data-choice=\"allow once\"]');"
+        " button ? done(button.click()) : requestAnimationFrame(look) }; look() })"
+    )
+    assert page.said("answer") == []
+
+
+def test_a_child_asks_by_name_and_what_is_not_remembered_is_not_offered(
+    page: Transcript,
+) -> None:
+    question = {
+        "interactionId": "s-1/4.0/7.0", "sessionId": "s-1/4.0", "parentSessionId": "s-1",
+        "path": [{"sessionId": "s-1", "agent": "build", "name": ""},
+                 {"sessionId": "s-1/4.0", "agent": "explore", "name": "Docs"}],
+        "kind": "permission", "toolCallId": "7.0", "title": "Run make", "rule": "r", "remember": [],
+        "covers": [], "content": [output("make\nmake install")], "agent": "explore",
+        "createdAt": "",
+    }  # fmt: skip
+    page.tell({"type": "interactions", "news": {"sessionId": "s-1/4.0", "opened": [question],
+                                                "resolved": []}})  # fmt: skip
+    card = page.at(".question.open")
+    card.wait_for()
+    said = card.inner_text()
+    assert "explore “Docs”, a child of build asks" in said and "make install" in said
+    assert "cannot tell what it would allow" in said
+    assert card.locator(".answers button").all_inner_texts() == ["Refuse", "Allow once"]
+
+
+# --- the input ------------------------------------------------------------------------------------
+
+
+def test_a_prompt_goes_with_what_was_left_in(page: Transcript) -> None:
+    chips = [
+        {"id": "a", "kind": "selection", "label": "greet.py:1-4", "default": True},
+        {"id": "b", "kind": "diagnostics", "label": "2 problems", "default": True},
+        {"id": "c", "kind": "open", "label": "3 open files", "default": False},
+    ]
+    page.tell({"type": "chips", "chips": chips})
+    page.at(".chips").get_by_text("2 problems").click()
+    page.at(".chips").get_by_text("3 open files").click()
+    page.at("textarea").fill("Explain @problems")
+    assert page.waits_for("mentions")["names"] == ["problems"]
+    page.page.keyboard.press("Enter")
+    sent = page.waits_for("prompt")
+    assert (sent["text"], sent["delivery"]) == ("Explain @problems", "auto")
+    assert sent["along"]["context"] == ["a", "c"]
+    assert page.at("textarea").input_value() == ""
+    refused = {"type": "refused", "messageId": sent["messageId"], "text": sent["text"],
+               "message": "No model is configured."}  # fmt: skip
+    page.tell(refused)
+    page.until(lambda: page.at("textarea").input_value() == "Explain @problems", "the words again")
+    assert page.at(".input-note").inner_text() == "No model is configured."
+
+
+def test_prompts_steer_queue_and_interrupt_a_turn_and_escape_twice_stops_it(
+    page: Transcript,
+) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Go on")))
+    page.at(".stop").wait_for()
+    for key, delivery in (
+        ("Enter", "auto"),
+        ("Alt+Enter", "queue"),
+        ("Control+Enter", "interrupt"),
+    ):
+        page.at("textarea").fill(f"by {key}")
+        page.page.keyboard.press(key)
+        assert page.said("prompt")[-1]["delivery"] == delivery
+    page.at("textarea").press("Shift+Enter")
+    assert len(page.said("prompt")) == 3
+    page.at("textarea").press("Escape")
+    assert page.said("cancel") == []
+    page.at("textarea").press("Escape")
+    assert len(page.said("cancel")) == 1
+
+
+def test_earlier_prompts_come_back_by_the_arrows(page: Transcript) -> None:
+    for text in ("first", "second"):
+        page.at("textarea").fill(text)
+        page.page.keyboard.press("Enter")
+    page.at("textarea").fill("draft")
+    seen = []
+    for key in ("ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"):
+        page.page.keyboard.press(key)
+        seen.append(page.at("textarea").input_value())
+    assert seen == ["second", "first", "first", "second", "draft"]
+
+
+def test_mentions_are_completed_as_the_server_says(page: Transcript) -> None:
+    page.at("textarea").click()
+    page.page.keyboard.type("See @gre")
+    asked = page.waits_for("complete", 4)
+    assert asked["before"] == "See @gre"
+    items = [
+        {"label": "greet.py", "text": "@shop/greet.py", "kind": "file", "detail": "shop"},
+        {"label": "greet", "text": "@sym:greet", "kind": "symbol", "detail": "shop/greet.py:1"},
+    ]
+    page.tell({"type": "completions", "id": asked["id"] - 1, "prefix": "@", "items": items[:1],
+               "incomplete": False})  # fmt: skip
+    page.tell({"type": "completions", "id": asked["id"], "prefix": "@gre", "items": items,
+               "incomplete": False})  # fmt: skip
+    page.at(".completions [role=option]").nth(1).wait_for()
+    page.page.keyboard.press("ArrowDown")
+    active = page.at("textarea").get_attribute("aria-activedescendant")
+    assert page.at(f"#{active}").get_attribute("aria-selected") == "true"
+    page.page.keyboard.press("Tab")
+    assert page.at("textarea").input_value() == "See @sym:greet "
+    assert page.at(".completions").is_hidden()
+    assert page.said("prompt") == []
+
+
+@pytest.mark.req("G032")
+def test_a_pasted_picture_goes_along_and_is_shown(page: Transcript) -> None:
+    page.at("textarea").click()
+    page.page.evaluate(
+        "async () => { const canvas = new OffscreenCanvas(8, 8);"
+        " canvas.getContext('2d').fillRect(0, 0, 4, 4);"
+        " const blob = await canvas.convertToBlob(); const data = new DataTransfer();"
+        " data.items.add(new File([blob], 'spot.png', { type: 'image/png' }));"
+        " document.activeElement.dispatchEvent(new ClipboardEvent('paste',"
+        " { clipboardData: data, bubbles: true, cancelable: true })) }"
+    )
+    page.at(".picture img").wait_for()
+    page.at("textarea").fill("What is this?")
+    page.page.keyboard.press("Enter")
+    [picture] = page.waits_for("prompt")["along"]["pictures"]
+    assert (picture["name"], picture["mimeType"]) == ("spot.png", "image/png")
+    hash = page.page.evaluate(
+        "async data => [...new Uint8Array(await crypto.subtle.digest('SHA-256',"
+        " Uint8Array.from(atob(data), char => char.charCodeAt(0))))]"
+        ".map(one => one.toString(16).padStart(2, '0')).join('')",
+        picture["data"],
+    )
+    log = Log()
+    link = {
+        "type": "resource_link",
+        "uri": f"magy-blob:{hash}",
+        "name": "spot.png",
+        "mimeType": "image/png",
+    }
+    first, *rest = log.prompt("p1", "What is this?")
+    first["content"].append(link)
+    page.tell(updates(first, *rest))
+    page.at(".block.user .thumbnail").wait_for()
+
+
+def test_what_waits_is_shown_moved_taken_back_and_dropped(page: Transcript) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Go on")))
+    for id, text in (("q1", "thanks"), ("q2", "goodbye")):
+        page.tell(updates(log.entry("user_message", messageId=id, content=[text_block(text)]),
+                          log.entry("_magy_queue", added=id, delivery="queue")))  # fmt: skip
+    page.at(".queue li").nth(1).wait_for()
+    assert page.at(".queue .queue-words").all_inner_texts() == ["thanks", "goodbye"]
+    assert page.at(".block.user:visible").all_inner_texts()[0].split() == ["You:", "Go", "on"]
+    page.page.get_by_role("button", name="Earlier: goodbye").click()
+    assert page.waits_for("reorder")["order"] == ["q2", "q1"]
+    page.page.get_by_role("button", name="Take back into the input: thanks").click()
+    assert page.at("textarea").input_value() == "thanks"
+    assert page.waits_for("drop")["messageId"] == "q1"
+    page.page.get_by_role("button", name="Drop: goodbye").click()
+    assert page.waits_for("drop", 2)["messageId"] == "q2"
+    page.tell(updates(log.entry("_magy_queue", order=[], dropped=["q1", "q2"])))
+    page.until(lambda: page.at(".queue").is_hidden(), "an empty queue")
+
+
+def preview(**more: Any) -> dict[str, Any]:
+    files = [{"path": "/home/me/shop/greet.py", "uri": "file:///home/me/shop/greet.py",
+              "action": "change", "diff": PATCH, "added": 1, "removed": 1,
+              "conflict": ""}]  # fmt: skip
+    return {"turnId": "p1", "turns": ["p1", "p2"], "files": files, "conversation": True, **more}
+
+
+def test_going_back_to_before_a_message_shows_first_what_it_does(page: Transcript) -> None:
+    page.tell(updates(*turns(Log(), 2)))
+    first = page.at(".block.user").first
+    first.hover()
+    first.get_by_role("button", name="Go back to before this message").click()
+    assert page.waits_for("preview")["turnId"] == "p0"
+    page.tell({"type": "preview", "turnId": "p0", "preview": preview(turnId="p0")})
+    card = page.at(".restore")
+    card.get_by_text("This takes back 2 turns").wait_for()
+    card.locator("summary").click()
+    assert "Good morning" in card.locator(".diff").inner_text()
+    card.get_by_label("Files go back, too").uncheck()
+    assert page.said("restore") == []
+    card.get_by_role("button", name="Go back").click()
+    assert page.waits_for("restore") == {
+        "type": "restore", "turnId": "p0", "files": False, "conversation": True,
+    }  # fmt: skip
+    page.tell({"type": "restored", "turnId": "p0", "result": {"files": [], "prompt": "Prompt 0"}})
+    page.until(lambda: page.at("textarea").input_value() == "Prompt 0", "the words")
+
+
+def test_an_earlier_prompt_is_written_anew_and_takes_its_place(page: Transcript) -> None:
+    page.tell(updates(*turns(Log(), 2)))
+    first = page.at(".block.user").first
+    first.hover()
+    first.get_by_role("button", name="Edit and send again").click()
+    assert page.at("textarea").input_value() == "Prompt 0"
+    page.tell({"type": "preview", "turnId": "p0", "preview": preview(turnId="p0")})
+    page.at(".restore").get_by_text("Sending takes back 2 turns first").wait_for()
+    page.at("textarea").fill("Better words")
+    page.page.keyboard.press("Enter")
+    sent = page.waits_for("prompt")
+    assert (sent["text"], sent["replaces"]) == ("Better words", {"turnId": "p0", "files": True})
+    assert page.at(".restore").is_hidden()
+
+
+def test_code_is_copied_inserted_and_applied_by_the_extension(page: Transcript) -> None:
+    log = Log()
+    page.tell(
+        updates(
+            *log.prompt("p1", "x"), log.says("5", "```python app.py\nx = 1\n```"), log.ends("p1")
+        )
+    )
+    for action, name in (("copy", "Copy"), ("insert", "Insert at the cursor"),
+                         ("apply", "Apply, under review")):  # fmt: skip
+        page.at(".code").get_by_role("button", name=name, exact=True).click()
+        asked = page.said("code")[-1]
+        assert (asked["action"], asked["text"], asked["info"]) == (action, "x = 1", "python app.py")
+    page.tell({"type": "codeDone", "id": asked["id"], "message": "Applied, under review: +1 -0",
+               "failed": False})  # fmt: skip
+    page.until(lambda: page.at(".code-status").inner_text().startswith("Applied"), "the outcome")
+
+
+def test_agent_and_model_are_picked(page: Transcript) -> None:
+    page.at("select[aria-label=Agent]").select_option("plan")
+    assert page.waits_for("option") == {"type": "option", "configId": "agent", "value": "plan"}
+    log = Log()
+    page.tell(updates(log.entry("config_option_update", configOptions=[
+        {"configId": "agent", "name": "Agent", "currentValue": "plan"}])))  # fmt: skip
+    page.at("textarea").focus()
+    page.until(lambda: page.at("select[aria-label=Agent]").input_value() == "plan", "the agent")
+
+
+# --- children -------------------------------------------------------------------------------------
+
+
+def child(state: str, questions: int = 0, at: str = "1") -> dict[str, Any]:
+    usage = {"totalTokens": 1300, "inputTokens": 1290}
+    cost = {"amount": 0.004, "unpriced": 0}
+    return {
+        "sessionId": "s-1/4.0", "parentSessionId": "s-1", "name": "Docs", "agent": "explore",
+        "model": "lab/small", "state": state, "depth": 1, "turns": 1, "waiting": 0,
+        "questions": questions, "usage": usage, "cost": cost, "treeUsage": usage, "treeCost": cost,
+        "said": "", "stopReason": None, "createdAt": "", "updatedAt": at,
+    }  # fmt: skip
+
+
+@pytest.mark.req("F012")
+def test_a_child_is_a_line_that_shows_how_it_is(page: Transcript) -> None:
+    log = Log()
+    call = log.call("4.0", "Spawn explore: Docs", name="spawn_agent", sort="other",
+                    input={"agent": "explore", "task_name": "Docs", "prompt": "Look"})  # fmt: skip
+    page.tell(
+        updates(*log.prompt("p1", "Look"), *call),
+        {"type": "children", "children": [child("running")]},
+    )
+    line = page.at('.block[data-id="4.0"]')
+    page.until(lambda: "running · 1.3k tokens · $0.004" in line.inner_text(), "the child")
+    page.tell({"type": "children", "children": [child("waiting", 1, "2")]})
+    page.until(lambda: "1 question waiting" in line.inner_text(), "its question")
+    for name, action in (("Open its transcript, to watch and to talk", "show"),
+                         ("Wait for its result", "wait"), ("Stop what it does", "stop"),
+                         ("Close it", "close")):  # fmt: skip
+        line.get_by_role("button", name=name).click()
+        assert page.said("child")[-1] == {"type": "child", "action": action, "sessionId": "s-1/4.0"}
+
+
+# --- for everybody --------------------------------------------------------------------------------
+
+
+def everything(log: Log) -> list[dict[str, Any]]:
+    """A session in which each kind of block is shown, and a question is open."""
+    markdown = "# Title\n\nA `code`, a [link](app.py) and a [page](https://example.org).\n\n" \
+               "| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\n" \
+               "def f(x: int):  # why\n    return 'x'\n```\n"  # fmt: skip
+    entries = [{"content": one, "status": one, "priority": "low"}
+               for one in ("completed", "in_progress", "pending", "cancelled")]  # fmt: skip
+    return [
+        attached(session()),
+        updates(
+            *log.prompt("p1", "Do it"),
+            log.entry("agent_thought", messageId="4.thought", content=[text_block("Hm.")]),
+            log.says("4", markdown),
+            log.entry("plan_update", plan={"type": "items", "planId": "p", "entries": entries}),
+            *log.call("4.1", "Edit greet.py", name="edit_file", sort="edit",
+                      locations=[{"path": "/a/greet.py"}], content=[diff(PATCH, "/a/greet.py")]),
+            *log.call("4.2", "Run it", status="failed", content=[output("no")]),
+            *log.call("4.9", "Spawn", name="spawn_agent", input={"agent": "explore"}),
+            log.entry("notice", severity="warning", title="Model", description="slow"),
+            log.ends("p1", "error", "It broke."),
+            *log.prompt("p2", "Again"), *asks(log),
+        ),
+        updates(log.entry("user_message", messageId="q1", content=[text_block("later")]),
+                log.entry("_magy_queue", added="q1", delivery="queue")),
+        {"type": "chips", "chips": [
+            {"id": "a", "kind": "open", "label": "a.py", "default": False},
+            {"id": "b", "kind": "point", "label": "b.py", "default": True}]},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_check_of_accessibility_finds_nothing_serious(chrome: Browser, theme: str) -> None:
+    axe = CLIENT / "node_modules" / "axe-core" / "axe.min.js"
+    with transcript(chrome, theme, bypass_csp=True) as page:
+        page.tell(*everything(Log()))
+        page.settled()
+        page.page.add_script_tag(path=axe)
+        found = page.page.evaluate("axe.run()")["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert serious == [], "\n".join(
+            f"{one['id']}: {node['html'][:200]} {node['failureSummary']}"
+            for one in serious
+            for node in one["nodes"]
+        )
+
+
+def test_the_end_of_a_turn_and_a_question_are_announced(page: Transcript) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Clean up"), *asks(log)))
+    alert = page.page.get_by_role("alert")
+    page.until(lambda: "Magy asks: Run rm -rf build" in alert.all_inner_texts(), "the question")
+    page.tell(updates(log.entry("state_update", state="running"), log.ends("p1")))
+    status = page.page.get_by_role("status")
+    page.until(lambda: "The turn has ended." in status.all_inner_texts(), "the end")
+    assert "- alert" in (tree := page.at("body").aria_snapshot())
+    assert "The turn has ended." in tree and 'log "Transcript"' in tree
+
+
+def test_all_of_it_is_reached_by_keys(page: Transcript) -> None:
+    log = Log()
+    page.tell(*everything(log))
+    page.settled()
+    names = set()
+    for _ in range(120):
+        page.page.keyboard.press("Tab")
+        name = page.page.evaluate(
+            "() => { const at = document.activeElement;"
+            " return at === document.body ? '' : at.getAttribute('aria-label') || at.innerText }"
+        )
+        names.add(name.strip())
+    for wanted in ("Copy message", "Refuse", "Allow once", "Message to the agent", "Agent", "Model",
+                   "Copy", "Send now, into the running turn (Enter; Alt+Enter queues, Ctrl+Enter"
+                   " interrupts)", "Drop: later", "b.py"):  # fmt: skip
+        assert wanted in names, (wanted, names)
+    page.page.keyboard.press("Alt+q")
+    assert page.page.evaluate("document.activeElement.closest('.question') !== null")
+    page.page.keyboard.press("Alt+ArrowUp")
+    assert page.page.evaluate("document.activeElement.className") == "turn"
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(chrome: Browser) -> None:
+    log = Log()
+    with transcript(chrome, reduced_motion="reduce") as page:
+        page.tell(attached(session()), updates(*log.prompt("p1", "Go on")))
+        page.at(".codicon-loading").first.wait_for()
+        moving = page.page.evaluate("document.getAnimations().length")
+        assert moving == 0
