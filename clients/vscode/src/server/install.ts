@@ -57,8 +57,9 @@ async function steps(
     const python = await newEnoughPython(log, token);
     await run([python, "-m", "venv", place], log, token);
     progress.report({ message: `installing ${source}` });
-    const pip = [join(place, "bin", "python"), "-m", "pip", "install", "--disable-pip-version-check"];
-    await run([...pip, "--", source], log, token);
+    const pip = [join(place, "bin", "python"), "-m", "pip", "install"];
+    const quiet = ["--disable-pip-version-check", "--progress-bar", "off"];
+    await run([...pip, ...quiet, "--", source], log, token);
   } catch (error) {
     await rm(place, { recursive: true, force: true });
     throw error;
