@@ -12,23 +12,17 @@ interface Shown {
   preview: CheckpointPreview;
 }
 
-/** A document that shows what going back would change, with the buttons that do it. */
-export class Previews
-  implements vscode.TextDocumentContentProvider, vscode.CodeLensProvider, vscode.Disposable
-{
+/** A document that shows what going back would change; the buttons above it do it. */
+export class Previews implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly shown = new Map<string, Shown>();
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
-  private readonly lensesChanged = new vscode.EventEmitter<void>();
   private readonly disposables: vscode.Disposable[];
   readonly onDidChange = this.changed.event;
-  readonly onDidChangeCodeLenses = this.lensesChanged.event;
 
   constructor(private readonly magy: Magy) {
     this.disposables = [
       this.changed,
-      this.lensesChanged,
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
-      vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
       vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
         for (const { input } of closed) {
           if (input instanceof vscode.TabInputText) this.shown.delete(input.uri.toString());
@@ -45,23 +39,6 @@ export class Previews
     const shown = this.shown.get(uri.toString());
     const name = (path: string) => vscode.workspace.asRelativePath(path);
     return shown ? previewText(shown.wanted, shown.preview, name) : "# This preview is over.\n";
-  }
-
-  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
-    const shown = this.shown.get(document.uri.toString());
-    if (!shown) return [];
-    const { wanted, preview } = shown;
-    const lens = (title: string, command: string) =>
-      new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), { title, command, arguments: [document.uri] });
-    const verb = wanted.undoes ? "$(redo) Redo It" : "$(discard) Undo It";
-    const files = wanted.files ? "Leave the Files" : "With the Files";
-    const conversation = wanted.conversation ? "Leave the Conversation" : "With the Conversation";
-    const found = [lens(verb, "magy.undo.confirm")];
-    if (wanted.conversation) found.push(lens(files, "magy.undo.toggleFiles"));
-    if (wanted.files && (wanted.conversation || !preview.why)) {
-      found.push(lens(conversation, "magy.undo.toggleConversation"));
-    }
-    return [...found, lens("Close", "magy.undo.close")];
   }
 
   /** Asks what would change, and shows it. Throws with the server's sentence if it cannot be. */
@@ -104,7 +81,6 @@ export class Previews
   private put(uri: vscode.Uri, shown: Shown): void {
     this.shown.set(uri.toString(), shown);
     this.changed.fire(uri);
-    this.lensesChanged.fire();
   }
 
   private of(uri: vscode.Uri | undefined): { key: vscode.Uri; shown: Shown } {
