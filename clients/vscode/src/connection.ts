@@ -90,6 +90,21 @@ const plainly: Applying = (params, next) => next(params);
 /** Milliseconds that a server has to answer `initialize`; it does so before it loads anything. */
 const STARTING = 60_000;
 
+/** Milliseconds that a server which was asked to end may take, with the commands that it runs. */
+const ENDING = 5_000;
+
+/** Waits for the end of a process, and kills it when that is late. */
+async function gone(process: ChildProcess, patience: number): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  await new Promise<void>((resolve) => {
+    const late = setTimeout(() => process.kill("SIGKILL"), patience);
+    process.once("exit", () => {
+      clearTimeout(late);
+      resolve();
+    });
+  });
+}
+
 /** The connection to the one server of this window. Handlers outlive restarts. */
 export class Connection implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -196,8 +211,9 @@ export class Connection implements vscode.Disposable {
       const { client, process } = this;
       this.client = undefined;
       this.process = undefined;
+      const hangs = this.now === "silent";
       if (client) await this.end(client);
-      if (process?.exitCode === null && process.signalCode === null) process.kill("SIGKILL");
+      if (process) await gone(process, hangs ? 0 : ENDING);
     } finally {
       this.stopping = false;
     }
