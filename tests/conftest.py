@@ -25,7 +25,7 @@ _session = ExitStack()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported, so that processes of wider fixtures are kept in, too."""
-    os.environ["PATH"] += os.pathsep + str(guard.cached_programs(os.environ))
+    guard.find_cached_programs(os.environ)
     guard.clean_environment(os.environ)
     os.environ.update(_session.enter_context(guard.fresh_home()))
     guard.block_network()

@@ -14,7 +14,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,11 @@ def clean_environment(environ: MutableMapping[str, str]) -> None:
             del environ[name]
 
 
-def cached_programs(environ: Mapping[str, str]) -> Path:
-    """Where `.ci/programs` puts what it has built for the tests, and no package manager has."""
+def find_cached_programs(environ: MutableMapping[str, str]) -> None:
+    """Puts at the end of the path what `.ci/programs` has built for the tests, since no package
+    manager has it. Call it before the environment is cleaned."""
     cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/")) / ".cache"
-    return Path(cache) / "magy-ci" / "bin"
+    environ["PATH"] = f"{environ.get('PATH', '')}{os.pathsep}{cache}/magy-ci/bin"
 
 
 @contextmanager

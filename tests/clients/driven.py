@@ -56,7 +56,7 @@ def installed(home: Path, script: str) -> Path:
     model = home / "model.script"
     model.write_text(script, "utf-8")
     settings = home / "config" / "magy" / "magy.toml"
-    settings.parent.mkdir(parents=True)
+    settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(
         'model.default = "scripted/model"\ntitles = false\n\n'
         f'[[provider]]\nname = "scripted"\nkind = "scripted"\nscript = "{model}"\n',

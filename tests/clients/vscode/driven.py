@@ -7,6 +7,7 @@ things are clicked; what came of it is read from what the window shows, and alwa
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -117,12 +118,12 @@ class Served:
         self._process = process
         self._script = script
 
-    def servers(self) -> list[psutil.Process]:
-        """The servers of Magy that run in its windows."""
+    def servers(self, folder: Path) -> list[psutil.Process]:
+        """The servers of Magy that run in windows on this folder."""
         found = []
         for one in self._process.children(recursive=True):
             with suppress(psutil.Error):
-                if one.cmdline()[-1:] == ["lsp"]:
+                if one.cmdline()[-1:] == ["lsp"] and one.cwd() == str(folder):
                     found.append(one)
         return found
 
@@ -137,8 +138,7 @@ class Served:
 
     def settings(self, **changed: Any) -> None:
         """The user's settings of windows that are opened from now on, `.` written as `__`."""
-        more = {"magy.path": [str(self.home / ".local" / "bin" / "magy")]}
-        more |= {name.replace("__", "."): value for name, value in changed.items()}
+        more = {name.replace("__", "."): value for name, value in changed.items()}
         file = self.home / "vscode" / "User" / "settings.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({**SETTINGS, **more}), "utf-8")
@@ -235,7 +235,10 @@ class Window:
 
     def _requested(self, request: Any) -> None:
         parts = urlsplit(request.url)
-        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname != "127.0.0.1":
+        host = parts.hostname or ""
+        # What webviews load of the extension has a name of the editor's, which never leaves it.
+        here = host == "127.0.0.1" or host.endswith(".vscode-resource.vscode-cdn.net")
+        if parts.scheme in ("http", "https", "ws", "wss") and not here:
             self.abroad.append(request.url)
 
     def until(self, look: Callable[[], T], what: str) -> T:
@@ -253,7 +256,7 @@ class Window:
         def chosen() -> bool:
             self.page.keyboard.press("Escape")
             self.page.keyboard.press("F1")
-            box.fill(f">{title}", timeout=1000 * PATIENCE)
+            box.fill(f">{title}", timeout=3000)
             row.first.click(timeout=2000)
             return True
 
@@ -290,8 +293,8 @@ class Window:
         self.page.keyboard.press("Enter")
 
     def choose(self, label: str) -> None:
-        """Chooses a row of the list that is shown at the top, by the beginning of its label."""
-        row = self.page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{label}"]')
+        """Chooses the first row with this in its label of the list that is shown at the top."""
+        row = self.page.locator(f'.quick-input-list .monaco-list-row[aria-label*="{label}"]')
         row.first.click(timeout=1000 * PATIENCE)
 
     def text(self) -> str | None:
@@ -324,8 +327,18 @@ class Window:
             if (label := item.get_attribute("aria-label"))
         ]
 
-    def lenses(self) -> list[str]:
-        return self.page.locator(".codelens-decoration").all_inner_texts()
+    def lenses(self, title: str) -> Locator:
+        """Those with this title, from the top of the file to its end."""
+        return self.page.locator(".codelens-decoration a").filter(has_text=title)
+
+    def changes(self, count: int) -> None:
+        """Waits until so many changes of the file have their buttons."""
+        self.until(lambda: self.lenses("Accept").count() == count, f"{count} changes")
+
+    def drafts(self) -> str:
+        """The text of the pictures that decorations put beside the text."""
+        found: list[str] = self.page.evaluate(_PICTURES)
+        return "\n".join(base64.b64decode(one).decode("utf-8") for one in found)
 
     def webviews(self) -> list[Frame]:
         """The documents of Magy's webviews that are shown."""
@@ -385,3 +398,7 @@ _VISIBLE_LINES = """() => {
         .map(line => line.textContent.replaceAll("\\u00a0", " ").replaceAll("\\u200c", ""))
         .join("\\n")
 }"""
+
+_PICTURES = """() => [...document.querySelectorAll(".monaco-editor .view-lines span")]
+    .map(one => getComputedStyle(one, "::after").content)
+    .flatMap(one => one.match(/data:image\\/svg\\+xml;base64,([A-Za-z0-9+\\/=]+)/)?.[1] ?? [])"""

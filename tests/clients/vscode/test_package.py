@@ -15,6 +15,7 @@ from tests.clients.test_emacs import missing
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENT = ROOT / "clients" / "vscode"
+PAGE = ROOT / "docs" / "clients" / "vscode.md"
 VSIX = CLIENT / "magy.vsix"
 MOST = 1_000_000
 """Bytes of the package."""
@@ -77,6 +78,23 @@ def test_restricted_and_virtual_workspaces_are_answered_for(manifest: dict[str, 
     assert manifest["extensionKind"] == ["workspace"], "where the files are"
     assert manifest["browser"] == "./out/web.js", "a browser alone is told why not"
     assert not manifest.get("enabledApiProposals"), "only what is stable"
+
+
+def test_the_page_has_every_command_and_key(manifest: dict[str, Any]) -> None:
+    page = PAGE.read_text("utf-8")
+    contributed = manifest["contributes"]
+    hidden = {
+        entry["command"]
+        for entry in contributed.get("menus", {}).get("commandPalette", [])
+        if entry.get("when") == "false"
+    }
+    words = re.sub(r"\s+", " ", page)
+    titles = {c["title"] for c in contributed["commands"] if c["command"] not in hidden}
+    assert not sorted(title for title in titles if title.rstrip("…") not in words)
+    named = {"up": "↑", "down": "↓", "escape": "Esc"}
+    for binding in contributed.get("keybindings", []):
+        parts = [named.get(part, part.capitalize()) for part in binding["key"].split("+")]
+        assert f"`{'+'.join(parts)}`" in page, binding["command"]
 
 
 def test_the_types_are_of_the_oldest_version_that_is_promised(manifest: dict[str, Any]) -> None:
