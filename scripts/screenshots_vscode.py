@@ -134,7 +134,7 @@ def clip(server: Served, into: Path) -> Path:
             until(lambda: one.lenses("Accept").count() == 2)
         film = into / "vscode.gif"
         pace = ["-delay", str(int(100 * PAUSE)), "-loop", "0"]
-        small = ["-colors", "64", "-layers", "optimize"]
+        small = ["+dither", "-colors", "64", "-layers", "optimize"]
         subprocess.run(["convert", *pace, *map(str, frames), *small, str(film)], check=True)
     return film
 
