@@ -36,10 +36,12 @@ class Attached:
 
 async def attach(store: Store, info: StreamInfo, after: int | None, tail: int) -> Attached:
     """The last `tail` turns, or what came after an entry the client has; in either case no more
-    than the newest `MOST_ENTRIES`."""
+    than the newest `MOST_ENTRIES`, and nothing that has come after `info`, which says how the
+    session is."""
     if after is None:
         after = await _before_turns(store, info.stream, tail, info.head)
-    entries = await store.read(info.stream, after=max(after, info.head - MOST_ENTRIES))
+    first = max(after, info.head - MOST_ENTRIES)
+    entries = await store.read(info.stream, after=first, before=info.head + 1)
     return Attached(info.head, info, entries, await texts_of(store, entries))
 
 
