@@ -1,8 +1,9 @@
 """This module finds which place a client means: the canonical path of a file or directory, and the
 workspace around a directory. It makes the URIs of files and of texts that are only shown.
 
-`magy:/base/PATH` is what a person has accepted of a file, `magy:/proposed/PATH` what it is proposed
-to be; PATH is absolute, so an editor finds the language by its extension.
+`magy://base/PATH` is what a person has accepted of a file, `magy://proposed/PATH` what it is
+proposed to be. The path of such a URI is the file's own: an editor finds the language by its
+extension, and does not take a file beside its base for a renamed one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from magy_server.tools.files.paths import below
 
 SCHEME = "magy"
 Side = Literal["base", "proposed"]
+_SIDES: tuple[Side, ...] = ("base", "proposed")
 
 
 def canonical(uri: str) -> str | None:
@@ -56,19 +58,18 @@ def paths_of(uri: str) -> tuple[str, ...]:
 
 
 def virtual_uri(side: Side, path: str) -> str:
-    return f"{SCHEME}:/{side}{quote_from_bytes(os.fsencode(path))}"
+    return f"{SCHEME}://{side}{quote_from_bytes(os.fsencode(path))}"
 
 
 def of_virtual(uri: str) -> tuple[Side, str]:
     """Raises InvalidRequest."""
     parts = split(uri)
     path = os.fsdecode(unquote_to_bytes(parts.path))
-    for side in ("base", "proposed"):
-        prefix = f"/{side}/"
-        if parts.scheme == SCHEME and path.startswith(prefix) and "\0" not in path:
-            return side, path[len(prefix) - 1 :]
-    raise InvalidRequest(f"{uri!r} is not a text of Magy's; there are magy:/base/... and "
-                         "magy:/proposed/...")  # fmt: skip
+    for side in _SIDES:
+        if parts[:2] == (SCHEME, side) and path.startswith("/") and "\0" not in path:
+            return side, path
+    raise InvalidRequest(f"{uri!r} is not a text of Magy's; there are magy://base/... and "
+                         "magy://proposed/...")  # fmt: skip
 
 
 def workspace_of(cwd: str, roots: Sequence[str]) -> tuple[str, str]:

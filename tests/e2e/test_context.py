@@ -176,7 +176,7 @@ async def test_one_sloppy_diagnostic_spoils_nothing(root: Path, state: Path) -> 
 async def test_what_may_be_about_a_file_that_is_kept_is_not_in_it(root: Path, state: Path) -> None:
     (root / ".env").write_text("KEY=hidden-value\n")
     (root / "innocent.txt").symlink_to(root / ".env")
-    uris = [f"git:{root}/.env?ref=HEAD", f"magy:/base{root}/.env", f"file://host{root}/.env",
+    uris = [f"git:{root}/.env?ref=HEAD", f"magy://base{root}/.env", f"file://host{root}/.env",
             f"vscode-vfs://github{root}/%2Eenv", f"git:{root}/innocent.txt", "untitled:.env",
             f'git:{root}/.env.git?{{"path":"{root}/.env"}}']  # fmt: skip
     async with person(root, state, NO_MODEL) as one:

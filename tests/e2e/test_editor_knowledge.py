@@ -295,7 +295,7 @@ async def test_of_what_lies_outside_only_the_place_is_told_and_of_what_is_kept_n
     root: Path, state: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "elsewhere"
-    kept = [uri_of(other / ".env"), f"git:{root}/.env?ref=HEAD", f"magy:/base{root}/.env",
+    kept = [uri_of(other / ".env"), f"git:{root}/.env?ref=HEAD", f"magy://base{root}/.env",
             f"vscode-vfs://host{root}/%2Eenv", f"file://host{root}/.env"]  # fmt: skip
     far = uri_of(other / "x.py")
     told = [f"{other}/x.py:1 (outside the workspace)",

@@ -263,19 +263,25 @@ async def test_the_base_can_be_shown_beside_the_file(root: Path, state: Path, pa
         assert registration["method"] == "workspace/textDocumentContent"
         assert registration["registerOptions"] == {"schemes": ["magy"]}
         await worked(one)
-        base = f"magy:/base{path}"
+        base = f"magy://base{path}"
         assert await editor.text(base) == TEXT
         await editor.run((await editor.lenses(path))[0]["command"])
         assert {"uri": base} in await editor.asked_for("workspace/textDocumentContent/refresh")
         assert await editor.text(base) == TEXT.replace("line 3\n", "LINE 3\n")
         await editor.run((await editor.lenses(path))[0]["command"])
         assert await editor.text(base) == one.editor.text(path)
-        for wrong in ("magy:/elsewhere/x", "file:///x", "magy:", "magy:/base/a%00b"):
+        for wrong in (
+            "magy://elsewhere/x",
+            "magy:/base/x",
+            "file:///x",
+            "magy:",
+            "magy://base/a%00b",
+        ):
             with pytest.raises(RpcError) as error:
                 await editor.text(wrong)
             assert error.value.code == -32602
         with pytest.raises(RpcError) as outside:
-            await editor.text("magy:/base/etc/passwd")
+            await editor.text("magy://base/etc/passwd")
         assert outside.value.code == -32803
 
 
@@ -287,7 +293,7 @@ async def test_proposals_have_lenses_and_a_text(root: Path, state: Path, path: P
         titles = await editor.titles(path)
         assert titles[:2] == [(2, "Accept (apply)"), (2, "Reject")]
         wanted = TEXT.replace("line 3\n", "LINE 3\n").replace("line 10\n", "LINE 10\nand more\n")
-        assert await editor.text(f"magy:/proposed{path}") == wanted
+        assert await editor.text(f"magy://proposed{path}") == wanted
         assert one.editor.text(path) == TEXT
         await editor.run((await editor.lenses(path))[2]["command"])
         assert one.editor.text(path) == wanted

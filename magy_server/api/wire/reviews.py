@@ -20,7 +20,7 @@ What is proposed is a review of its own for the file: pass `"proposed": true`. `
 the two a `ReviewFile` is.
 
 `baseUri` and `proposedUri` are read with the standard request `workspace/textDocumentContent`:
-`{"uri": "magy:/base/..."}` gives `{"text": "..."}`.
+`{"uri": "magy://base/..."}` gives `{"text": "..."}`.
 
 Lines and ranges are those of the Language Server Protocol: counted from 0, ends exclusive, columns
 in the negotiated position encoding. A hunk is always whole lines, so most clients never look at a

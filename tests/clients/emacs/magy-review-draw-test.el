@@ -22,7 +22,7 @@
 (defun magy-test-review-of (version &rest hunks)
   "Return the step that answers with HUNKS of a file at VERSION."
   (list :result
-        (list :file (list :uri "$uri" :baseUri "magy:/base/a.txt" :status "modified"
+        (list :file (list :uri "$uri" :baseUri "magy://base/a.txt" :status "modified"
                           :revision "1" :docVersion version :mode "applied" :eol "\n"
                           :finalNewline '(:base t :current t) :added 1 :removed 1
                           :hunks (vconcat hunks)))))

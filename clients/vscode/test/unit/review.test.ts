@@ -40,7 +40,7 @@ function hunk(more: Partial<ReviewHunk> = {}): ReviewHunk {
 function file(hunks: ReviewHunk[], mode: "applied" | "proposed" = "applied"): ReviewFile {
   return {
     uri: "file:///p/app.py",
-    baseUri: "magy:/base/p/app.py",
+    baseUri: "magy://base/p/app.py",
     proposedUri: null,
     status: "modified",
     oldUri: null,
