@@ -9,6 +9,7 @@ import { attached, childChanged, interactions, older, update } from "./state/fol
 import { oneLine } from "./state/harmless";
 import { answered } from "./state/questions";
 import { Transcript } from "./state/transcript";
+import { promptWords } from "./state/words";
 import { append, button, fill, h, icon } from "./view/dom";
 import { drawHeader } from "./view/header";
 import type { Connection } from "./view/header";
@@ -195,10 +196,11 @@ export class Page {
   private restored(message: Extract<ToPage, { type: "restored" }>): void {
     const left = message.result?.files.filter((file) => file.conflict).length ?? 0;
     this.input.tell(message.message ?? (left > 0 ? `${left} file${left === 1 ? " was" : "s were"} left alone` : ""));
-    const prompt = message.result?.prompt;
-    // What was said is in the input then, to be said otherwise.
-    if (prompt && this.input.value.trim() === "") {
-      this.input.value = prompt;
+    if (!message.result?.prompt) return;
+    // What was said is in the input then, to be said otherwise; the server also names what went along.
+    const block = this.t.get(message.turnId);
+    if (this.input.value.trim() === "") {
+      this.input.value = block ? promptWords(block) : message.result.prompt;
       this.input.focus();
     }
   }

@@ -414,7 +414,8 @@ def test_a_prompt_goes_with_what_was_left_in(page: Transcript) -> None:
     page.page.keyboard.press("Enter")
     sent = page.waits_for("prompt")
     assert (sent["text"], sent["delivery"]) == ("Explain @problems", "auto")
-    assert sent["along"]["context"] == ["a", "c"]
+    # What is named goes along even if it is not gathered yet.
+    assert sent["along"]["context"] == ["a", "c", "problems"]
     assert page.at("textarea").input_value() == ""
     refused = {"type": "refused", "messageId": sent["messageId"], "text": sent["text"],
                "message": "No model is configured."}  # fmt: skip
@@ -559,7 +560,8 @@ def test_going_back_to_before_a_message_shows_first_what_it_does(page: Transcrip
     assert page.waits_for("restore") == {
         "type": "restore", "turnId": "p0", "files": False, "conversation": True,
     }  # fmt: skip
-    page.tell({"type": "restored", "turnId": "p0", "result": {"files": [], "prompt": "Prompt 0"}})
+    prompt = "Prompt 0 (attached: shop.png)"
+    page.tell({"type": "restored", "turnId": "p0", "result": {"files": [], "prompt": prompt}})
     page.until(lambda: page.at("textarea").input_value() == "Prompt 0", "the words")
 
 

@@ -17,6 +17,7 @@ export class PromptContext implements vscode.Disposable {
   private named: { chip: Chip; block: TextBlock }[] = [];
   private timer: NodeJS.Timeout | undefined;
   private asked = 0;
+  private naming = Promise.resolve();
   private readonly watches: vscode.Disposable[];
 
   constructor(
@@ -34,14 +35,20 @@ export class PromptContext implements vscode.Disposable {
     this.soon();
   }
 
-  /** The blocks of those chips that were left in. */
-  blocks(ids: readonly string[]): PromptBlock[] {
+  /** The blocks of those chips that were left in, as soon as all that is named is gathered. */
+  async blocks(ids: readonly string[]): Promise<PromptBlock[]> {
+    await this.naming;
     const chosen = this.items.filter((item, at) => ids.includes(idOf(item, at)));
     return [...chosen.map((item) => item.block), ...this.named.filter((one) => ids.includes(one.chip.id)).map((one) => one.block)];
   }
 
   /** The prompt names these by `@`: what they stand for is gathered, and said. */
-  async name(names: readonly string[]): Promise<void> {
+  name(names: readonly string[]): Promise<void> {
+    this.naming = this.naming.catch(() => undefined).then(() => this.gather(names));
+    return this.naming;
+  }
+
+  private async gather(names: readonly string[]): Promise<void> {
     const found: typeof this.named = [];
     if (names.includes("problems")) found.push(problems());
     if (names.includes("terminal")) found.push(await terminalText());

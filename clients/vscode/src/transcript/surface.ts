@@ -235,8 +235,8 @@ export class Surface implements vscode.Disposable {
   }
 
   private async prompt(message: Extract<FromPage, { type: "prompt" }>): Promise<void> {
-    const along = this.context.blocks(message.along.context);
     try {
+      const along = await this.context.blocks(message.along.context);
       const sessionId = this.sessionId ?? (await this.holder.magy.sessions.ensure());
       await sendPrompt(this.holder.magy, sessionId, message, along);
       this.tell({ type: "accepted", messageId: message.messageId });

@@ -3,7 +3,7 @@
 import type { Along, Chip, Delivery, Picture } from "../../src/transcript/messages";
 import type { Block } from "../state/blocks";
 import { oneLine } from "../state/harmless";
-import { contentText } from "../state/words";
+import { promptWords } from "../state/words";
 import { fill, h, icon, iconButton } from "../view/dom";
 import type { Shown } from "../view/shown";
 import { Completer } from "./complete";
@@ -121,7 +121,7 @@ export class Input {
 
   /** An earlier prompt is written anew, and takes its place when it is sent. */
   edit(block: Block): void {
-    const words = (block.data.content ?? []).filter((one) => one.type === "text").map(contentText).join("\n");
+    const words = promptWords(block);
     if (this.text.value.trim() !== "") this.remember(this.text.value);
     this.value = words;
     this.restore.ask({ turnId: block.id, again: true });
@@ -238,7 +238,7 @@ export class Input {
   private takeBack(messageId: string, text: string): void {
     if (this.text.value.trim() !== "") return this.tell("The input is not empty: send its text first");
     const block = this.shown.t.get(messageId);
-    const words = (block?.data.content ?? []).filter((one) => one.type === "text").map(contentText).join("\n");
+    const words = block && promptWords(block);
     this.shown.post({ type: "drop", messageId });
     this.value = words || text;
     this.text.focus();
@@ -251,7 +251,10 @@ export class Input {
   }
 
   private along(): Along {
-    return { context: this.offered.filter((chip) => this.goes(chip)).map((chip) => chip.id), pictures: this.pictures };
+    // What was named a moment ago may not be offered yet.
+    const named = this.named.split(" ").filter((name) => name && !this.offered.some((chip) => chip.id === name));
+    const left = this.offered.filter((chip) => this.goes(chip)).map((chip) => chip.id);
+    return { context: [...left, ...named], pictures: this.pictures };
   }
 
   private drawChips(): void {

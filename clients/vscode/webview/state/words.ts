@@ -176,6 +176,11 @@ export function reportOf(data: Data): string {
   return [report.status, ...words(spentOf(report.usage, report.cost)), took, unread].filter(Boolean).join(" · ");
 }
 
+/** The words of a prompt, without what went along with it. */
+export function promptWords(block: Block): string {
+  return (block.data.content ?? []).filter((one) => one.type === "text").map(contentText).join("\n");
+}
+
 /** A content block of a prompt as text. */
 export function contentText(block: NonNullable<Data["content"]>[number]): string {
   switch (block.type) {
