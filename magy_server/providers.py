@@ -312,6 +312,7 @@ class Providers:
                 "of another provider; `magy demo` needs no key.",
                 fault="no_key",
             )
+        _check_address(one)
         first_byte = self._model.timeout
         if is_local(one) and "timeout" not in self._model.model_fields_set:
             first_byte = PATIENCE
@@ -344,14 +345,30 @@ def _adapter(kind: Literal["anthropic", "openai", "openai-chat"]) -> type[HttpPr
             return ChatProvider
 
 
+def _check_address(one: ProviderSettings) -> None:
+    """Raises ProviderError for a base URL to which nothing can be sent; it may hold a password."""
+    try:
+        parts = urlsplit(one.base_url or "http://usual")
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise ProviderError(
+            f"The base URL of {one.name} is no address such as https://example.org/v1: correct "
+            f"its `base_url` in magy.toml, or the variable {_GATEWAYS.get(one.name, 'for it')} "
+            "where Magy is started.",
+            fault="not_found",
+        )
+
+
 async def listens(url: str) -> bool:
     """Something accepts connections at the place that a base URL names."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
         async with asyncio.timeout(_KNOCK):
             _, writer = await asyncio.open_connection(parts.hostname, port)
-    except (OSError, TimeoutError):
+    except (OSError, TimeoutError, ValueError):
         return False
     writer.close()
     with contextlib.suppress(OSError):

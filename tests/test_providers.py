@@ -359,3 +359,21 @@ def test_a_persons_own_word_is_put_over_the_documented_one() -> None:
     assert one.facts("anthropic/claude-opus-5").price == Price(1, 25, 1, 1)
     paid = made(entry("ollama", base_url=SHUT, about={"m": {"input": 1, "output": 2}}))
     assert paid.facts("ollama/m").price == Price(1, 2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8000/v1", "ftp://example.org", "http://[::1", "http://h:99999", "http://", "/v1"],
+)
+@pytest.mark.parametrize("kind", ["anthropic", "openai", "openai-chat"])
+async def test_a_base_url_that_is_no_address(url: str, kind: str) -> None:
+    providers = made(entry("mine", kind, base_url=url), default="mine/m")
+    with pytest.raises(ProviderError, match="base URL of mine") as failed:
+        providers.named("mine/m")
+    assert failed.value.fault == "not_found" and not failed.value.retryable
+    assert not (await providers.measured("mine/m")).window
+
+
+async def test_a_server_at_a_port_that_is_none_is_passed_over() -> None:
+    with pytest.raises(ProviderError, match="No model is configured"):
+        await made(entry("mine", base_url="http://127.0.0.1:99999")).default()

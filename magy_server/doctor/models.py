@@ -66,10 +66,10 @@ async def _look(
     local = is_local(one)
     if not (own or local or providers.key(one)) or one.kind == "scripted":
         return None
-    if local and not await listens(one.base_url or ""):
-        return _stopped(one, used=used) if own or used else None
     try:
         provider = providers.provider(one.name)
+        if local and not await listens(one.base_url or ""):
+            return _stopped(one, used=used) if own or used else None
         await asyncio.to_thread(provider.warm)
         async with asyncio.timeout(_PATIENCE):
             names = await provider.models()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Event, Judged
 from magy_server.core.ports import Delta
-from magy_server.core.text.surrogates import loads
+from magy_server.core.text.arguments import arguments_in
 from magy_server.core.tool import Tool
 from magy_server.core.values import Call, Decision, Facts, Hash
 from magy_server.dataclass import dataclass
@@ -95,11 +95,8 @@ class Early:
             self._start(self._group, id, tool, "".join(pieces))
 
     def _start(self, group: asyncio.TaskGroup, id: str, tool: Tool, text: str) -> None:
-        try:
-            arguments = loads(text) if text.strip() else {}
-        except ValueError:
-            return
-        if isinstance(arguments, dict) and offered(self._session, tool.name):
+        arguments = arguments_in(text)
+        if arguments is not None and offered(self._session, tool.name):
             call = Call(id=id, name=tool.name, arguments=arguments)
             looking = group.create_task(self._look(call, tool), name=f"look ahead {id}")
             running = group.create_task(self._run(call, tool, looking), name=f"ahead {id}")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pydantic
 
-from magy_server import core
+from magy_server import core, dataclass
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import StoreError
 from magy_server.core.events import Entry
@@ -93,8 +93,9 @@ def _made(state: State) -> Snapshot | None:
 def _code() -> str:
     """Returns the digest of all that decides how a log is folded and what its state is made of;
     "" when it cannot be told, because it was changed after this process had begun to load it."""
-    sources = sorted(Path(core.__file__).parent.rglob("*.py"))
-    if not sources or any(source.stat().st_ctime >= _BEGAN for source in sources):
+    own = sorted(Path(core.__file__).parent.rglob("*.py"))
+    sources = [*own, Path(dataclass.__file__), Path(snapshot_format.__file__)]
+    if not own or any(source.stat().st_ctime >= _BEGAN for source in sources):
         return ""
     found = hashlib.sha256(f"{sys.version} {pydantic.VERSION}".encode())
     for source in sources:

@@ -10,10 +10,10 @@ from dataclasses import field
 from typing import Any, Literal
 
 from magy_server.core.ports import Delta, ModelRequest, Reading
+from magy_server.core.text.arguments import arguments_in
 from magy_server.core.values import Part, Text, Thinking, Usage
 from magy_server.dataclass import dataclass
 from magy_server.llm import wire
-from magy_server.llm.text_calls import arguments_in
 from magy_server.llm.thoughts import Thoughts
 from magy_server.llm.wire import Stop, StreamError, count
 

@@ -267,7 +267,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -277,6 +277,21 @@ def _number(value: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < float("inf") else None
+
+
+def unusable(target: str, error: BaseException) -> ProviderError:
+    """Returns the error for connections that cannot even be tried, since something is wrong with
+    what the environment says of them; its cause says what."""
+    cause = error.__cause__
+    why = getattr(cause, "strerror", None) or str(cause)
+    return failure(
+        target,
+        "connection",
+        f"no connection can be made{quoted(why)}",
+        advice="check what SSL_CERT_FILE, SSL_CERT_DIR and the variables for proxies (HTTPS_PROXY, "
+        "ALL_PROXY and the like) name where Magy is started",
+        retryable=False,
+    )
 
 
 def connection_failure(target: str, error: BaseException) -> ProviderError:

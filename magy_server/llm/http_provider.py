@@ -27,7 +27,15 @@ from magy_server.llm import faults, local_servers, pictures, sse
 from magy_server.llm.http_transport import HttpTransport
 from magy_server.llm.local_servers import is_near
 from magy_server.llm.sdk_transport import SdkTransport
-from magy_server.llm.transport import Broken, Endpoint, Refused, TimedOut, TransportError, Vendor
+from magy_server.llm.transport import (
+    Broken,
+    Endpoint,
+    Refused,
+    TimedOut,
+    TransportError,
+    Unusable,
+    Vendor,
+)
 from magy_server.llm.wire import Answer, StreamError
 from magy_server.llm.written import as_json
 
@@ -112,8 +120,10 @@ class HttpProvider(ABC):
     # --- Provider -------------------------------------------------------------------------------
 
     def warm(self) -> None:
-        """Imports what makes requests. Thread-safe; the second call costs nothing."""
-        self._transport.warm()
+        """Imports what makes requests. Thread-safe; the second call costs nothing. Raises
+        ProviderError."""
+        with self._failures(faults.target("any model", self._base_url)):
+            self._transport.warm()
 
     async def close(self) -> None:
         """Closes idle connections. The provider can be used again."""
@@ -213,7 +223,7 @@ class HttpProvider(ABC):
                     response = await self._transport.get(self.models_path, query)
             return orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
-            said = self._secrets.clean(response.text)[:120]
+            said = self._secrets.clean(response.content.decode("utf-8", "replace"))[:120]
             what = f"the answer is not a list of models{faults.quoted(said)}"
             raise faults.failure(target, "malformed", what, retryable=False) from error
         except TimeoutError:
@@ -234,7 +244,8 @@ class HttpProvider(ABC):
             what = "the API key contains characters that no key has"
             where = faults.target("any model", self._base_url)
             raise faults.failure(where, "auth", what, advice="copy the key again")
-        await self._transport.ready()
+        with self._failures(faults.target("any model", self._base_url)):
+            await self._transport.ready()
 
     async def _open(self, request: ModelRequest, target: str) -> Any:
         """Sends the request and waits for the head of the answer."""
@@ -278,7 +289,7 @@ class HttpProvider(ABC):
             if 300 <= status < 400:
                 location = headers.get("location", "")
                 raise faults.redirect_failure(target, status, error.url, location) from error
-            body = self._secrets.within(error.body)
+            body = self._clean(error.body)
             failure = faults.status_failure(target, status, headers, body, self._unset)
             if status in pictures.STATUSES:
                 raise _Unwanted(failure, error.body, status) from error
@@ -286,8 +297,17 @@ class HttpProvider(ABC):
         except TimedOut as error:
             what = f"no connection within {self._connect:g} s"
             raise faults.failure(target, "timeout", what) from error
+        except Unusable as error:
+            raise faults.unusable(target, error) from error
         except Broken as error:
             raise faults.connection_failure(target, error) from error
+
+    def _clean(self, body: Any) -> Any:
+        """Returns what a provider says without keys. What is nested so deeply says nothing."""
+        try:
+            return self._secrets.within(body)
+        except RecursionError:
+            return None
 
     # --- an answer ------------------------------------------------------------------------------
 
@@ -305,8 +325,8 @@ class HttpProvider(ABC):
         try:
             yield
         except StreamError as error:
-            raise faults.stream_failure(target, self._secrets.within(error.error)) from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise faults.stream_failure(target, self._clean(error.error)) from error
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             text = self._secrets.clean(data.decode("utf-8", "replace"))
             words = faults.quoted(text[:120])
             what = f"an event of the stream cannot be read{words}"

@@ -31,12 +31,15 @@ class HttpTransport(Transport):
         import httpx2
 
         endpoint = self.endpoint
-        return httpx2.AsyncClient(
-            headers=httpx2.Headers(self._headers(), encoding="utf-8"),
-            timeout=httpx2.Timeout(None, connect=endpoint.connect, write=endpoint.write),
-            limits=httpx2.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE),
-            verify=_tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
-        )
+        try:
+            return httpx2.AsyncClient(
+                headers=httpx2.Headers(self._headers(), encoding="utf-8"),
+                timeout=httpx2.Timeout(None, connect=endpoint.connect, write=endpoint.write),
+                limits=httpx2.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE),
+                verify=_tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+            )
+        except httpx2.InvalidURL as error:
+            raise ValueError(f"a proxy's address: {error}") from error
 
     def _headers(self) -> dict[str, str]:
         """Returns what every request says. Names are lower-case: a later one replaces an earlier
@@ -110,17 +113,19 @@ async def _sent(client: AsyncClient, request: Request) -> Response:
     if response.is_success:
         return response
     try:
-        text = (await response.aread()) and response.text.strip()
+        body = _said(await response.aread())
     finally:
         await response.aclose()
-    raise Refused(response.status_code, str(response.url), response.headers, _json(text or ""))
+    raise Refused(response.status_code, str(response.url), response.headers, body)
 
 
-def _json(text: str) -> Any:
+def _said(data: bytes) -> Any:
+    """Returns the JSON in it, or the text. That is UTF-8, whatever the header calls it: Python has
+    encodings by name that are none of text."""
     try:
-        return orjson.loads(text)
+        return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return text
+        return data.decode("utf-8", "replace").strip()
 
 
 @contextmanager

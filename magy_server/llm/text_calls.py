@@ -17,7 +17,7 @@ from dataclasses import field
 from typing import Any
 
 from magy_server.core.ports import ToolSchema
-from magy_server.core.text.surrogates import loads
+from magy_server.core.text.arguments import arguments_in
 from magy_server.dataclass import dataclass
 
 Made = tuple[str, dict[str, Any]]
@@ -115,17 +115,6 @@ class Tools:
             return _DECODER.decode(text.strip())
         except (ValueError, RecursionError):
             return text
-
-
-def arguments_in(text: str) -> dict[str, Any] | None:
-    """Returns the JSON object in `text`; {} for empty text, None for anything else."""
-    if not text.strip():
-        return {}
-    try:
-        value = loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 # --- while it streams ---------------------------------------------------------------------------

@@ -70,6 +70,10 @@ class Broken(TransportError):
     """There was no connection, or it broke before the answer began; the cause says why."""
 
 
+class Unusable(TransportError):
+    """No client can be made of what the environment says; the cause says why."""
+
+
 class Transport(ABC):
     """A client of one endpoint, with its connections. It follows no redirect, which would carry
     the conversation, and headers, to where nobody decided to send them; and it asks only once."""
@@ -94,13 +98,16 @@ class Transport(ABC):
 
     def warm(self) -> None:
         """Does what is slow before the first request. Thread-safe; the second call costs
-        nothing."""
+        nothing. Raises Unusable."""
         with self._making:
             if self._made is None:
-                self._made = self._make()
+                try:
+                    self._made = self._make()
+                except (ImportError, OSError, ValueError) as error:
+                    raise Unusable from error
 
     async def ready(self) -> Any:
-        """Returns the client."""
+        """Returns the client. Raises Unusable."""
         while self._made is None:
             await asyncio.to_thread(self.warm)
         return self._made

@@ -25,9 +25,10 @@ from magy_server.core.ports import (
     ToolOutput,
     ToolSchema,
 )
+from magy_server.core.text.arguments import arguments_in
 from magy_server.core.text.surrogates import all_whole
 from magy_server.core.values import Call, Part, Text, Usage
-from magy_server.llm.text_calls import Holding, Made, Tools, arguments_in, calls_in, stray
+from magy_server.llm.text_calls import Holding, Made, Tools, calls_in, stray
 
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stray_call"]
 

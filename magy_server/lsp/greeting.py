@@ -13,6 +13,7 @@ import os
 import select
 import time
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 from magy_server import __version__
@@ -188,10 +189,20 @@ def _first(read: bytes) -> dict[str, Any] | None:
     if len(body) < int(digits):
         return None
     try:
-        message = json.loads(body.decode())
+        message = json.loads(body.decode(), parse_constant=_refused, parse_float=_float)
     except (ValueError, RecursionError):
         return {}
     return message if type(message) is dict else {}
+
+
+def _float(digits: str) -> float:
+    """Raises ValueError for a number that is too large: pygls would get no message from it."""
+    number = float(digits)
+    return number if isfinite(number) else _refused(digits)
+
+
+def _refused(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _write(stdout: int, message: Mapping[str, Any]) -> bool:

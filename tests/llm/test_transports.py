@@ -313,3 +313,70 @@ async def test_a_base_url_may_have_a_query() -> None:
         assert await provider.models() == ["test-model"]
         await provider.close()
     assert server.requests[0].query == "api-version=2"
+
+
+class Odd(HttpServer):
+    """Refuses with a header that is none."""
+
+    def __init__(
+        self,
+        status: int,
+        headers: dict[str, str],
+        body: bytes = b"{}",
+        kind: str = "application/json",
+    ) -> None:
+        super().__init__()
+        self._refusal = (status, body, kind, headers)
+
+    async def respond(self, request: Request, exchange: Exchange) -> None:
+        await exchange.send(*self._refusal)
+
+
+@pytest.mark.parametrize("encoding", ["hex", "undefined", "punycode", "idna"])
+async def test_an_encoding_that_is_none_of_text(encoding: str) -> None:
+    body, kind = b'{"error": {"message": "no \xc3\xa4"}}', f"application/json; charset={encoding}"
+    async with Odd(401, {}, body, kind) as server:
+        provider = AnthropicProvider("key", server.base_url)
+        failed = await failure(provider)
+        await provider.close()
+    assert failed.fault == "auth" and "no ä" in failed.message
+
+
+@pytest.mark.parametrize("after", ["Mon, 01 Jan 2020 00:00:00 +99999999999999999999", "soon"])
+async def test_a_time_that_nobody_can_wait_for(after: str) -> None:
+    async with Odd(429, {"retry-after": after}) as server:
+        provider = AnthropicProvider("key", server.base_url)
+        failed = await failure(provider)
+        await provider.close()
+    assert (failed.fault, failed.retry_after) == ("rate_limit", None)
+
+
+async def test_a_refusal_that_is_nested_without_end() -> None:
+    async with Odd(401, {}, b'{"error": ' + b"[" * 1000 + b"]" * 1000 + b"}") as server:
+        provider = AnthropicProvider("key", server.base_url)
+        failed = await failure(provider)
+        await provider.close()
+    assert failed.fault == "auth"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SSL_CERT_FILE", "/nowhere/at.all", "No such file"),
+        ("SSL_CERT_FILE", __file__, ""),
+        ("https_proxy", "gopher://127.0.0.1:1", "gopher"),
+        ("all_proxy", "http://[::1", ""),
+    ],
+)
+async def test_an_environment_with_which_nothing_can_be_sent(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said at once: another try cannot succeed."""
+    monkeypatch.setenv(name, value)
+    provider = AnthropicProvider("key", "https://127.0.0.1:1")
+    failed = await failure(provider)
+    assert (failed.fault, failed.retryable) == ("connection", False)
+    assert said in failed.message and name.upper() in failed.message
+    with pytest.raises(ProviderError):
+        provider.warm()
+    await provider.close()

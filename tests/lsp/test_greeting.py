@@ -174,6 +174,15 @@ def said(data: bytes) -> tuple[Greeting, bytes]:
     return greeting, written
 
 
+@pytest.mark.parametrize("number", [b"NaN", b"-Infinity", b"1e999"])
+def test_a_number_that_json_has_not_is_left_to_the_whole_server(number: bytes) -> None:
+    """It would answer that this is no message."""
+    body = json.dumps(initialize({**USUAL, "initializationOptions": {"x": 0}})).encode()
+    body = body.replace(b'{"x": 0}', b'{"x": %b}' % number)
+    data = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    assert said(data) == (Greeting(data, answered=False), b"")
+
+
 def test_what_came_with_the_first_message_is_kept() -> None:
     data = framed(initialize(USUAL)) + framed({"jsonrpc": "2.0", "method": "initialized"})
     greeting, written = said(data)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from magy_server.core.events import Replied
-from magy_server.core.text.surrogates import loads
+from magy_server.core.text.arguments import arguments_in
 from magy_server.core.values import Call, Part
 
 FIND = "find_tools"
@@ -46,10 +46,7 @@ def _inner(given: Mapping[str, Any]) -> dict[str, Any] | None:
     the name."""
     inner = given.get("arguments")
     if isinstance(inner, str):
-        try:
-            inner = loads(inner) if inner.strip() else {}
-        except ValueError:
-            return None
+        return arguments_in(inner)
     if inner is None:
         inner = {key: value for key, value in given.items() if key not in ("name", "arguments")}
     return inner if isinstance(inner, dict) else None

@@ -43,15 +43,15 @@ def loads(data: str | bytes, *, halves: bool = False) -> Any:
         text = data if isinstance(data, str) else data.decode("utf-8", "surrogatepass")
         if not (_ESCAPED.search(text) or _HALF.search(text)):
             raise
+    try:
         value = _lenient(text)
-    return value if halves else all_whole(value)
+        return value if halves else all_whole(value)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _lenient(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    return json.loads(text, parse_constant=_no_constant)
 
 
 def _no_constant(name: str) -> Any:
