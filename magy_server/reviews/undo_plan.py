@@ -13,7 +13,7 @@ from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.reviews.undo_merge import Run
 from magy_server.core.state.rewind import cannot_go_back, cannot_return, restore
 from magy_server.core.state.state import State
-from magy_server.core.values import Content
+from magy_server.core.values import Content, Text
 from magy_server.dataclass import dataclass
 
 NAMED = 20
@@ -107,7 +107,9 @@ def said(content: Sequence[Content]) -> str:
 
 
 def first_words(content: Sequence[Content]) -> str:
-    line = said(content).strip().split("\n", 1)[0]
+    """Returns the beginning of what the person wrote; what they attached, if they wrote nothing."""
+    written = "\n".join(part.text for part in content if isinstance(part, Text))
+    line = (written.strip() or said(content).strip()).split("\n", 1)[0]
     return line if len(line) <= FIRST_WORDS else line[: FIRST_WORDS - 1] + "…"
 
 

@@ -14,7 +14,8 @@ from magy_server.core.errors import EditUnverified, InvalidRequest, NotFound
 from magy_server.core.events import Prompted
 from magy_server.core.ports import NO_EDITOR, Found, Put
 from magy_server.core.reviews.review_events import Noted, Restoring
-from magy_server.core.values import FileChange, Version
+from magy_server.core.values import FileChange, Link, Text, Version
+from magy_server.reviews.undo_plan import first_words
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
@@ -105,6 +106,12 @@ async def test_what_the_list_says(here: Place) -> None:
     assert [p.turn for p in older] == ["p2"]
     with pytest.raises(NotFound):
         await here.checkpoints.list(agent.session, before="nobody")
+
+
+def test_a_turn_is_named_by_what_was_written_not_by_what_was_attached() -> None:
+    file = Link(uri="file:///a.py", name="a.py")
+    assert first_words((Text(text="Make it polite"), file)) == "Make it polite"
+    assert first_words((Text(text=" "), file)) == "(attached: a.py)"
 
 
 async def test_edits_of_the_person_and_of_another_session_stay(here: Place) -> None:
