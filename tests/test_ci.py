@@ -15,11 +15,15 @@ GUARANTEES = ("A", "C", "G")
 MARK = re.compile(r"^@pytest\.mark\.req\((.*)\)$", re.MULTILINE)
 
 
+MADE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "CHECKED", "FAST")
+"""Variables that another make hands on, with what it was given."""
+
+
 def make(*words: str) -> list[str]:
     """The commands that it would run."""
     told = subprocess.run(
         ["make", "-n", "-o", "setup", *words], cwd=TOP, capture_output=True, text=True, check=True,
-        env={k: v for k, v in os.environ.items() if not k.startswith("M")},  # those of another make
+        env={k: v for k, v in os.environ.items() if k not in MADE},
     )  # fmt: skip
     return told.stdout.splitlines()
 

@@ -22,8 +22,8 @@ from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes
 
 BUILT_IN = [
-    "build", "compaction", "completion", "explore", "general", "plan", "rewrite", "summary",
-    "title",
+    "build", "commit", "compaction", "completion", "explore", "general", "plan", "rewrite",
+    "summary", "title",
 ]  # fmt: skip
 
 

@@ -43,4 +43,4 @@ def test_what_is_nested_too_deeply_is_not_taken(levels: int, inside: str) -> Non
 
 def test_half_a_pair_far_inside_is_an_error_and_no_crash() -> None:
     with pytest.raises(ValueError):
-        loads(nested(900, r'"\ud800"'))
+        loads(nested(100_000, r'"\ud800"'))

@@ -33,7 +33,7 @@ export class Input {
   private named = "";
   private at = -1;
   private draft = "";
-  private escaped = 0;
+  private escaped = -Infinity;
   /** Prompts until the server has accepted them. */
   private readonly unsent = new Map<string, { text: string; pictures: Picture[] }>();
 
@@ -174,7 +174,7 @@ export class Input {
   }
 
   private cancel(): void {
-    this.escaped = 0;
+    this.escaped = -Infinity;
     this.tell("");
     this.shown.post({ type: "cancel" });
   }
