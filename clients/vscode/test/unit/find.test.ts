@@ -8,7 +8,7 @@ function machine(files: string[], env: Machine["env"] = { PATH: "/usr/bin:bin:/o
 
 const SEARCH: Search = {
   setting: [],
-  folders: ["/work/one", "/work/two"],
+  folders: ["/projects/one", "/projects/two"],
   trusted: true,
   python: undefined,
   own: "/store/server",
@@ -17,9 +17,9 @@ const SEARCH: Search = {
 /** Every place, in the order in which they are looked through. */
 const PLACES = [
   "/envs/three/bin/magy",
-  "/work/one/.venv/bin/magy",
-  "/work/one/venv/bin/magy",
-  "/work/two/.venv/bin/magy",
+  "/projects/one/.venv/bin/magy",
+  "/projects/one/venv/bin/magy",
+  "/projects/two/.venv/bin/magy",
   "/usr/bin/magy",
   "/opt/bin/magy",
   "/home/me/.local/bin/magy",
@@ -41,8 +41,8 @@ test("a setting is the last word", async () => {
   const setting = ["${workspaceFolder}/tools/magy", "~/magy"];
   const home = await find({ ...SEARCH, setting }, machine([...PLACES, "/home/me/magy"]));
   assert.deepEqual(home, { path: "/home/me/magy", place: "setting" });
-  const second = await find({ ...SEARCH, setting }, machine(["/work/two/tools/magy"]));
-  assert.deepEqual(second, { path: "/work/two/tools/magy", place: "setting" });
+  const second = await find({ ...SEARCH, setting }, machine(["/projects/two/tools/magy"]));
+  assert.deepEqual(second, { path: "/projects/two/tools/magy", place: "setting" });
   const none = await find({ ...SEARCH, setting }, machine(PLACES));
   assert.match("missing" in none ? none.missing : "", /names \$\{workspaceFolder\}\/tools\/magy, ~\/magy, where/);
 });
@@ -50,14 +50,14 @@ test("a setting is the last word", async () => {
 test("a bare name in the setting is looked up on the PATH, a relative path in each folder", async () => {
   const bare = await find({ ...SEARCH, setting: ["magy-dev"] }, machine(["/opt/bin/magy-dev"]));
   assert.equal("path" in bare && bare.path, "/opt/bin/magy-dev");
-  const near = await find({ ...SEARCH, setting: ["env/bin/magy"] }, machine(["/work/two/env/bin/magy"]));
-  assert.equal("path" in near && near.path, "/work/two/env/bin/magy");
+  const near = await find({ ...SEARCH, setting: ["env/bin/magy"] }, machine(["/projects/two/env/bin/magy"]));
+  assert.equal("path" in near && near.path, "/projects/two/env/bin/magy");
 });
 
 test("a restricted window runs nothing out of its folders", async () => {
-  const env = { PATH: "/work/one/bin:/usr/bin", UV_TOOL_BIN_DIR: "/work/two/bin" };
-  const inside = ["/work/one/.venv/bin/magy", "/work/one/bin/magy", "/work/two/bin/magy", "/work/one/py/bin/magy"];
-  const search = { ...SEARCH, trusted: false, python: "/work/one/py/bin/python" };
+  const env = { PATH: "/projects/one/bin:/usr/bin", UV_TOOL_BIN_DIR: "/projects/two/bin" };
+  const inside = ["/projects/one/.venv/bin/magy", "/projects/one/bin/magy", "/projects/two/bin/magy", "/projects/one/py/bin/magy"];
+  const search = { ...SEARCH, trusted: false, python: "/projects/one/py/bin/python" };
   assert.ok("missing" in (await find(search, machine(inside, env))));
   const outside = await find(search, machine([...inside, "/usr/bin/magy"], env));
   assert.deepEqual(outside, { path: "/usr/bin/magy", place: "path" });
