@@ -36,28 +36,37 @@ def front_matter(text: str, where: str, form: str) -> tuple[str, str]:
 
 @cache
 def _bounded() -> Callable[[str], Any]:
-    """Returns a loader that raises InvalidConfig for more levels than anybody writes, and for
-    aliases: with these a short text stands for a text without end. libyaml reads the text, where
+    """Returns what composes the nodes of a text. It refuses more levels than anybody writes, and
+    aliases, with which a short text stands for a text without end. libyaml reads the text, where
     PyYAML came with it: that takes a seventh of the time."""
     from yaml import AliasEvent
     from yaml.composer import Composer, ComposerError
     from yaml.resolver import Resolver
 
-    Parser: Any
+    parser: Callable[[str], Any]
     try:
-        from yaml._yaml import CParser as Parser
+        from yaml._yaml import CParser as parser
     except ImportError:
-        from yaml import SafeLoader as Parser
+        from yaml import SafeLoader as parser
 
-    class Bounded(Composer, Parser, Resolver):  # type: ignore[misc]
+    class Bounded(Composer, Resolver):
         def __init__(self, text: str) -> None:
-            Parser.__init__(self, text)
             Composer.__init__(self)
             Resolver.__init__(self)
+            self.events = parser(text)
             self.depth = self.count = 0
 
+        def check_event(self, *choices: Any) -> Any:
+            return self.events.check_event(*choices)
+
+        def peek_event(self) -> Any:
+            return self.events.peek_event()
+
+        def get_event(self) -> Any:
+            return self.events.get_event()
+
         def compose_node(self, parent: Any, index: Any) -> Any:
-            mark: Any = self.peek_event().start_mark
+            mark = self.peek_event().start_mark
             if self.check_event(AliasEvent):
                 raise ComposerError(problem="`*` begins an alias", problem_mark=mark)
             if self.depth == DEEPEST:
