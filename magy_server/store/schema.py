@@ -58,6 +58,17 @@ def writing(db: sqlite3.Connection) -> Iterator[None]:
             db.execute("ROLLBACK")
 
 
+@contextmanager
+def reading(db: sqlite3.Connection) -> Iterator[None]:
+    """Opens a transaction in which all that is read is of one moment, whatever others commit."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
 def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
     """Opens an existing file, empty or ours, brings it up to date, and returns the connection.
     `busy_timeout` is in seconds. Raises sqlite3.Error, StoreCorrupt (someone else's file),
@@ -103,7 +114,9 @@ def migrate(
     db: sqlite3.Connection, path: str, steps: tuple[tuple[str, ...], ...] = MIGRATIONS
 ) -> None:
     """Brings the file to the version of `steps`; either all steps happen or none."""
-    if _version(db, path, len(steps)) == len(steps):
+    with reading(db):
+        version = _version(db, path, len(steps))
+    if version == len(steps):
         return
     with writing(db):
         for step in steps[_version(db, path, len(steps)) :]:
@@ -114,6 +127,7 @@ def migrate(
 
 
 def _version(db: sqlite3.Connection, path: str, known: int) -> int:
+    """Needs a transaction: another process may just be making the tables."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()

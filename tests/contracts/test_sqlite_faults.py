@@ -24,7 +24,7 @@ from magy_server.core.errors import (
     StoreUnavailable,
 )
 from magy_server.core.ports import Batch
-from magy_server.store.schema import MIGRATIONS, migrate
+from magy_server.store.schema import MIGRATIONS, migrate, open_database
 from tests.contracts.build import blob, finished, hash_of, said
 from tests.contracts.conftest import sqlite
 from tests.disks import filled, small_disk
@@ -210,6 +210,25 @@ async def test_an_older_database_is_brought_up_to_date_whole(state: Path) -> Non
         migrate(db, path, failing[:-1])
         assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
         assert db.execute("SELECT count(*) FROM entries").fetchone() == (1,)
+
+
+async def test_two_that_make_the_tables_at_once_take_each_other_for_magy(state: Path) -> None:
+    """Another one makes them between two of the looks of this one."""
+    state.mkdir()
+    path = str(state / "magy.db")
+    others: list[sqlite3.Connection] = []
+
+    def meanwhile(statement: str) -> None:
+        if "sqlite_master" in statement and not others:
+            others.append(open_database(path, 10))
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.set_trace_callback(meanwhile)
+        migrate(db, path)
+        assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    (other,) = others
+    other.close()
 
 
 @pytest.mark.parametrize(
