@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from itertools import accumulate
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
+from magy_server.regex import regex
+
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 WIDEST = {"utf-8": 4, "utf-16": 2, "utf-32": 1}
 """Code units of the longest character."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import field
@@ -22,12 +21,13 @@ from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.settings import Permission, Settings
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 LARGEST = 1 << 18
 """Bytes of a magy.toml."""
 _DEEPEST = 64
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
-_NESTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEPEST}}}")
+_NESTED = regex(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEPEST}}}")
 """A key of more parts: reading one takes time that grows with the square of their number."""
 _CAPS = ("limits", "spawn")
 """The tables of which an untrusted project may lower the values."""

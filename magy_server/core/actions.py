@@ -11,12 +11,12 @@ is offered of them, and what one comes to, is said by `lsp/plain/actions.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
 from magy_server.core.values import Value
+from magy_server.regex import regex
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -31,8 +31,8 @@ SKILL_FILE = (
     "a skill begins with a line `---`, then `name: ...` and `description: ...`, then another "
     "`---`, then the instructions."
 )
-_ID = re.compile(r"[a-z][a-z0-9_-]*")
-_HOLE = re.compile(r"\{(\w+)\}")
+_ID = regex(r"[a-z][a-z0-9_-]*")
+_HOLE = regex(r"\{(\w+)\}")
 
 
 class ActionSpec(Value):

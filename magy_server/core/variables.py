@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from magy_server.regex import regex
+
 _WORDS = (
     "apikey|key|keys|token|tokens|secret|secrets|password|passwd|passphrase|passwort|pass|pwd|pw|"
     "credential|credentials|creds|cred|auth|authorization|bearer|jwt|pat|otp|dsn|cookie|cookies|"
     "pin|webhook"
 )
-_SECRET = re.compile(
+_SECRET = regex(
     rf"(?:^|.*[\W_])(?:{_WORDS})\d*(?:[\W_].*)?$"
     r"|.*(?:api_?key|access_?key|private_?key|secret|token|passw|passphrase|credential)"
     r"|.*key\d*$"
@@ -27,7 +29,7 @@ _HARMLESS = frozenset({
     "GIT_ASKPASS", "OLDPWD", "PWD", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "SSH_AUTH_SOCK",
     "XAUTHORITY",
 })  # fmt: skip
-_PASSWORD = re.compile(
+_PASSWORD = regex(
     r"\w://[^/\s@:]*:[^/\s@]+@|https?://[^/\s@]{16,}@"
     r"|(?<![A-Za-z0-9])(?:gh[opsur]_|github_pat_|glpat-|pypi-AgEI|xox[abprs]-|sk-(?:ant|proj|or)-)"
     r"[\w-]{16}"

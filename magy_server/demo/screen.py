@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from typing import Any
+
+from magy_server.regex import regex
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 
 TAIL = 10
 """Lines of a command's output."""
 INDENT = "    "
-PART = re.compile(r"\n|[^\S\n]+|\S+")
-BEGUN = re.compile(r"\S*\n*\Z")
+PART = regex(r"\n|[^\S\n]+|\S+")
+BEGUN = regex(r"\S*\n*\Z")
 """The word that may go on with what streams next, and line ends that nothing may follow."""
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from magy_server import __version__
 from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
+from magy_server.regex import regex
 
 PYTHON = (3, 11)
-_NEEDS = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*\(?([<>=!~0-9., ]*)\)?\s*")
-_BOUND = re.compile(r"(>=|<=|==|!=|~=|<|>)\s*([0-9][0-9.]*)")
+_NEEDS = regex(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*\(?([<>=!~0-9., ]*)\)?\s*")
+_BOUND = regex(r"(>=|<=|==|!=|~=|<|>)\s*([0-9][0-9.]*)")
 _HOLDS = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
     "==": operator.eq, "!=": operator.ne, "~=": operator.ge,

@@ -18,18 +18,19 @@ from magy_server.core.variables import names_key
 from magy_server.dataclass import dataclass
 from magy_server.doctor.finding import Around, Finding
 from magy_server.listeners.audit import SECRET
+from magy_server.regex import regex
 
 DEPTH, ENTRIES, TEXT, WHOLE = 6, 100, 2_000, 60_000
 """Limits on what an editor reports about itself: levels, entries of one object, characters of one
 text, characters of the whole."""
 NAME = 200
 """Characters of a name."""
-_SECRET_NAME = re.compile(
+_SECRET_NAME = regex(
     r"api.?key|private.?key|keys?$|token|secret|pass(?:w|phrase|$)|pwd|credential|cookie"
     r"|authorization|(?:^|[_.:-])auth$",
     re.IGNORECASE,
 )
-_KEY = re.compile(
+_KEY = regex(
     r"(?:sk-(?:ant|proj|or)-|gh[posu]_|github_pat_|glpat-|xox[a-z]-|AKIA|eyJ)[-_A-Za-z0-9.]{8,}"
 )
 """Keys have one of these beginnings, also in the middle of a word."""

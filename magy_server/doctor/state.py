@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
-import re
 import shutil
 import stat
 import tempfile
@@ -15,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
+from magy_server.regex import regex
 
 LITTLE, TOO_LITTLE = 500 * 2**20, 50 * 2**20
 """Bytes of free space."""
@@ -23,7 +23,7 @@ NETWORK = frozenset({
     "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "vboxsf", "webdav",
 })  # fmt: skip
 """On these file systems, locks and shared memory do not reach every process that sees the file."""
-_LEFTOVER = re.compile(r"\.magy-[0-9a-f]{16}\.tmp")
+_LEFTOVER = regex(r"\.magy-[0-9a-f]{16}\.tmp")
 """An edit writes a file of this name before that takes the edited file's place
 (tools/files/disk.py)."""
 _NOT_LOOKED_INTO = frozenset({".git", "node_modules", ".venv", "__pycache__"})

@@ -4,7 +4,6 @@ place is by now, and what the model's answer comes to there. All texts are plain
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -17,12 +16,13 @@ from magy_server.edits.model import EditError, Failure, TextChange
 from magy_server.edits.placing.omission import omission
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.text import plain, split
+from magy_server.regex import regex
 
 Span = tuple[int, int]
 """Characters [start, end)."""
 PROSE = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 """Files in which a code fence is nothing strange."""
-_FENCE = re.compile(r"(?:`{3}|~{3})")
+_FENCE = regex(r"(?:`{3}|~{3})")
 UNCLEAR = (
     "The text has a code fence and something outside of it, so it is not clear what belongs in "
     "the file. Send only the new text of the selection, without fences or words around it."
@@ -170,11 +170,11 @@ class Rewrite:
 # --- while it streams ---------------------------------------------------------------------------
 
 
-_BEGIN = re.compile(r'\s*\{\s*"(\w*)"\s*:\s*"')
+_BEGIN = regex(r'\s*\{\s*"(\w*)"\s*:\s*"')
 LONGEST_START = 1_000
 """Characters before the text, beyond which it is not looked for any more."""
 _HEX = r"[0-9a-fA-F]{4}"
-_WHOLE = re.compile(
+_WHOLE = regex(
     rf'(?:[^"\\]+|\\[^u]|\\u(?![dD][89abAB]){_HEX}|\\u{_HEX}(?:\\u{_HEX}|(?=[^\\]|\\[^u])))*'
 )
 """What of a JSON string is whole: escapes may be cut, and so may pairs of them."""

@@ -7,11 +7,12 @@ every line end a `\\n`, which is what models read and write.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from itertools import accumulate
 
-BREAK = re.compile(r"\r\n|\r|\n")
+from magy_server.regex import regex
+
+BREAK = regex(r"\r\n|\r|\n")
 """A line end, as the Language Server Protocol has it."""
 
 

@@ -18,8 +18,9 @@ from magy_server.core.tool import Tool
 from magy_server.core.values import Content, Hash, Section
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, World, put
+from magy_server.regex import regex
 
-_PATCHERS = re.compile(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
+_PATCHERS = regex(r"(^|/)(gpt-(?!3|4o|4-)|o[1-9]|codex)", re.IGNORECASE)
 
 
 async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, bytes]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -31,11 +30,12 @@ from magy_server.core.events import (
 )
 from magy_server.core.reviews.review_events import Restored
 from magy_server.core.state.state import State
+from magy_server.regex import regex
 
 LOG = logging.getLogger(__name__)
 
 _NAME = r"[A-Za-z0-9_.-]*(?:key|token|secret|pass(?:word|wd|phrase)?|pwd|credentials?|auth)"
-SECRET = re.compile(
+SECRET = regex(
     rf"""(?ix)
     ( \b{_NAME} ["']? \s* [:=] \s* (?: (?:bearer|basic|token) \s+ )?  # NAME=value
     | \b (?:bearer|basic) \s+

@@ -3,7 +3,6 @@ deltas and one Replied, without I/O. https://platform.claude.com/docs/en/api/mes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
@@ -15,6 +14,7 @@ from magy_server.dataclass import dataclass
 from magy_server.llm import pictures, wire
 from magy_server.llm.wire import Stop, StreamError, own_id
 from magy_server.llm.written import Form, written
+from magy_server.regex import regex
 
 Block = dict[str, Any]
 
@@ -27,7 +27,7 @@ MOST_PICTURES, PICTURES_LEAVE = 20, 10
 session may be. So many older ones at a time are only named."""
 
 _THOUGHTS = ("thinking", "redacted_thinking")
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_ID = regex(r"[a-zA-Z0-9_-]{1,64}")
 _STOPS: Mapping[str, Stop] = {
     "end_turn": "end_turn",
     "stop_sequence": "end_turn",

@@ -6,10 +6,10 @@ that looks alike. What people know better they say in `magy.toml` (`[provider.ab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from magy_server.core.ports import ModelFacts, Price
+from magy_server.regex import regex
 
 AS_OF = "2026-11-21"
 """The day when somebody last compared the table with the providers' documentation."""
@@ -78,7 +78,7 @@ DEFAULTS: Mapping[str, str] = {
 """The model of each provider with which a person begins who names none, as of AS_OF. A provider
 that is not here has no obvious one."""
 
-_DATED = re.compile(r"(?P<name>.+)-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)")
+_DATED = regex(r"(?P<name>.+)-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)")
 """Both providers name a fixed state of a model by its date (`claude-opus-4-5-20251101`,
 `gpt-5.4-mini-2026-03-17`) and the newest one by `-latest`."""
 

@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from magy_server.core.errors import ProviderError, ProviderFault
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 RETRYABLE: frozenset[ProviderFault] = frozenset(
     {"rate_limit", "overloaded", "server", "timeout", "connection", "malformed"}
@@ -73,7 +74,7 @@ _TELLING = frozenset(
 )
 """Names that say more than the HTTP status they come with."""
 
-_REFUSED = re.compile(r"(.*_policy.*|(invalid|empty|unsupported)?_?image_.*|invalid_base64_image)")
+_REFUSED = regex(r"(.*_policy.*|(invalid|empty|unsupported)?_?image_.*|invalid_base64_image)")
 """With these names the provider refuses the same request again."""
 
 _ADVICE: Mapping[ProviderFault, str] = {
@@ -103,8 +104,8 @@ _TOO_LONG = (
     "model token limit",
     "reduce the length of the messages",
 )
-_BAD_KEY = re.compile(r"api key\b.*\b(not valid|invalid|expired)|invalid api key", re.IGNORECASE)
-_CANNOT = re.compile(r"\bimages?\b.*\bnot support|not support.*\bimages?\b", re.IGNORECASE)
+_BAD_KEY = regex(r"api key\b.*\b(not valid|invalid|expired)|invalid api key", re.IGNORECASE)
+_CANNOT = regex(r"\bimages?\b.*\bnot support|not support.*\bimages?\b", re.IGNORECASE)
 """Some servers report a failure of their own when a model cannot see."""
 _GARBLED = "the model garbled a tool call: try again, or use another model"
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")

@@ -17,6 +17,7 @@ from magy_server.llm.faults import Words, is_too_long, words
 from magy_server.llm.local_servers import is_near
 from magy_server.llm.wire import WIRE_ID, own_id
 from magy_server.llm.written import Form, Write
+from magy_server.regex import regex
 
 LOW, MEDIUM = 4_000, 16_000
 """Thinking tokens up to which the effort asked for is low, medium; above, it is high."""
@@ -36,16 +37,14 @@ _OPTIONAL = (
     "store",
 )
 """A request can do without these where the server does not take them."""
-_REASONS = re.compile(r"(?:.*/)?(o\d|gpt-([5-9]|\d\d)|codex)(?!.*-chat).*")
-_MISTRAL = re.compile(r"(.*/)?(mistral|ministral|magistral|codestral|devstral|pixtral).*")
-_MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
-_SIZE = re.compile(r"too (large|big|high)|at most|exceed|less than|maximum", re.IGNORECASE)
-_UNTHOUGHT = re.compile(
-    r"missing\b.*\breasoning|\breasoning.*\b(missing|passed back)", re.IGNORECASE
-)
-_PICTURES = re.compile(r"input_image|function_call_output|output of tool call", re.IGNORECASE)
+_REASONS = regex(r"(?:.*/)?(o\d|gpt-([5-9]|\d\d)|codex)(?!.*-chat).*")
+_MISTRAL = regex(r"(.*/)?(mistral|ministral|magistral|codestral|devstral|pixtral).*")
+_MISTRAL_ID = regex(r"[a-zA-Z0-9]{9}")
+_SIZE = regex(r"too (large|big|high)|at most|exceed|less than|maximum", re.IGNORECASE)
+_UNTHOUGHT = regex(r"missing\b.*\breasoning|\breasoning.*\b(missing|passed back)", re.IGNORECASE)
+_PICTURES = regex(r"input_image|function_call_output|output of tool call", re.IGNORECASE)
 _BEFORE_NAMES = "supplied|parameters?|arguments?|property|fields?|model"
-_OF_A_MESSAGE = re.compile(r"\b(messages|input|contents?)[\[.]\W?\d")
+_OF_A_MESSAGE = regex(r"\b(messages|input|contents?)[\[.]\W?\d")
 """A refusal that says where in the conversation something is wrong, and may quote it."""
 
 

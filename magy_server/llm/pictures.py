@@ -13,6 +13,7 @@ from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
 from magy_server.core.prompting.so_far import total
 from magy_server.core.values import Text
 from magy_server.llm.faults import words
+from magy_server.regex import regex
 
 UNSEEN = "(a picture; this model cannot see pictures)"
 ALL = sys.maxsize
@@ -28,7 +29,7 @@ _LONGEST = 2000
 _KINDS = frozenset({"image", "image_url", "input_image"})
 """What a picture is called in the bodies of the three wires."""
 
-_BLIND = re.compile(
+_BLIND = regex(
     r"""unknown\ variant\W+(image|image_url|input_image)\b
       | invalid\ (value|content\ type)\W+(image_url|input_image)\b
       | (image|image_url|input_image|vision)s?\b[^.;]*\b
@@ -41,7 +42,7 @@ _BLIND = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_ABOUT_ONE = re.compile(
+_ABOUT_ONE = regex(
     r"\b(formats?|media.type|mime|sizes?|dimensions?|pixels?|bytes|large|big|corrupt|decode|base64"
     r"|download|valid image|process image(?! input)|tool call|function_call_output)",
     re.IGNORECASE,

@@ -17,12 +17,13 @@ from magy_server.core.errors import InvalidConfig, ProviderFault
 from magy_server.core.ports import Message, ToolOutput
 from magy_server.core.values import Text
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 Stop = Literal["end_turn", "max_tokens", "refusal", "stray_call"]
 
 EXHAUSTED = "(the script has no further reply)"
 UNKNOWN = "(the script has no section for this prompt)"
-_NOTE = re.compile(r"<note>\n.*\n</note>\Z", re.DOTALL)
+_NOTE = regex(r"<note>\n.*\n</note>\Z", re.DOTALL)
 
 # --- what a script is ---------------------------------------------------------------------------
 
@@ -140,8 +141,8 @@ def last_output(messages: Sequence[Message]) -> str:
 
 # --- reading one --------------------------------------------------------------------------------
 
-_DIRECTIVE = re.compile(r"([a-z]+):[ \t]*(.*)")
-_SEPARATOR = re.compile(r"-{3,}\s*")
+_DIRECTIVE = regex(r"([a-z]+):[ \t]*(.*)")
+_SEPARATOR = regex(r"-{3,}\s*")
 
 
 def parse(text: str, name: str = "script") -> Script:

@@ -6,10 +6,11 @@ Only the data of an event is given: all wires say in it what kind of event it is
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Iterator
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+from magy_server.regex import regex
+
+_LINE_END = regex(rb"\r\n|\n|\r")
 
 
 class Events:

@@ -19,6 +19,7 @@ from typing import Any
 from magy_server.core.ports import ToolSchema
 from magy_server.core.text.arguments import arguments_in
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 Made = tuple[str, dict[str, Any]]
 """A call: the tool's name, and its arguments."""
@@ -38,25 +39,21 @@ _TAG = (
     r"|<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>"
     r"|\[/?(?:TOOL_CALLS?|ARGS|TOOL_REQUEST|END_TOOL_REQUEST)\]"
 )
-_TAGS = re.compile(_TAG)
-_FENCE = re.compile(
-    r"```(?:json[c5]?|tool_?calls?|tool_code|tool|xml|python)?[ \t]*(?=\s|[{\[<]|$)"
-)
-_WRAPPING = re.compile(rf"{_TAG}|{_FENCE.pattern}|[\s;,]+|[\[\]]")
+_TAGS = regex(_TAG)
+_FENCE = regex(r"```(?:json[c5]?|tool_?calls?|tool_code|tool|xml|python)?[ \t]*(?=\s|[{\[<]|$)")
+_WRAPPING = regex(rf"{_TAG}|{_FENCE.pattern}|[\s;,]+|[\[\]]")
 """These may stand around calls without being other text."""
-_TAGGED = re.compile(rf"(?:{_TAG})\s*[{{\[<]")
+_TAGGED = regex(rf"(?:{_TAG})\s*[{{\[<]")
 _FENCES = ("```json", "```tool_call", "```tool_calls", "```tool_code", "```tool", "```xml", "```")
 
-_START = re.compile(r"\{|<function=([\w.-]+)>|<(?:\w+:)?invoke\s+name=\"([\w.-]+)\"\s*>")
-_XML_END = re.compile(r"</function>|</(?:\w+:)?invoke>")
-_PARAMETER = re.compile(
+_START = regex(r"\{|<function=([\w.-]+)>|<(?:\w+:)?invoke\s+name=\"([\w.-]+)\"\s*>")
+_XML_END = regex(r"</function>|</(?:\w+:)?invoke>")
+_PARAMETER = regex(
     r"<(?:\w+:)?parameter(?:=| name=\")([\w.-]+)\"?[^>\n]*>(.*?)</(?:\w+:)?parameter>", re.DOTALL
 )
-_FIRST_KEY = re.compile(r'[\[\s]*\{\s*"([^"\\]*)"')
-_FIRST_NAME = re.compile(
-    rf'[\[\s]*\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*(?:"([^"\\]*)"|([^\s"]))'
-)
-_BEGINNING = re.compile(r'[\[\s]*(\{\s*("[^"\\]*)?)?')
+_FIRST_KEY = regex(r'[\[\s]*\{\s*"([^"\\]*)"')
+_FIRST_NAME = regex(rf'[\[\s]*\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*(?:"([^"\\]*)"|([^\s"]))')
+_BEGINNING = regex(r'[\[\s]*(\{\s*("[^"\\]*)?)?')
 _BEFORE = ("", "print(", "default_api.", "print(default_api.")
 _BEHIND = ("(", "{", "[ARGS]")
 _DECODER = json.JSONDecoder(strict=False)
@@ -194,7 +191,7 @@ _OPENERS = (
     "<tool_call>", "<tool_calls>", "<function_call>", "<function_calls>", "<functioncall>",
     "<tools>", "<tool>", "<tool_use>", "<function=", "<invoke ", "[TOOL_CALLS]", "[TOOL_REQUEST]",
 )  # fmt: skip
-_MARK = re.compile(r"<[|｜][^|｜<>\n]{0,40}[|｜]?|<\w{1,10}:\w{0,15}")
+_MARK = regex(r"<[|｜][^|｜<>\n]{0,40}[|｜]?|<\w{1,10}:\w{0,15}")
 
 
 def _may_become_tag(begun: str) -> bool:

@@ -29,10 +29,11 @@ from magy_server.core.text.arguments import arguments_in
 from magy_server.core.text.surrogates import all_whole
 from magy_server.core.values import Call, Part, Text, Usage
 from magy_server.llm.text_calls import Holding, Made, Tools, calls_in, stray
+from magy_server.regex import regex
 
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stray_call"]
 
-WIRE_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+WIRE_ID = regex(r"[a-zA-Z0-9_-]{1,40}")
 """Ids of calls that every API takes; the strictest allows 40 characters."""
 
 

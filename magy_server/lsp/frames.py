@@ -18,14 +18,15 @@ import orjson
 from magy_server.api.wire.codes import INVALID_REQUEST, PARSE_ERROR
 from magy_server.core.text.surrogates import loads
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 MAX_BODY = 256 * 1024 * 1024
 """Bytes. A frame that announces more is skipped and answered with an error."""
 
-_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?$", re.IGNORECASE)
-_FRAME = re.compile(rb"Content-Length:[ \t]*\d{1,12}[ \t]*\r?\n(?:[!-~ \t]{1,200}\r?\n)*\r?\n")
+_LENGTH = regex(rb"content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?$", re.IGNORECASE)
+_FRAME = regex(rb"Content-Length:[ \t]*\d{1,12}[ \t]*\r?\n(?:[!-~ \t]{1,200}\r?\n)*\r?\n")
 _MARK = b"Content-Length:"
-_BEGUN = re.compile(
+_BEGUN = regex(
     rb"(?:%b|%b[ \t]*\d{0,12}\s{0,4})\Z"
     % (b"|".join(_MARK[:n] for n in range(1, len(_MARK))), _MARK)
 )
@@ -36,7 +37,7 @@ _SMALL = 128 * 1024
 """Bytes. As much is copied after an odd frame to go on in the quick way."""
 _HEAD = 1024
 """How much of a skipped body is kept to find the request's id."""
-_ID = re.compile(
+_ID = regex(
     rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?\d{1,18}|"[^"\\]*")\s*,'
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from asyncio import to_thread
 from collections.abc import Mapping, Sequence
 
@@ -22,9 +21,10 @@ from magy_server.dataclass import dataclass
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
+from magy_server.regex import regex
 from magy_server.team.fork import context
 
-KEY = re.compile(r"[A-Za-z0-9._-]{1,60}")
+KEY = regex(r"[A-Za-z0-9._-]{1,60}")
 NAME = 80
 """Characters."""
 

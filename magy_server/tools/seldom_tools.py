@@ -4,18 +4,18 @@ used."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import ToolSchema
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext
+from magy_server.regex import regex
 from magy_server.tools.shipped import tool
 
 MOST = 8
 """So many tools are described at once."""
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 
 
 @tool(effect="read", key="tools", kind="search")

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from magy_server.regex import regex
+
 _PREFIX = "magy-temporary-"
-_OURS = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+_OURS = regex(rf"{_PREFIX}[a-z0-9_]{{8}}")
 _swept: set[str] = set()
 """Where this process has looked for what others left."""
 

@@ -10,24 +10,25 @@ from collections.abc import Sequence
 from magy_server.api.completions.surroundings import Surroundings
 from magy_server.core.text.sanitizing import CONTROL
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
 REPEATED = 5
 """Lines before the cursor that a model may have written once more."""
 TELLING = 12
 """Characters of several repeated lines: shorter ones may well stand there twice."""
-_INSERT = re.compile(r"<insert(-\d+)?>(.*?)(?:</insert\1?>|\Z)", re.DOTALL)
-_FENCED = re.compile(
+_INSERT = regex(r"<insert(-\d+)?>(.*?)(?:</insert\1?>|\Z)", re.DOTALL)
+_FENCED = regex(
     r"^[ \t]*+(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)", re.DOTALL | re.MULTILINE
 )
 _PROSE = frozenset(
     {"markdown", "mdx", "quarto", "restructuredtext", "asciidoc", "org", "plaintext"}
 )
 """Languages in which a fence may be meant."""
-_CLOSER = re.compile(r"\s*+(?:[)\]}>][\s)\]}>;,.]*+|fi|done|esac|end\w*+)\s*+")
+_CLOSER = regex(r"\s*+(?:[)\]}>][\s)\]}>;,.]*+|fi|done|esac|end\w*+)\s*+")
 """A line that only closes what was opened further up."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _CLOSING = frozenset(")]}>\"'`;, ")
-_COMPLETABLE = re.compile(r"\s*+[)\]}>\"'`]*+\s*+[:{;,]?+\s*+")
+_COMPLETABLE = regex(r"\s*+[)\]}>\"'`]*+\s*+[:{;,]?+\s*+")
 
 
 def wanted(place: Surroundings) -> bool:

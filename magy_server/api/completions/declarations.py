@@ -3,12 +3,12 @@ languages have: they tell a model what there is, at the price of a few lines."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
 from time import monotonic
 
 from magy_server.api.connected import Document
 from magy_server.core.text.surrogates import whole
+from magy_server.regex import regex
 
 LINES = 20_000
 """Lines of a document that are looked at."""
@@ -28,7 +28,7 @@ _DECLARES = (
     "def|class|function|func|fun|fn|struct|enum|interface|trait|impl|type|typedef|module|"
     "namespace|record|protocol|object|union|sub|proc|macro"
 )
-_DECLARATION = re.compile(
+_DECLARATION = regex(
     rf"\s*(?:(?:(?:{_BEFORE})(?:\([^()\n]*\))?\s+)*(?:(?:{_DECLARES})\s+[\w$*&(\[<:]|impl<)"
     r"|\((?:cl-)?(?:def\w+|define)\s)"
 )

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from magy_server.api.completions.surroundings import Surroundings
+from magy_server.regex import regex
 
-_MARK = re.compile(
-    r"<\s*+/?+\s*+(?:before|after|insert|declarations)(?:-(\d{1,9}))?\b", re.IGNORECASE
-)
+_MARK = regex(r"<\s*+/?+\s*+(?:before|after|insert|declarations)(?:-(\d{1,9}))?\b", re.IGNORECASE)
 
 
 class Declared(NamedTuple):

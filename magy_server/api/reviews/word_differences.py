@@ -9,11 +9,12 @@ from magy_server.api.positions import split_lines, units
 from magy_server.api.wire.reviews import Word
 from magy_server.edits.placing.within_line import pairs
 from magy_server.edits.rebasing.diff import Block, blocks
+from magy_server.regex import regex
 
 MOST_LINES, LONGEST = 40, 2000
 """Lines of a hunk, and characters of a line, beyond which nobody looks at words any more."""
-_PART = re.compile(r"\w+|\s+|.", re.DOTALL)
-_ENDING = re.compile(r"[\s)\]}]")
+_PART = regex(r"\w+|\s+|.", re.DOTALL)
+_ENDING = regex(r"[\s)\]}]")
 """What belongs to the words before it."""
 
 

@@ -33,6 +33,7 @@ from magy_server.edits.lines import line_after, line_start
 from magy_server.edits.selection import Span
 from magy_server.edits.text import plain
 from magy_server.engine.log import Write
+from magy_server.regex import regex
 from magy_server.tools.files.paths import resource
 
 AGENT, TOOL = "rewrite", "replace_selection"
@@ -44,7 +45,7 @@ BEFORE, AFTER = 12_000, 6_000
 """Characters around it that the model is shown, at most, in whole lines."""
 TITLE = 60
 """Characters of the instruction that the session's title has."""
-_MARK = re.compile(r"<\s*/?\s*(?:before|selection|after)(?:-(\d{1,9}))?\b", re.IGNORECASE)
+_MARK = regex(r"<\s*/?\s*(?:before|selection|after)(?:-(\d{1,9}))?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import argparse
 import asyncio
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,12 @@ from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import clamped
 from magy_server.core.text.sanitizing import one_line
 from magy_server.engine.world import read_project
+from magy_server.regex import regex
 
 DEFAULT = "default"
 FILE = "magy.toml"
-_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
+_BARE = regex(r"[A-Za-z0-9_-]+\Z")
+_VARIABLE = regex(r"[A-Z_][A-Z0-9_]*\Z")
 _COMMENT = 44
 """Column of the origins."""
 

@@ -17,14 +17,15 @@ from contextlib import suppress
 from typing import Any
 
 from magy_server.core.listeners import Listeners
+from magy_server.regex import regex
 
 ESCAPE = 0.1
 """The rest of a sequence follows its first byte within so many seconds."""
 _PASTE = b"\x1b[200~"
-_PASTED = re.compile(rb"\x1b\[200~.*?\x1b\[201~", re.DOTALL)
-_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])", re.DOTALL)
+_PASTED = regex(rb"\x1b\[200~.*?\x1b\[201~", re.DOTALL)
+_SEQUENCE = regex(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])", re.DOTALL)
 """Arrows, function keys and keys with Alt send these; none of them means the letter it ends in."""
-_UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
+_UNFINISHED = regex(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
 
 
 def _keys(data: bytes) -> tuple[bytes, bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from magy_server.core.text.sanitizing import CONTROL, harmless, one_line
 from magy_server.core.values import Usage
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 if TYPE_CHECKING:  # states would be loaded by whoever only prints a line
     from magy_server.core.state.spending import Spent
@@ -30,11 +30,11 @@ PROMPT = 60
 """Columns of a prompt that is only named."""
 
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_WORD = re.compile(rf"[{_WIDE}]|[^\s{_WIDE}]+")
+_WORD = regex(rf"[{_WIDE}]|[^\s{_WIDE}]+")
 """A row may end before each of these."""
-_HANG = re.compile(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)?")
+_HANG = regex(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)?")
 """What further rows of a line stand below: not its indentation, nor the bullet."""
-_OPEN_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
+_OPEN_SEQUENCE = regex(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
 _LONGEST_SEQUENCE = 256
 """Characters of an unfinished sequence that are waited for."""
 

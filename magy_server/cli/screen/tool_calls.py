@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from magy_server.cli.screen.text import Marks, Span, counted, filled, shortened, width_of, wrapped
 from magy_server.core.text.sanitizing import harmless, one_line, visible
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 TAIL = 10
 """Lines of a command's output that stay on the screen."""
@@ -27,7 +27,7 @@ SAID = 6
 INDENT = "    "
 ONCE = "no lasting yes: Magy cannot tell what it would allow"
 
-_STATUS_LINE = re.compile(r"\A\[((?:exit code|ended by|timed out|stopped)[^\n]*)\](?:\n|\Z)")
+_STATUS_LINE = regex(r"\A\[((?:exit code|ended by|timed out|stopped)[^\n]*)\](?:\n|\Z)")
 WORDS = {
     "failed": "failed", "denied": "not allowed", "cancelled": "cancelled",
     "unknown": "outcome unknown", "not_run": "not run",

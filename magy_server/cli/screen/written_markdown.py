@@ -3,11 +3,10 @@ would tell code from text there."""
 
 from __future__ import annotations
 
-import re
-
 from magy_server.cli.screen.text import Span, wrapped
+from magy_server.regex import regex
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)\Z")
+_FENCE = regex(r"\s*(`{3,}|~{3,})([^`]*)\Z")
 
 
 class Written:

@@ -8,16 +8,16 @@ log like all else: what a crash interrupts is found there again.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from magy_server.core.values import Text, Usage, Value
+from magy_server.regex import regex
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID = re.compile(f"[0-7][{_CROCKFORD}]{{25}}")
+_ULID = regex(f"[0-7][{_CROCKFORD}]{{25}}")
 _TIME = 10
 """Characters of an id that are the time; the others are of the key."""
 

@@ -5,15 +5,16 @@ The last part is the call that spawned the child, or the key of the request that
 
 from __future__ import annotations
 
-import re
 from typing import NewType
+
+from magy_server.regex import regex
 
 Stream = NewType("Stream", str)
 """The name of a stream in the store: what it is of, a slash, and the id of that."""
 SESSIONS = "session/"
 """The streams of sessions begin with it."""
 SEPARATOR = "/"
-_CALL = re.compile(r"\d+\.\d+")
+_CALL = regex(r"\d+\.\d+")
 
 
 def stream_of(session: str) -> Stream:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from magy_server.core.text.sanitizing import one_line
+from magy_server.regex import regex
 
 MARKS = ("context", "message", "note", "updated", "compacted", "conversation")
 """The parts of a prompt stand between these marks."""
@@ -25,10 +26,10 @@ def _marks(names: tuple[str, ...]) -> str:
     return rf"<(?={blank}/?{blank}(?:{'|'.join(names)})(?:[\s/>]|\Z))"
 
 
-_ANY = re.compile(_marks((*MARKS, *TOOL_MARKS)), re.IGNORECASE)
-_FIRST = re.compile(rf"^([ \t]*){_marks(MARKS)}", re.IGNORECASE | re.MULTILINE)
-_WRITTEN = re.compile(r"&lt;" + _marks((*MARKS, *TOOL_MARKS)).removeprefix("<"), re.IGNORECASE)
-_SIMPLE = re.compile(r"[^\s\"'`<>()]+")
+_ANY = regex(_marks((*MARKS, *TOOL_MARKS)), re.IGNORECASE)
+_FIRST = regex(rf"^([ \t]*){_marks(MARKS)}", re.IGNORECASE | re.MULTILINE)
+_WRITTEN = regex(r"&lt;" + _marks((*MARKS, *TOOL_MARKS)).removeprefix("<"), re.IGNORECASE)
+_SIMPLE = regex(r"[^\s\"'`<>()]+")
 """A name that says by itself where it ends."""
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from magy_server.regex import regex
+
 ABOVE = 40
 """The most lines of comments and decorators that are taken along above a definition."""
 FAR = 5_000
@@ -27,7 +29,7 @@ _BEFORE = (
     "declare|inline|extern|unsafe|const|constexpr|pub(?:\\([\\w:]+\\))?|open|sealed|data|local|"
     "partial|suspend|readonly|get|set|unsigned|signed|mutable"
 )
-_DEFINES = re.compile(
+_DEFINES = regex(
     rf"""\s*+(?:
       (?:(?:{_BEFORE})\s++)* (?:{_WORDS})\b (?!\s*[=:.,;)])        # def name, pub fn name
     | \(\s*(?:def|cl-def|define)[\w*-]*\s                         # (defun name, (define (name
@@ -37,22 +39,22 @@ _DEFINES = re.compile(
     )""",
     re.VERBOSE,
 )
-_CALLABLE = re.compile(
+_CALLABLE = regex(
     r"\s*+(?!(?:return|else|new|throw|await|yield|not)\b)[\w~$<>:*&\[\],.@ \t]*[\w$~>]\s*\([^;]*$"
 )
 """`int main(int argc,`: the head of a function in C and its kin, if a body follows."""
-_CONTROL = re.compile(
+_CONTROL = regex(
     r"\s*+[})\]]*+\s*+(?:if|elif|elsif|else|for|foreach|while|until|switch|match|case|when|try|except|"
     r"catch|finally|with|do|loop|unless|begin|rescue|ensure|select|using|lock|synchronized)\b"
 )
-_CLOSING = re.compile(r"\s*+(?:[})\]]|(?:end|fi|done|esac|endif|endfunction|endfunc|endclass)\b)")
-_BESIDE = re.compile(
+_CLOSING = regex(r"\s*+(?:[})\]]|(?:end|fi|done|esac|endif|endfunction|endfunc|endclass)\b)")
+_BESIDE = regex(
     r"#\s*+(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b"
     r"|\s*+(?:public|private|protected|signals|(?:public |private )?slots|default)\s*+:\s*+$"
     r"|\s*+where\s*+$"
 )
 """What stands further left and divides nothing: preprocessor lines, labels, Rust's `where`."""
-_TAKEN = re.compile(r"\s*+(?:@|#\[|//|#|;|--|/\*|\*|%|\"\"\"|\[)")
+_TAKEN = regex(r"\s*+(?:@|#\[|//|#|;|--|/\*|\*|%|\"\"\"|\[)")
 """Decorators, attributes and comments."""
 
 

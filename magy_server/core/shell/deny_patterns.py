@@ -18,13 +18,14 @@ from magy_server.core.shell.git_arguments import subcommand
 from magy_server.core.shell.programs import program
 from magy_server.core.shell.simple_commands import quote
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
-_WORD = re.compile(r"(?:'[^']*'|\\.|[^\s'\\]|['\\])+", re.DOTALL)
-_CLUSTER = re.compile(r"-[A-Za-z]{1,3}")
+_WORD = regex(r"(?:'[^']*'|\\.|[^\s'\\]|['\\])+", re.DOTALL)
+_CLUSTER = regex(r"-[A-Za-z]{1,3}")
 """Short switches that stand together. A longer one may be a word of its own (`find -delete`)."""
-_LETTERS = re.compile(r"-[A-Za-z]+")
-_ASSIGNS = re.compile(r"[A-Za-z_][\w.-]*=")
-_GNU = re.compile(r"g(?=(?:awk|chgrp|chmod|chown|cp|dd|find|install|ln|make|mv|rm|rmdir|sed|shred"
+_LETTERS = regex(r"-[A-Za-z]+")
+_ASSIGNS = regex(r"[A-Za-z_][\w.-]*=")
+_GNU = regex(r"g(?=(?:awk|chgrp|chmod|chown|cp|dd|find|install|ln|make|mv|rm|rmdir|sed|shred"
                   r"|split|tar|tee|touch|truncate|xargs)\Z)")  # fmt: skip
 """GNU's programs have these names where the system has its own."""
 _INSIDE = {"uv": "pip", "yarn": "npm"}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from magy_server.core.shell import programs
 from magy_server.core.shell.wrappers import is_watched, names
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 ONLY_NAMES = names(
     "basename dirname du echo false ls printf pwd readlink realpath stat test true ["
@@ -75,7 +76,7 @@ _HARMFUL: Mapping[str, frozenset[str]] = {
     "[": names("-v -R"),
 }
 """In these programs only whole words do harm, and no part of one."""
-_TOKEN = re.compile(r"(\[[!^]?\]?[^\]]*\]|\?)|(\*+)|(?s:.)")
+_TOKEN = regex(r"(\[[!^]?\]?[^\]]*\]|\?)|(\*+)|(?s:.)")
 
 
 def unsettled(argv: Sequence[str], globbed: Sequence[int]) -> str:

@@ -8,14 +8,15 @@ import re
 
 from magy_server.core.text.sanitizing import INVISIBLE
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 BLANK = " \t"
 META = " \t\n|&;()<>"
-_REDIRECT = re.compile(r"&>>|&>|>>|>\||>&|<&|<>|<<<|<<-|<<|<|>")
-_OPERATOR = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
-_PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]|\{[A-Za-z_][A-Za-z0-9_]*\})")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+?=|\[)")
-_PATTERN = re.compile(r"[*?]|\[.*\]", re.DOTALL)
+_REDIRECT = regex(r"&>>|&>|>>|>\||>&|<&|<>|<<<|<<-|<<|<|>")
+_OPERATOR = regex(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
+_PARAMETER = regex(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]|\{[A-Za-z_][A-Za-z0-9_]*\})")
+_ASSIGNMENT = regex(r"[A-Za-z_][A-Za-z0-9_]*(?:\+?=|\[)")
+_PATTERN = regex(r"[*?]|\[.*\]", re.DOTALL)
 
 
 class Unclear(Exception):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from magy_server.core.shell import read_only
 from magy_server.core.shell.wrappers import CHANGES_SHELL, INTERPRETERS, names, runs_others
+from magy_server.regex import regex
 
 _HARMLESS = frozenset({"-u", "-B", "-I", "-s", "-S", "-O", "-OO"})
 """The switches of Python that take no argument and run nothing."""
@@ -16,11 +17,11 @@ _MODULES = names("IPython asyncio bdb cProfile code ipython pdb profile pty runp
 """These modules of Python run what they are given, as code or as a program."""
 
 _GIT_PLAIN = frozenset({"--no-pager", "-P", "--version", "--help", "-h", "--no-optional-locks"})
-_GIT_OPTIONS = re.compile(
+_GIT_OPTIONS = regex(
     r"--(ou|exe|ext|upl|rece|op).*|--(?:o|e|ex|u|up|r|re|rec)(?:=.*)?|-O.*", re.DOTALL
 )
 """Also as short as some command of git takes them: `rebase --ex=CMD`, `ls-remote --u=PROGRAM`."""
-_SETTINGS = re.compile(
+_SETTINGS = regex(
     r"(?:user|pull|push|fetch|color|branch|advice|rerere|log|status|commit|tag|rebase)\.[\w.-]+"
     r"|init\.defaultbranch|merge\.conflictstyle|diff\.(?:algorithm|renames|colormoved)"
     r"|core\.(?:autocrlf|eol|safecrlf|filemode|ignorecase|quotepath|symlinks|longpaths|abbrev)"
@@ -46,7 +47,7 @@ _GIT_RUNS: Mapping[str, str] = {
     "submodule": r"foreach",
 }
 
-_LISTS = re.compile(
+_LISTS = regex(
     r"-\d+|-[nEiFz]|-n\d+|-s|-M|-C|--(?:oneline|graph|all|reverse|follow|merges|no-[a-z-]+|topo-order"
     r"|date-order|author-date-order|first-parent|ancestry-path|left-right|left-only|right-only"
     r"|boundary|cherry|cherry-mark|cherry-pick|full-history|simplify-[a-z-]+|dense|sparse|source"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 
 def _sed_bracket(delimiter: str) -> str:
@@ -23,13 +24,11 @@ def _sed_bracket(delimiter: str) -> str:
 
 _SED_PLACE = rf"(?>\d+(?:~\d+)?|\$|/(?>\\[^\n]|{_sed_bracket('/')}|[^\\\n/\[])*+/I?)"
 """No backtracking, here and below: a model chooses the script, and it may be long."""
-_SED_ADDRESS = re.compile(
-    rf"[ \t]*+(?:{_SED_PLACE}(?:,[+~]?{_SED_PLACE})?)?+[ \t]*+!?[ \t]*+", re.ASCII
-)
-_SED_VERB = re.compile(r"(?:[pdP=]|[qQ]\d*+|(?P<s>s))", re.ASCII)
-_SED_END = re.compile(r"[ \t]*+(?:[;\n}]|\Z)")
-_SED_FLAGS = re.compile(r"[gpIi0-9]*+")
-_SED_SWITCHES = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|null-data)")
+_SED_ADDRESS = regex(rf"[ \t]*+(?:{_SED_PLACE}(?:,[+~]?{_SED_PLACE})?)?+[ \t]*+!?[ \t]*+", re.ASCII)
+_SED_VERB = regex(r"(?:[pdP=]|[qQ]\d*+|(?P<s>s))", re.ASCII)
+_SED_END = regex(r"[ \t]*+(?:[;\n}]|\Z)")
+_SED_FLAGS = regex(r"[gpIi0-9]*+")
+_SED_SWITCHES = regex(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|null-data)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +99,14 @@ _KNOWN: Mapping[str, _Known] = {
     }.items()
     for name in programs.split()
 }
-_GREP_REGEX = re.compile(rf"-{_GREP}*[ef]|--(?:regexp|file)")
-_JQ_ALONE = re.compile(
+_GREP_REGEX = regex(rf"-{_GREP}*[ef]|--(?:regexp|file)")
+_JQ_ALONE = regex(
     r"-[rcnsSeCMajR]+|--(?:raw-output0?|compact-output|null-input|slurp|sort-keys|exit-status|tab"
     r"|color-output|monochrome-output|ascii-output|join-output|raw-input|stream|seq|unbuffered"
     r"|version|help)"
 )
 _JQ_VALUES: Mapping[str, int] = {"--arg": 2, "--argjson": 2, "--indent": 1}
-_JQ_ELSEWHERE = re.compile(r"\b(?:env|ENV|import|include|modulemeta|get_search_list)\b|\$__prog")
+_JQ_ELSEWHERE = regex(r"\b(?:env|ENV|import|include|modulemeta|get_search_list)\b|\$__prog")
 """What in a filter reads the environment or a file that the command does not name."""
 
 

@@ -14,36 +14,35 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from magy_server.core.shell.programs import program
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 _ALWAYS = r"-v|-vv|-q|-h|--(verbose|quiet|silent|help|version|dry-run|no-color)|--colou?r(=\w+)?"
 _VALUE = r"[^\s-].*"
-_NAME = re.compile(r"(?![-+@])(?![A-Za-z_][\w.]*[:+?!]*=)(?!.*(?:://|::)).+", re.DOTALL)
+_NAME = regex(r"(?![-+@])(?![A-Za-z_][\w.]*[:+?!]*=)(?!.*(?:://|::)).+", re.DOTALL)
 """No option, assignment, file of arguments, or address."""
-_GIT_NAME = re.compile(r"(?!-)(?!.*::)(?!(?:.*/)?\.git(?:/|\Z)).+|--", re.DOTALL | re.IGNORECASE)
+_GIT_NAME = regex(r"(?!-)(?!.*::)(?!(?:.*/)?\.git(?:/|\Z)).+|--", re.DOTALL | re.IGNORECASE)
 """`+a:b` and `@{u}` are revisions there, and a name may have any character. But what is in `.git`
 is nobody's work: `git mv a .git/hooks/post-commit` makes a hook of a file."""
-_REMOTE = re.compile(r"(?![-+./~])[^:@]+", re.DOTALL)
+_REMOTE = regex(r"(?![-+./~])[^:@]+", re.DOTALL)
 """What is fetched, and from where: a remote by its name, no address and no directory."""
-_OPEN = re.compile(
-    rf"(?!(?:.*,)?secrets?(?:[./,]|\Z))(?:{_NAME.pattern})", re.DOTALL | re.IGNORECASE
-)
+_OPEN = regex(rf"(?!(?:.*,)?secrets?(?:[./,]|\Z))(?:{_NAME.pattern})", re.DOTALL | re.IGNORECASE)
 """Of what a cluster holds, all but what is kept secret there."""
 _LOSES: Mapping[str, re.Pattern[str]] = {
-    "branch": re.compile(r"-[a-zA-Z]*[dDfmMcC].*|--(?:delete|force|move|copy)"),
-    "tag": re.compile(r"-[a-zA-Z]*[df].*|--(?:delete|force)"),
-    "switch": re.compile(r"-[a-zA-Z]*[fC].*|--(?:force|merge)"),
-    "checkout": re.compile(r"-[a-zA-Z]*[fB].*|--(?:force|ours|theirs|merge)?"),
-    "fetch": re.compile(r"-[a-zA-Z]*f.*|--force|\+.*"),
-    "mv": re.compile(r"-[a-zA-Z]*f.*|--force"),
-    "commit": re.compile(r"-[abs-z]*n.*|--no-verify"),
-    "merge": re.compile(r"--no-verify"),
+    "branch": regex(r"-[a-zA-Z]*[dDfmMcC].*|--(?:delete|force|move|copy)"),
+    "tag": regex(r"-[a-zA-Z]*[df].*|--(?:delete|force)"),
+    "switch": regex(r"-[a-zA-Z]*[fC].*|--(?:force|merge)"),
+    "checkout": regex(r"-[a-zA-Z]*[fB].*|--(?:force|ours|theirs|merge)?"),
+    "fetch": regex(r"-[a-zA-Z]*f.*|--force|\+.*"),
+    "mv": regex(r"-[a-zA-Z]*f.*|--force"),
+    "commit": regex(r"-[abs-z]*n.*|--no-verify"),
+    "merge": regex(r"--no-verify"),
 }
 """Words that make a command of git delete or overwrite, or pass over the checks that a repository
 has: with one it is a command by itself."""
 _ONLY: Mapping[str, re.Pattern[str]] = {
-    "rm": re.compile(r"--cached"),
-    "restore": re.compile(r"-[a-zA-Z]*S.*|--staged"),
-    "checkout": re.compile(r"-[a-zA-Z]*b"),
+    "rm": regex(r"--cached"),
+    "restore": regex(r"-[a-zA-Z]*S.*|--staged"),
+    "checkout": regex(r"-[a-zA-Z]*b"),
 }
 """Without such a word these throw away what is in files, so that each is a command by itself."""
 

@@ -21,6 +21,7 @@ from magy_server.core.shell.lexer import Redirect as Redirection
 from magy_server.core.shell.lexer import Unclear, Word, unusual
 from magy_server.core.shell.parser import RESERVED, Simple, read
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -40,9 +41,9 @@ _WRAPPERS = 8
 _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
-_BARE = re.compile(r"[\w@%+=:,./^{}#!-][\w@%+=:,./^{}#!~-]*")
-_QUOTED = re.compile(r"'[^']*+'|\"(?:\\.|[^\"\\])*+\"", re.DOTALL)
-_TURNED = re.compile(r"^#|^[^{]*\{.*(?:,|\.\.)|[=:]~")
+_BARE = regex(r"[\w@%+=:,./^{}#!-][\w@%+=:,./^{}#!~-]*")
+_QUOTED = regex(r"'[^']*+'|\"(?:\\.|[^\"\\])*+\"", re.DOTALL)
+_TURNED = regex(r"^#|^[^{]*\{.*(?:,|\.\.)|[=:]~")
 """Bash would read this as a comment, a brace expansion, or a home directory."""
 
 

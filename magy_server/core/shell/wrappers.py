@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from magy_server.regex import regex
+
 
 def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -72,7 +74,7 @@ INTERPRETERS = names(
     luajit node nodejs ocaml osascript perl php pypy python racket raku rscript ruby runghc sbcl
     scala swift tclsh texlua ts-node tsx wish"""
 )
-_LOADERS = re.compile(r"ld-(?:linux|musl|elf).*|ld\.so.*|ld64\.so.*|qemu-.*|git-(?!lfs\Z).*")
+_LOADERS = regex(r"ld-(?:linux|musl|elf).*|ld\.so.*|ld64\.so.*|qemu-.*|git-(?!lfs\Z).*")
 """The dynamic loader runs the program it is given; `git-rebase` is `git rebase`."""
 
 _SUBCOMMANDS: Mapping[str, str] = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-_SEQUENCE = re.compile(
+from magy_server.regex import regex
+
+_SEQUENCE = regex(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like: titles, clipboard
     r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # two or three characters
 )
-CONTROL = re.compile(
+CONTROL = regex(
     r"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
@@ -33,8 +35,8 @@ TITLE = 1_000
 """The most characters of a title, of whatever tool."""
 LINE = 300
 """Characters that are shown of a command, of a rule, of what an answer covers."""
-_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
-_VARIANT = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_UNUSUAL = regex(r"[^\n\t\x20-\x7e]")
+_VARIANT = regex(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def visible(text: str) -> str:

@@ -4,14 +4,15 @@ half a character does not cost the whole message."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Hashable
 from typing import Any
 
 import orjson
 
-_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
-_HALF = re.compile("[\ud800-\udfff]")
+from magy_server.regex import regex
+
+_ESCAPED = regex(r"\\u[dD][89a-fA-F]")
+_HALF = regex("[\ud800-\udfff]")
 
 
 def whole(text: str) -> str:

@@ -4,7 +4,6 @@ where nothing decides, all of them are left, and the engine refuses the hunk."""
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 
 from magy_server.dataclass import dataclass
@@ -14,10 +13,11 @@ from magy_server.edits.finding.source import Source
 from magy_server.edits.model import Hunk, TextChange
 from magy_server.edits.placing.splice import Match
 from magy_server.edits.placing.within_line import slipped
+from magy_server.regex import regex
 
 WINDOW = 200
 """Lines that a place may be away from the line a hunk names."""
-_SIGNS = re.compile(r"[^\w\s'.,-]|\w\.\w|[^\W_]_[^\W_]|[a-z][A-Z]")
+_SIGNS = regex(r"[^\w\s'.,-]|\w\.\w|[^\W_]_[^\W_]|[a-z][A-Z]")
 """Prose has none of these."""
 
 

@@ -11,6 +11,7 @@ from magy_server.edits.finding.normal_forms import fold
 from magy_server.edits.finding.source import Source, places
 from magy_server.edits.model import Hunk
 from magy_server.edits.placing.within_line import same_signs
+from magy_server.regex import regex
 
 SHORTEST, LONGEST = 6, 500
 """Letters, signs and blanks of a piece that is looked for so."""
@@ -23,7 +24,7 @@ _SIGNS = {
     '"': '["\u201c\u201d\u201e\u201f\u2033]',
     "-": "[-\u2010\u2011\u2012\u2013\u2014\u2212]",
 }
-_TOKEN = re.compile(r"\w+|\s+|.")
+_TOKEN = regex(r"\w+|\s+|.")
 
 
 def fragments(source: Source, hunk: Hunk) -> list[Site]:

@@ -3,11 +3,12 @@ them."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-LEAD = re.compile(r"\s*")
+from magy_server.regex import regex
+
+LEAD = regex(r"\s*")
 """The indentation of a line: what `str.strip` takes off, no-break spaces too."""
 _LOOKS = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc", "'"),
@@ -69,7 +70,7 @@ def depth(line: str) -> int:
     return len(indentation(line).expandtabs(4))
 
 
-_CLOSES = re.compile(r"(?:[\])}>;,*/`'\"]*|(?:end|fi|done|esac|od)[\])};,]*|</[\w.:-]*>)")
+_CLOSES = regex(r"(?:[\])}>;,*/`'\"]*|(?:end|fi|done|esac|od)[\])};,]*|</[\w.:-]*>)")
 
 
 def only_closers(lines: Iterable[str]) -> bool:

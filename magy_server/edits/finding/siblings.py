@@ -3,7 +3,6 @@ the block that was meant is gone or renamed, and a sibling has the same lines.""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from magy_server.edits.finding.align import Aligned
@@ -11,12 +10,13 @@ from magy_server.edits.finding.normal_forms import depth
 from magy_server.edits.finding.source import Source
 from magy_server.edits.placing.within_line import slip
 from magy_server.edits.rebasing.diff import Block, blocks
+from magy_server.regex import regex
 
 PLAIN, HEADED = 2.0, 5.0
 """The weight of lines that must be there as they are when a line around the change has another
 name; and when it is the line that begins the block of the change."""
-_WORD = re.compile(r"[^\W\d]\w+")
-_DEFINES = re.compile(
+_WORD = regex(r"[^\W\d]\w+")
+_DEFINES = regex(
     r"\b(?:def|class|func|fn|fun|function|struct|enum|trait|interface|impl|module|mod|namespace"
     r"|sub|proc|macro|(?:def(?:n-?|un|macro|method|test|var|multi|protocol|record)))\s+"
     r"(?:\([^)]*\)\s*)?([^\W\d][\w.:?!*-]*)"

@@ -25,6 +25,7 @@ from magy_server.dataclass import dataclass
 from magy_server.edits.formats.heading_names import path_before
 from magy_server.edits.formats.stream import LineReader, says_no_newline
 from magy_server.edits.model import EditError, Hunk
+from magy_server.regex import regex
 
 Style = Literal["aider", "cline", "roo"]
 VALID = {
@@ -32,15 +33,15 @@ VALID = {
     "cline": "------- SEARCH, =======, +++++++ REPLACE",
     "roo": "<<<<<<< SEARCH, =======, >>>>>>> REPLACE",
 }
-MARKER = re.compile(r"(?:<{3,}|-{3,}) SEARCH>?|={3,}|(?:>{3,}|\+{3,}) REPLACE>?")
+MARKER = regex(r"(?:<{3,}|-{3,}) SEARCH>?|={3,}|(?:>{3,}|\+{3,}) REPLACE>?")
 """A whole line, any spaces after it aside."""
-_HEAD = re.compile(r"(<{3,}|-{3,}) SEARCH>?")
-_DIVIDER = re.compile(r"={3,}")
-_TAIL = re.compile(r"(?:>{3,}|\+{3,}) REPLACE>?")
-_NEARLY = re.compile(r"[-<>+=]{2,}\s*(SEARCH|REPLACE)\s*>?", re.IGNORECASE)
-_ESCAPED = re.compile(rf"\\+(?:{MARKER.pattern})\s*\Z")
-_ESCAPED_ROO = re.compile(r"\\+(?:<{7}|={7}|>{7}|-{7}|:start_line:|:end_line:)")
-_START = re.compile(r":(start|end)_line:\s*(\d{1,9})\s*\Z")
+_HEAD = regex(r"(<{3,}|-{3,}) SEARCH>?")
+_DIVIDER = regex(r"={3,}")
+_TAIL = regex(r"(?:>{3,}|\+{3,}) REPLACE>?")
+_NEARLY = regex(r"[-<>+=]{2,}\s*(SEARCH|REPLACE)\s*>?", re.IGNORECASE)
+_ESCAPED = regex(rf"\\+(?:{MARKER.pattern})\s*\Z")
+_ESCAPED_ROO = regex(r"\\+(?:<{7}|={7}|>{7}|-{7}|:start_line:|:end_line:)")
+_START = regex(r":(start|end)_line:\s*(\d{1,9})\s*\Z")
 
 
 @dataclass(slots=True)

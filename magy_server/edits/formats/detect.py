@@ -7,15 +7,16 @@ import re
 from magy_server.edits.formats.heading_names import path_before
 from magy_server.edits.formats.stream import BOM, Fence, refusal
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
-_JSON = re.compile(r"\s*(?:(?:`{3,}|~{3,})[^`\n]*\n\s*)?[\[{]\s*[\"{}\[\]]")
+_JSON = regex(r"\s*(?:(?:`{3,}|~{3,})[^`\n]*\n\s*)?[\[{]\s*[\"{}\[\]]")
 _V4A = re.compile(
     r"\s*\*\*\*\s*(?:Begin Patch\s*\Z|(?:Add|Update|Delete) File:\s*\S)", re.IGNORECASE
 )
-_SEARCH = re.compile(r"(<{3,}|-{3,}) SEARCH>?\s*\Z")
-_ROO = re.compile(r":(?:start|end)_line:\s*\d")
-_GIT = re.compile(r"diff --git \S")
-_HUNK = re.compile(r"@@(?: -\d|\s|\Z)")
+_SEARCH = regex(r"(<{3,}|-{3,}) SEARCH>?\s*\Z")
+_ROO = regex(r":(?:start|end)_line:\s*\d")
+_GIT = regex(r"diff --git \S")
+_HUNK = regex(r"@@(?: -\d|\s|\Z)")
 
 
 def detect(text: str) -> str:

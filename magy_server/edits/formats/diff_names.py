@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from magy_server.regex import regex
+
 NULL: Final = None
 """`/dev/null`: there is no file."""
-_DATED = re.compile(r"\t.*|\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|\s+\((?:old|new|before|after)\)\s*\Z")
-_STAMPED = re.compile(r"(?:\t|\s+)\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_ESCAPE = re.compile(r"\\([0-7]{1,3}|.)")
+_DATED = regex(r"\t.*|\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|\s+\((?:old|new|before|after)\)\s*\Z")
+_STAMPED = regex(r"(?:\t|\s+)\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
+_QUOTED = regex(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = regex(r"\\([0-7]{1,3}|.)")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _PREFIXES = {("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/")}
 """What git puts before the old and the new name, as its settings say."""
 _SPARE = (".orig", ".old", ".bak", "~")
-_ODD = re.compile(r'[\x00-\x1f\x7f"\\]|\A\s|\s\Z')
+_ODD = regex(r'[\x00-\x1f\x7f"\\]|\A\s|\s\Z')
 
 
 class Unclear(Exception):

@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 
 from magy_server.edits.formats.stream import Fence
+from magy_server.regex import regex
 
-_EXTENSION = re.compile(r"\.\w{1,12}\Z")
-_WRAPPED = re.compile(r"(?:.*[\s:])?(`+|\*\*|__)([^`*]+)\1[\s:]*\Z")
-_LABEL = re.compile(r"(?:file ?(?:name|path)?|path)\s*[:=]\s*", re.IGNORECASE)
-_BARE = re.compile(r"[A-Z][\w-]*\Z")
-_SCHEME = re.compile(r"[a-z]+://")
-MARKUP = re.compile(r"</?(?:source|code|pre|codeblock|sourcecode)>\s*\Z")
+_EXTENSION = regex(r"\.\w{1,12}\Z")
+_WRAPPED = regex(r"(?:.*[\s:])?(`+|\*\*|__)([^`*]+)\1[\s:]*\Z")
+_LABEL = regex(r"(?:file ?(?:name|path)?|path)\s*[:=]\s*", re.IGNORECASE)
+_BARE = regex(r"[A-Z][\w-]*\Z")
+_SCHEME = regex(r"[a-z]+://")
+MARKUP = regex(r"</?(?:source|code|pre|codeblock|sourcecode)>\s*\Z")
 """What some models write for a fence."""
 
 

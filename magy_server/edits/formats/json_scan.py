@@ -4,14 +4,14 @@ only on what is new: it looks at every character once, by a regular expression."
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Literal
 
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
-_TOKEN = re.compile(r'["{}\[\]:,\n]')
-_IN_STRING = re.compile(r'["\\\n]')
+_TOKEN = regex(r'["{}\[\]:,\n]')
+_IN_STRING = regex(r'["\\\n]')
 DEPTH = 200
 """Containers within each other; deeper text is no edit."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from magy_server.dataclass import dataclass
 from magy_server.edits.model import Hunk
+from magy_server.regex import regex
 
-_FULL = re.compile(r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*@@ ?(.*)\Z")
-_PARTIAL = re.compile(r"@@\s*-?(\d{1,9})\b[^@A-Za-z_]*(?:@@(.*))?\Z")
-_NOTHING = re.compile(r"[-+.,?…\s]*\Z")
+_FULL = regex(r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*@@ ?(.*)\Z")
+_PARTIAL = regex(r"@@\s*-?(\d{1,9})\b[^@A-Za-z_]*(?:@@(.*))?\Z")
+_NOTHING = regex(r"[-+.,?…\s]*\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from magy_server.edits.formats.json_scan import DEPTH, Piece, Scanner
 from magy_server.edits.formats.stream import BOM, Fence, Found, refusal
 from magy_server.edits.model import EditError, FileEdit, Hunk
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "path": ("path", "file_path", "file", "filename", "target_file"),
@@ -44,8 +45,8 @@ VALID = (
     'or {"path": ..., "insert": {"line": N or "after": TEXT, "text": ...}}.'
 )
 _COMMANDS = ("str_replace", "replace", "edit", "insert", "create", "write", "delete")
-_SPACE = re.compile(r"\s*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACE = regex(r"\s*")
+_SURROGATE = regex("[\ud800-\udfff]")
 
 
 def _plain_key(key: str) -> str:

@@ -11,13 +11,14 @@ from typing import Literal, Protocol
 from magy_server.dataclass import dataclass
 from magy_server.edits.model import EditError, Failure, FileEdit, Hunk
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
 BOM = "\ufeff"
 SHOWN = 80
 """Characters of a faulty line that are shown."""
-_FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`\s]*)[^`]*\Z")
-_HEREDOC = re.compile(r"(?:.*\s)?<<-?\s*(['\"]?)(\w+)\1\s*\Z")
-_NO_NEWLINE = re.compile(r"\\ no newline at end of (?:file|text)\.?\s*\Z", re.IGNORECASE)
+_FENCE = regex(r"(`{3,}|~{3,})\s*([^`\s]*)[^`]*\Z")
+_HEREDOC = regex(r"(?:.*\s)?<<-?\s*(['\"]?)(\w+)\1\s*\Z")
+_NO_NEWLINE = regex(r"\\ no newline at end of (?:file|text)\.?\s*\Z", re.IGNORECASE)
 
 
 class Reader(Protocol):

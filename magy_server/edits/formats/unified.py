@@ -29,15 +29,16 @@ from magy_server.edits.formats.stream import (
     Sides,
 )
 from magy_server.edits.model import FileEdit, Hunk
+from magy_server.regex import regex
 
 VALID = (
     "A diff has `--- a/NAME`, `+++ b/NAME`, then for each place `@@ -1,3 +1,4 @@` (or `@@ ... @@`) "
     "and lines that begin with ` `, `-` or `+`."
 )
-_META = re.compile(
+_META = regex(
     r"(?:old mode|new mode|index|similarity index|dissimilarity index) \S|Index: \S|={20,}\Z"
 )
-_ENDS = re.compile(
+_ENDS = regex(
     r"diff --|index [0-9a-f]{4,}\.\.|Index: \S|={20,}\Z|Only in \S|(?:old|new) mode \d{6}\Z"
     r"|(?:deleted|new) file mode \d{6}\Z|(?:rename|copy) (?:from|to) |similarity index \d+%"
     r"|Binary files .* differ\Z|GIT binary patch\Z|\*\*\* End Patch\s*\Z"

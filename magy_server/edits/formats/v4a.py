@@ -21,6 +21,7 @@ from magy_server.edits.formats.stream import (
     says_no_newline,
 )
 from magy_server.edits.model import FileEdit, Hunk
+from magy_server.regex import regex
 
 HEADERS = ("*** Add File: NAME", "*** Update File: NAME", "*** Delete File: NAME")
 VALID = f"A file begins with one of {', '.join(f'`{header}`' for header in HEADERS)}."
@@ -29,13 +30,13 @@ WHOLE = (
     + VALID
     + " Changes are `@@` lines, and lines that begin with ` `, `-` or `+`."
 )
-_HEADER = re.compile(r"\*\*\*\s*(Add|Update|Delete) File:\s*(.*?)\s*\Z", re.IGNORECASE)
-_MOVE = re.compile(r"\*\*\*\s*Move to:\s*(.*?)\s*\Z", re.IGNORECASE)
-_BEGIN = re.compile(r"\*\*\*\s*Begin Patch\s*\Z", re.IGNORECASE)
-_END = re.compile(r"\*\*\*\s*End Patch\s*\Z", re.IGNORECASE)
-_STRAY = re.compile(r"\*{3,}\s*(?:End(?: Patch)?)?[\s*]*\Z", re.IGNORECASE)
+_HEADER = regex(r"\*\*\*\s*(Add|Update|Delete) File:\s*(.*?)\s*\Z", re.IGNORECASE)
+_MOVE = regex(r"\*\*\*\s*Move to:\s*(.*?)\s*\Z", re.IGNORECASE)
+_BEGIN = regex(r"\*\*\*\s*Begin Patch\s*\Z", re.IGNORECASE)
+_END = regex(r"\*\*\*\s*End Patch\s*\Z", re.IGNORECASE)
+_STRAY = regex(r"\*{3,}\s*(?:End(?: Patch)?)?[\s*]*\Z", re.IGNORECASE)
 """What is left of an end line."""
-_END_OF_FILE = re.compile(r"\*\*\*\s*End of File\s*\Z", re.IGNORECASE)
+_END_OF_FILE = regex(r"\*\*\*\s*End of File\s*\Z", re.IGNORECASE)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@ already, at or around their place, outside what the hunk quotes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
@@ -13,12 +12,13 @@ from magy_server.edits.model import TextChange
 from magy_server.edits.placing.splice import Match
 from magy_server.edits.rebasing.diff import Block, blocks
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
 LETTERS = 2
 """A line that says something has so many letters and digits."""
 STEPS = 50
 """The search passes so many empty lines."""
-_EVERYWHERE = re.compile(
+_EVERYWHERE = regex(
     r"\W*(?:return|break|continue|else|pass|then|begin|try|finally|default|yield|next|exit|do"
     r"|end\w*|esac|done)\W*"
 )

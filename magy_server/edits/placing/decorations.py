@@ -4,7 +4,6 @@ escapes."""
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
@@ -15,8 +14,9 @@ from magy_server.edits.finding.normal_forms import squeeze, weight
 from magy_server.edits.model import Hunk
 from magy_server.edits.placing.within_line import likeness
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
-_NUMBER = re.compile(r"[ \t]*L?(\d{1,7})([ ]?(?:[|│┃¦→⇥:\-]|->)|\t|(?=[ ])|$)")
+_NUMBER = regex(r"[ \t]*L?(\d{1,7})([ ]?(?:[|│┃¦→⇥:\-]|->)|\t|(?=[ ])|$)")
 _PADDING = 8
 """At most so many blanks may stand between a number and its line."""
 _LOOKED = 50
@@ -25,15 +25,15 @@ TELLING = 0.5
 """The weight of a line that is more than a brace."""
 ALIKE = 0.6
 """A line less alike than this is not what another one became."""
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_ELISION = re.compile(
+_FENCE = regex(r"\s*(`{3,}|~{3,})")
+_ELISION = regex(
     r"\s*(?:(?:#|//|--|;+|%|/\*|<!--|\{/\*)\s*)?(?:\.{3,}|…)(?:.{0,60}(?:\.{3,}|…))?"
     r"\s*(?:\*/\}?|-->)?\s*"
 )
-_ESCAPED = re.compile(r"\\([\"'`\\/nt])")
+_ESCAPED = regex(r"\\([\"'`\\/nt])")
 _ESCAPES = {"n": "\n", "t": "\t"}
-_QUOTE = re.compile(r"\\([\"'`])")
-_ENTITY = re.compile("&(lt|gt|amp|quot|apos|#39);")
+_QUOTE = regex(r"\\([\"'`])")
+_ENTITY = regex("&(lt|gt|amp|quot|apos|#39);")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'"}
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from magy_server.edits.finding.normal_forms import depth, indentation
+from magy_server.regex import regex
 
-_LEADS = re.compile(
+_LEADS = regex(
     r"\s*(#(?!\s*(?:define|undef|include|import|end|else|elif))|//"
     r"|/\*|\*|--|;|@|\"\"\"|'''|template\b|\[\[?\w(?![^\]]*\]\())"
 )
 """Comments, decorators and attributes (no links) belong to what follows."""
-_CLOSES = re.compile(r"\s*(?:[\])}]|end\b)")
-_TURNS_BACK = re.compile(
+_CLOSES = regex(r"\s*(?:[\])}]|end\b)")
+_TURNS_BACK = regex(
     r"\W*(?:(?:[\w-]+:?\s+)?(?:on|pop|enable|end|endregion)\W*|\w+-(?:enable|ignore-end)\b.*)"
 )
 """A remark to a tool that ends what one above it began: `# fmt: on`, `// #endregion`."""
-_REMARK = re.compile(r"\s*(?:#(?![!\[])|//(?![/!])|/\*(?!\*)|--|;)")
+_REMARK = regex(r"\s*(?:#(?![!\[])|//(?![/!])|/\*(?!\*)|--|;)")
 """A comment that may be of what is above it as well."""
 
 

@@ -8,24 +8,25 @@ from collections.abc import Sequence
 from functools import cache
 
 from magy_server.edits.finding.normal_forms import squeeze
+from magy_server.regex import regex
 
 LONGEST = 120
 """Characters of a line that says so: longer ones say something else."""
-_OPENING = re.compile(
+_OPENING = regex(
     r"#+[|!<]?(?!\w)|//+[!/]?|--(?:\[\[)?(?=[\s.…(\[])|;+(?=\s|\.|…)|%+(?=\s|\.|…)|/\*+|<!--|<%(?:--|#)"
     r"|\{/\*|\{#|\{\{!(?:--)?|\(\*|\{-|@\*|<#--|<#|(?:rem|REM|dnl)(?=\s)"
 )
 """What begins a comment in some language. A shebang, a heading or a directive is followed by a
 word at once."""
-_WEAK = re.compile(r"\"{3}|'{3}|(?:['\"!*]|\.\.|::)(?=\s)")
+_WEAK = regex(r"\"{3}|'{3}|(?:['\"!*]|\.\.|::)(?=\s)")
 """What begins one in few languages, and in others a text, a bullet or an operator."""
-_GLUED = re.compile(r"(?:#|--)(?=\w)")
+_GLUED = regex(r"(?:#|--)(?=\w)")
 """A comment without a blank, or a directive, an option, a tag."""
-_DOTS = re.compile(r"\.{3,}|…+|⋮|\. \. \.")
+_DOTS = regex(r"\.{3,}|…+|⋮|\. \. \.")
 _SIGNS = " ()[]{}<>*/#-–—=!%;:@|"
-_NAMES = re.compile(r"\w[._(\[]\w")
+_NAMES = regex(r"\w[._(\[]\w")
 """Code, which may be commented out: `...other._def.shape`."""
-_TRAILING = re.compile(r"(?<=[\s{(\[])(?:#|//|--|;|%|/\*|<!--|\{/\*|\(\*)\s*\S.*$")
+_TRAILING = regex(r"(?<=[\s{(\[])(?:#|//|--|;|%|/\*|<!--|\{/\*|\(\*)\s*\S.*$")
 
 _A = r"(?:the |your |my |all |any |this |that |of |its |in |for |other )*"
 _CODE = (
@@ -59,7 +60,7 @@ _KEEP = (
     r"(?:keep|kept|leave|preserve|retain|maintain|include|insert|add|put|paste|copy|use|reuse"
     r"|do not change|don t change|do not touch|no changes? (?:to|in))"
 )
-_AFTER = re.compile(
+_AFTER = regex(
     r"\b(?:rest|remaining|remainder|existing|other|previous|unchanged|same|omitted)\b"
     r"|\bas (?:before|is)\b|\bfor brevity\b"
 )

@@ -11,23 +11,24 @@ from magy_server.edits.finding.normal_forms import indentation
 from magy_server.edits.finding.source import Source
 from magy_server.edits.placing.decorations import Wanted
 from magy_server.edits.placing.splice import Unsafe
+from magy_server.regex import regex
 
 NOTE = "old had only a part of its last line; new was taken for all of it"
 SHORTEST = 4
 """Characters of a text that is taken for all of a line but its indentation."""
 _SIGNS = "()[]{}"
-_QUOTED = re.compile(
+_QUOTED = regex(
     r"(?<=\w)'(?=\w)|(?<=[&<])'(?=\w)"  # an apostrophe, a lifetime
     r"|([\"'`])(?:\\.|(?!\1)[^\\\n])*\1"
 )
 _CLOSES = (";", ":", "{", "}", ")", "]", ",", '"', "'", "`")
-_OPERATOR = re.compile(r"(?:[-+*/%&|^!=<>?(\[,~]|\b(?:and|or|not|in|is))\s*$")
+_OPERATOR = regex(r"(?:[-+*/%&|^!=<>?(\[,~]|\b(?:and|or|not|in|is))\s*$")
 """No line of any language ends behind one of these."""
-_TAG = re.compile(r"<[^<>=\n]*>\s*$")
+_TAG = regex(r"<[^<>=\n]*>\s*$")
 """This one is closed, and no comparison: `<td>`, `Vec<T>`."""
-_AS_IT_IS = re.compile(r"<<|^#\s*(?:if|el|endif|define|undef|include|pragma|line|error|warning)")
+_AS_IT_IS = regex(r"<<|^#\s*(?:if|el|endif|define|undef|include|pragma|line|error|warning)")
 """Here documents, and lines that stand at the margin whatever is around them."""
-_PREFIXES = re.compile(
+_PREFIXES = regex(
     r"and|as|async|auto|await|case|char|class|const|def|delete|else|enum|extends|final|for|from"
     r"|function|if|import|in|int|is|let|long|mut|my|new|not|or|private|protected|public|ref|return"
     r"|static|struct|throw|typeof|unsafe|unsigned|var|void|where|while|with|yield"

@@ -3,7 +3,6 @@ chosen."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,13 +27,14 @@ from magy_server.edits.placing.typography import rewriting
 from magy_server.edits.placing.within_line import likeness, merge
 from magy_server.edits.rebasing.diff import blocks, changes, trim
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 
 ADDED = 10
 """Letters of new text that are there already for a hunk to count as applied."""
 ALIKE = 0.6
 """A short line less alike than this is not what another one became."""
-_WORD = re.compile(r"\w\w")
-_CODE = re.compile(r"[=(){}\[\].,:;<>]|\b(?:return|def|if|import|class)\b")
+_WORD = regex(r"\w\w")
+_CODE = regex(r"[=(){}\[\].,:;<>]|\b(?:return|def|if|import|class)\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from functools import cache
 
 from magy_server.edits.finding.normal_forms import fold
 from magy_server.edits.rebasing.diff import Block, blocks
+from magy_server.regex import regex
 
-_TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
-_WORDY = re.compile(r"\w+")
+_TOKEN = regex(r"\w+|\s+|.", re.DOTALL)
+_WORDY = regex(r"\w+")
 LONG = 4000
 """Characters of a line beyond which it is not taken apart."""
 
@@ -48,7 +49,7 @@ def _meet(x: Block, y: Block) -> bool:
 
 
 _STRING = r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`'
-_SIGNS = re.compile(rf"{_STRING}|\w+|[^\w\s]")
+_SIGNS = regex(rf"{_STRING}|\w+|[^\w\s]")
 
 
 def same_signs(a: str, b: str) -> bool:

@@ -4,7 +4,6 @@ read."""
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
@@ -27,10 +26,11 @@ from magy_server.lsp.plain.answers import Answers
 from magy_server.lsp.plain.prompt_sessions import Asking
 from magy_server.lsp.plain.targets import Pointed, Pointing, empty
 from magy_server.lsp.server import Command, Server
+from magy_server.regex import regex
 from magy_server.tools.prompts.openings import spawned
 
 P = TypeVar("P", bound=Wire)
-_MENTION = re.compile(r"(?<![\w.@/\\+-])@")
+_MENTION = regex(r"(?<![\w.@/\\+-])@")
 """What begins a mention where it stands."""
 
 

@@ -3,7 +3,6 @@ shows them now, and the word at the cursor."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from magy_server.api import present
@@ -16,8 +15,9 @@ from magy_server.api.wire.reviews import Position, Range
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.values import Content
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
-_WORD = re.compile(r"[^\W\d]\w*")
+_WORD = regex(r"[^\W\d]\w*")
 _LONGEST_LINE = 2_000
 """Characters beyond which no word is looked for: nobody wrote such a line."""
 

@@ -28,6 +28,7 @@ from magy_server.core.tool import (
 )
 from magy_server.core.tool import Result as Outcome
 from magy_server.core.values import Evidence, Facts, Limits, Resource, Text
+from magy_server.regex import regex
 from magy_server.tools.shipped import tool
 
 NAME = 80
@@ -38,7 +39,7 @@ SHOWN = 20_000
 """The most characters of results that one wait gives; it gives the first one whole, however long it
 is."""
 LISTED = 50
-_HEAD = re.compile(r"^(?=## \S+ \()", re.MULTILINE)
+_HEAD = regex(r"^(?=## \S+ \()", re.MULTILINE)
 """The result of a child begins so."""
 PATIENCE = 86_400.0
 """A wait may last so many seconds."""

@@ -4,11 +4,11 @@ rules know paths: `git:/project/.env?ref=HEAD`, `vscode-vfs://host/project/.env`
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
 from magy_server.core.values import Resource
+from magy_server.regex import regex
 from magy_server.tools.files.paths import resource
 
 LONGEST = 8_000
@@ -17,7 +17,7 @@ PARTS = 40
 """So many characters of a path are kept, from its end."""
 _HEAD = 3
 """Parts before a path at most: `jar:`, `file:`, a host."""
-_SPLIT = re.compile(r"""[?#&=!|"'{}\s]+""")
+_SPLIT = regex(r"""[?#&=!|"'{}\s]+""")
 
 
 def named(root: str, uri: str) -> tuple[Resource, ...]:

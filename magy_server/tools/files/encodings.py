@@ -11,6 +11,7 @@ import re
 
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -19,8 +20,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
-_HIGH = re.compile(rb"[\x80-\xff]")
+_CONTROLS = regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_HIGH = regex(rb"[\x80-\xff]")
 _SIGNATURES = (
     (b"\x7fELF", "an ELF program or library"),
     (b"\x89PNG", "a PNG image"),

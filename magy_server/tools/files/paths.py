@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import errno
 import os
-import re
 import stat
 import time
 from collections.abc import Iterator
@@ -21,9 +20,10 @@ from magy_server.core.errors import ToolError
 from magy_server.core.text.surrogates import whole
 from magy_server.core.values import Effect, Facts, Resource
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_UNMEANT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_UNMEANT = regex(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 LINKED = (
     "a symbolic link was put in this path after it was checked; nothing was done. Call again if "

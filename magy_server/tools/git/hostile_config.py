@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.files import disk
 from magy_server.tools.files.paths import below
 from magy_server.tools.search.endless_files import endless
@@ -27,7 +28,7 @@ MODULES = 50
 """Repositories inside one that are looked into."""
 SMALL = 1 << 16
 """Bytes."""
-_RUNS = re.compile(
+_RUNS = regex(
     r"filter\.(?:.*\.)?(?:clean|smudge|process)|diff\.external|diff\..*\.(?:command|textconv)"
     r"|merge\..*\.driver|trailer\..*\.(?:command|cmd)|core\.alternaterefscommand|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand"
     r"|(?:man|browser)\..*\.(?:cmd|path)",
@@ -35,14 +36,14 @@ _RUNS = re.compile(
 )
 """Keys whose values are run by commands that look. Pagers and editors are not: there is no
 terminal; nor is core.fsmonitor: the environment switches it off, in submodules too."""
-_FETCHES = re.compile(
+_FETCHES = regex(
     r"core\.(?:sshcommand|gitproxy|askpass)|remote\..*\.(?:uploadpack|vcs)|protocol\..*"
     r"|credential\.(?:.*\.)?helper",
     re.DOTALL,
 )
 """...and those of what is missing in a partial clone, which looking fetches."""
-_PARTIAL = re.compile(r"extensions\.partialclone|remote\..*\.promisor", re.DOTALL)
-_INCLUDES = re.compile(r"include(?:if\..*)?\.path", re.DOTALL)
+_PARTIAL = regex(r"extensions\.partialclone|remote\..*\.promisor", re.DOTALL)
+_INCLUDES = regex(r"include(?:if\..*)?\.path", re.DOTALL)
 """Keys that name a further file of configuration."""
 
 

@@ -22,6 +22,7 @@ from typing import IO, BinaryIO
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Evidence
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tasks import to_end
 from magy_server.tools.search.endless_files import endless, why
 from magy_server.tools.shell import process_groups as groups
@@ -37,7 +38,7 @@ CAPTURED = 16 << 20
 OLDEST = (2, 31)
 """The first git that takes its configuration from `GIT_CONFIG_COUNT`."""
 _CHUNK = groups.CHUNK
-_KEPT = re.compile(
+_KEPT = regex(
     r"GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL)|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|EXEC_PATH|SSH.*|SSL_.*)"
 )
 """The git variables that are a person's settings; the others point to another repository, or make

@@ -23,6 +23,7 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.core.values import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, resolve, resource
@@ -42,13 +43,13 @@ TEXTS = 200_000
 PICTURES, PICTURE_BYTES = 20, 15_000_000
 """The same of pictures: requests are bounded, and a picture is in each that follows."""
 
-_MENTION = re.compile(
+_MENTION = regex(
     r'(?<![\w.@/\\+-])@(?:"(?P<quoted>[^"\n]+)"(?P<rest>[:#][\dL-]+)?|(?P<bare>[^\s"]\S*))'
 )
 _LINES = r"(?::|#L)([1-9]\d{0,8})(?:-L?([1-9]\d{0,8}))?"
-_RANGE, _ENDING = re.compile(_LINES), re.compile(_LINES + r"\Z")
-_SKILL = re.compile(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
-_ACTION = re.compile(r"\s*/([a-z][a-z0-9_-]*)(?!\S)")
+_RANGE, _ENDING = regex(_LINES), regex(_LINES + r"\Z")
+_SKILL = regex(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
+_ACTION = regex(r"\s*/([a-z][a-z0-9_-]*)(?!\S)")
 _MEANT = {"symbol": "the symbol that I name", "place": "the place that I name or show"}
 """For the holes of an action: in a prompt nothing says what stands at the cursor."""
 

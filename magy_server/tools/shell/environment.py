@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from magy_server.core.variables import holds_password, passes
+from magy_server.regex import regex
 from magy_server.tools.shell.process_groups import VARIABLE
 
 SHORTEST = 8
@@ -18,7 +19,7 @@ _FIXED = {
 _GIT = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
 """A directory that was committed like any other may be a bare repository, with a configuration of
 its own that git would follow there; and a monitor is a program that a repository names."""
-_LETS_IN = re.compile(r"(?:extraheader|token|password|secret)$", re.IGNORECASE)
+_LETS_IN = regex(r"(?:extraheader|token|password|secret)$", re.IGNORECASE)
 """Names of git's settings with what servers are shown to be let in."""
 
 

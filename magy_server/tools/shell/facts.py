@@ -25,6 +25,7 @@ from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import FactContext, Gathered, previewed
 from magy_server.core.values import Effect, Facts, Resource
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.files.paths import below, resource
 from magy_server.tools.git import hostile_config as git_config
 from magy_server.tools.git.aliases import Alias, Aliases
@@ -35,10 +36,10 @@ MATCHES = 200
 """File names that one pattern may stand for; with more, the command counts as not understood."""
 FILES = 500
 """Files named in the facts of one command."""
-_IN_PLACE = re.compile(r"-[A-Za-z]*i|--in-place")
+_IN_PLACE = regex(r"-[A-Za-z]*i|--in-place")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
-_SEPARATOR = re.compile("[=@:,]")
-_SWITCHES = re.compile("-[A-Za-z0-9]+")
+_SEPARATOR = regex("[=@:,]")
+_SWITCHES = regex("-[A-Za-z0-9]+")
 _CLUSTER = 64
 """Switches in one word whose values are looked for."""
 _NAMED = "(the git repository names what is run"

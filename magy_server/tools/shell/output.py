@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import tempfile
 import time
 from bisect import bisect_right
 from collections.abc import Callable
+
+from magy_server.regex import regex
 
 SHOWN = 30_000
 """Characters of an output that a model gets at once."""
@@ -25,10 +26,10 @@ STORED = 8 << 20
 LONGEST = 1 << 16
 """Characters of an unfinished line that are waited for."""
 _STRIDE = 1 << 16
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\-~])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_OVERSTRUCK = re.compile(r"[^\n]\x08")
-_RETURNS = re.compile(r"\r+\n")
+_ESCAPE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\-~])")
+_CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_OVERSTRUCK = regex(r"[^\n]\x08")
+_RETURNS = regex(r"\r+\n")
 
 
 def clean(text: str) -> str:

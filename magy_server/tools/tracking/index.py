@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from magy_server.core.values import Kind, Version, digest
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.files.versions import kind_of
 from magy_server.tools.git.names import chunks, literal
 from magy_server.tools.git.program import Captured, answer
@@ -21,7 +22,7 @@ from magy_server.tools.git.repository import Repository, disarm
 from magy_server.tools.tracking.known_changes import LARGEST
 from magy_server.tools.tracking.snapshot import ALL, Held
 
-_STATED = re.compile(rb"\n  size: (\d+)\tflags: [0-9a-f]+\n")
+_STATED = regex(rb"\n  size: (\d+)\tflags: [0-9a-f]+\n")
 _CHANGED = ("filter", "working-tree-encoding")
 """Attributes by which git has other bytes than the work tree."""
 

@@ -6,7 +6,6 @@ Everything here blocks and is called in a thread.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Iterable, Mapping
@@ -15,12 +14,13 @@ from dataclasses import field
 from magy_server.core.errors import ToolError
 from magy_server.core.values import NO_FILE, Version
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.files.versions import look
 from magy_server.tools.tracking.known_changes import LARGEST, UNSURE, Stamp, stamped
 
 ALL = 50_000_000
 """Bytes of all that is kept of a work tree, and of what one command changed."""
-SPARE = re.compile(r"\.magy-[0-9a-f]{16}\.tmp")
+SPARE = regex(r"\.magy-[0-9a-f]{16}\.tmp")
 """Files that are about to replace another (`disk`, `versions`)."""
 
 

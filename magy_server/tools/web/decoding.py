@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.files.encodings import FOREIGN, binary, sniff
 from magy_server.tools.shell.capture import ask
 from magy_server.tools.web import readable
@@ -25,21 +26,21 @@ _PIECE = 1 << 16
 SECONDS = 30.0
 """For reading one page of HTML."""
 HTML = ("text/html", "application/xhtml+xml")
-_TEXTS = re.compile(
+_TEXTS = regex(
     r"text/.*|.*[+/](?:json|xml|yaml|x-yaml|toml|ndjson|x-ndjson|jsonl|javascript|x-javascript"
     r"|ecmascript|typescript|graphql|sql|x-sh|x-httpd-php|x-www-form-urlencoded|x-subrip)"
 )
-_HTML = re.compile(r"\s*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
+_HTML = regex(r"\s*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _UNKNOWN = ("", "application/octet-stream", "binary/octet-stream", "application/x-unknown")
-_CHARSETS = re.compile(
+_CHARSETS = regex(
     r"ascii|utf-8(?:-sig)?|utf-(?:16|32)(?:-[lb]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-[a-z]+|big5.*"
     r"|euc_.*|gb.*|shift_jis.*|iso2022_.*|hz|johab|tis_620|ptcp154|kz1048"
 )
 """Of Python's codecs those that are encodings of text, and none that is slow on purpose."""
-_META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META = regex(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 PYTHON = ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "LANG")
 """What Python needs to find its packages, and no more: no keys beside a stranger's page."""
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\U000e0000-\U000e007f]")
+_INVISIBLE = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\U000e0000-\U000e007f]")
 """Controls, and the tag characters that can hide a whole text from people's eyes."""
 
 

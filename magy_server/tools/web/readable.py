@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urljoin, urlsplit
 
+from magy_server.regex import regex
+
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
@@ -34,8 +36,8 @@ _DROPPED = (
 )  # fmt: skip
 _AROUND = ("nav", "aside", "footer", "header", "form", "menu")
 _AROUND_ROLES = ("navigation", "banner", "contentinfo", "search", "complementary")
-_HIDDEN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_LANGUAGE = re.compile(
+_HIDDEN = regex(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_LANGUAGE = regex(
     r"\b(?:(?:language|lang|highlight-source|highlight)-|brush:\s*)([\w+#.]+)", re.IGNORECASE
 )
 _ENOUGH = 200

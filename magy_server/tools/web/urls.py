@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 if TYPE_CHECKING:
     from httpx2 import URL
@@ -25,9 +26,9 @@ Zone = Literal["public", "private", "here"]
 """Where an address is: on the internet, in a private network, or on this machine."""
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_ESCAPE = regex("%([0-9a-fA-F]{2})")
+_LABEL = regex(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_UNRESERVED = regex(r"[A-Za-z0-9._~-]")
 _LOCAL = ("local", "internal", "intranet", "lan", "home", "corp", "home.arpa")
 _SERVICES = frozenset(
     map(
