@@ -34,7 +34,7 @@ RENAME = (
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Hunks, whole or (`cut`) only some lines of them."""
+    """Hunks, whole or (`cut`) only some lines of them: then these are what the hunks say."""
 
     hunks: tuple[HunkInfo, ...]
     missing: tuple[str, ...] = ()
@@ -81,7 +81,20 @@ def _by_lines(now: Now, start: int, end: int) -> Chosen:
         return Chosen(met, () if met else (f"lines {start}-{end}",), now.held.review, parts)
     review, chosen = cut(now.held.review, start, end)
     missing = () if chosen else (f"lines {start}-{end}",)
-    return Chosen(met, missing, review, tuple(chosen), cut=True)
+    found = tuple(_cut(hunk, review, chosen) for hunk in met)
+    return Chosen(found, missing, review, tuple(chosen), cut=found != met)
+
+
+def _cut(hunk: HunkInfo, review: Review, chosen: Sequence[int]) -> HunkInfo:
+    """The hunk with only those of its lines that are in the chosen parts, or between them."""
+    parts = [review.parts[number] for number in chosen]
+    own = [part for part in parts if hunk.start <= part.start and part.end <= hunk.end]
+    if not own:
+        return hunk
+    start, end = own[0].start, own[-1].end
+    new = review.text[start:end]
+    old = put_back(new, [part.moved(-start) for part in own])
+    return replace(hunk, start=start, end=end, old="".join(old), new="".join(new))
 
 
 def decide(now: Now, wish: Wish, chosen: Chosen) -> Made:

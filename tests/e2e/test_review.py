@@ -222,6 +222,27 @@ async def test_part_of_a_hunk(root: Path, state: Path, path: Path) -> None:
         assert "3!\nline 4\n5!\n" in one.editor.text(path)
 
 
+async def test_one_of_two_new_lines(root: Path, state: Path, path: Path) -> None:
+    """The other one stays under review, and the agent is told which one went."""
+    new = root / "new.py"
+    added = edits(("line 3\n", "line 3\nfirst\nsecond\n"))
+    written = json.dumps({"path": new.name, "content": "first\nsecond\n"})
+    script = f"{added}call: write_file {written}\n---\ntext: Done.\n"
+    async with person(root, state, script) as one:
+        one.editor.open(path)
+        await worked(one)
+        for file, start in ((path, 3), (new, 0)):
+            about = {"start": start, "end": start + 1}
+            revision = (await get(one, file))["revision"]
+            done = await decide(one, file, "reject", file.name, lines=about, revision=revision)
+            assert [hunk["newText"] for hunk in done["file"]["hunks"]] == ["second\n"]
+        assert one.editor.text(path) == TEXT.replace("line 3\n", "line 3\nsecond\n")
+        assert new.read_text() == "second\n"
+        log = json.dumps(await one.request("session/events", after=0))
+        assert "app.py.\\nline 4:\\n+first\\nThe" in log
+        assert "new.py.\\nline 1:\\n+first\\nThe" in log
+
+
 @pytest.mark.req("G010")
 async def test_amend_and_comment(root: Path, state: Path, path: Path) -> None:
     async with person(root, state, TWO) as one:

@@ -146,10 +146,26 @@ async def test_lines_of_a_hunk(place: Place) -> None:
     outcome = await place.reviews.resolve(place.path("a.py"), wish)
     assert place.text("a.py") == BASE + "x\nz\n"
     assert [hunk.new for hunk in outcome.file.hunks] == ["x\nz\n"]
-    assert "some lines of 1 hunk" in (await agent.told())[0]
+    assert (await agent.told())[0].startswith(
+        "The user rejected some lines of 1 hunk of yours in a.py.\nline 9:\n+y\n"
+        "The lines are as they were before."
+    )
     wish = Wish("accept", Which(lines=Lines(7, 8)))
     await place.reviews.resolve(place.path("a.py"), wish)
     assert await place.hunks("a.py") == [("", "z\n")]
+    wish = Wish("reject", Which(lines=Lines(8, 9)))
+    await place.reviews.resolve(place.path("a.py"), wish)
+    assert (await agent.told())[2].startswith("The user rejected 1 hunk of yours in a.py.")
+
+
+async def test_the_agent_is_told_which_lines_were_replaced(place: Place) -> None:
+    agent = await place.agent()
+    await agent.write("a.py", "".join(f"{line}!\n" for line in BASE.split()))
+    wish = Wish("amend", Which(lines=Lines(1, 3)), text="2\n")
+    await place.reviews.resolve(place.path("a.py"), wish)
+    assert place.text("a.py").startswith("one!\n2\nfour!\n")
+    (told,) = await agent.told()
+    assert told.split("\n")[1:5] == ["lines 2-3:", "-two!", "-three!", "+2"]
 
 
 async def test_an_unknown_hunk_is_never_guessed(place: Place) -> None:
