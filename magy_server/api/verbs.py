@@ -42,11 +42,12 @@ class Magy:
         self.at.spawn(self.view.learn())
         self.at.spawn(self.rewrites.resume())
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self.news.close()
         self.sessions.leave_all()
         self._child_news.close()
         self.rewrites.close()
+        await self.completions.close()
 
     def verbs(self) -> Verbs:
         at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews

@@ -4,7 +4,7 @@ the middle packages meet only here and in `app.py`."""
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import astuple, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from magy_server.core.agents.tree import Stream, id_of
@@ -304,6 +304,13 @@ class ModelFacts:
     max_tokens: int = 0
     price: Price | None = None
     local: bool = False
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for one request; None: nobody knows its price, or what it took."""
+        price = self.price
+        if price is None or (usage.total == 0 and any(astuple(price))):
+            return None
+        return price.of(usage)
 
 
 class Provider(Protocol):

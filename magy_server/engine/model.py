@@ -16,7 +16,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 
@@ -95,9 +95,7 @@ async def ask(
         _check_fits(request, facts)
         came = await _retried(session, settings, provider, sent, early, permit, facts)
         reply = unwrapped(_storable(came))
-        price = facts.price
-        known = price is not None and (reply.usage.total > 0 or not any(astuple(price)))
-        cost = price.of(reply.usage) if price is not None and known else None
+        cost = facts.cost(reply.usage)
         reply = reply.model_copy(update={"model": request.model, "cost": cost})
         slip.took(reply)
     return reply

@@ -4,7 +4,7 @@ do."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from typing import Any
 
 from magy_server.api.connected import Connected
@@ -30,7 +30,7 @@ def connect(
     about: ClientOptions,
     editor: LiveEditor,
     running: Callable[[], Sequence[str]],
-    closing: ExitStack,
+    closing: AsyncExitStack,
 ) -> Answering:
     """`running`: the sessions that have a turn now, the latest last. `closing` ends it."""
     can = server.can
@@ -38,8 +38,8 @@ def connect(
     review = PlainReview(magy.view, magy.reviews, server, editor, shows_lenses=about.lenses)
     pointing = Pointing(at.documents, magy.contexts, magy.reach)
     plain = Plain(server, magy, about, review, pointing, running)
-    for end in (magy.close, plain.close):
-        closing.callback(end)
+    closing.push_async_callback(magy.close)
+    closing.callback(plain.close)
     closing.callback(server.workspace.touched.add(magy.news.touched))
     magy.news.told.add(_refreshing(server, at, about.lenses and can.refresh_lenses, review.texts))
     magy.begin()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -133,7 +133,7 @@ class EditorFrontDoor:
         )
         answering = connect(
             server, at, about, editor, lambda: announcer.running,
-            self._stack.enter_context(ExitStack()),
+            await self._stack.enter_async_context(AsyncExitStack()),
         )  # fmt: skip
         self._resuming = spawn(service.resume_all(roots))
         _say_distrust(server, trust, roots)

@@ -91,7 +91,7 @@ async def test_a_door_that_makes_the_value_and_begins_is_told_of_reviews(
         assert (method, params["files"][0]["path"]) == (
             "magy/review/changed", str(root / "new.txt"),
         )  # fmt: skip
-        magy.close()
+        await magy.close()
 
 
 def _no_doctor() -> Any:

@@ -162,6 +162,22 @@ async def test_what_is_not_wanted_any_more_is_not_asked_for(root: Path, state: P
             assert status["cost"] > 0 and not status["paused"]
 
 
+async def test_what_was_asked_when_the_editor_ended_is_counted(root: Path, state: Path) -> None:
+    began = asyncio.Event()
+    async with AnthropicServer(heard=lambda request: began.set()) as server:
+        server.reply(hang())
+        about = settings(server)
+        async with person(root, state, settings=about, capabilities=SHOWS) as one:
+            uri = one.editor.open(root / "app.py", DEFINES)
+            _, answer = one.client.start(METHOD, asked(uri, DEFINES, len(DEFINES)))
+            await began.wait()
+        with pytest.raises(RpcError, match="was cancelled"):
+            await answer
+        async with person(root, state, settings=about, capabilities=SHOWS) as one:
+            status = await one.client.request("magy/completion/status", {})
+            assert (status["requests"], status["estimated"]) == (1, 1)
+
+
 async def test_of_what_is_asked_while_somebody_types_only_the_last_goes_out(
     root: Path, state: Path
 ) -> None:

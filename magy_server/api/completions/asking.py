@@ -7,12 +7,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import astuple
 from time import monotonic
 from typing import Literal
 
-from magy_server.api.completions.spending import Day, Spending, stream_of_day
-from magy_server.core.errors import MagyError, OverBudget, ProviderError
+from magy_server.api.completions.spending import Day, Spending
+from magy_server.core.errors import MagyError, OverBudget, ProviderError, StoreError
 from magy_server.core.events import Replied, Suggested
 from magy_server.core.ports import Message, ModelFacts, ModelRequest, Provider
 from magy_server.core.prompting import sizes
@@ -20,7 +19,7 @@ from magy_server.core.settings import CompletionSettings
 from magy_server.core.values import Text, Usage
 from magy_server.dataclass import dataclass
 from magy_server.engine.world import World
-from magy_server.tasks import to_end
+from magy_server.tasks import Tasks
 
 LOG = logging.getLogger(__name__)
 AGENT = "completion"
@@ -54,10 +53,12 @@ class Pause:
 
 
 class Asking:
-    """`spent` is called with the sums of the day when a request has been counted."""
+    """Nobody who types waits until a request is counted. `spent` is then called with the sums of
+    the day."""
 
     def __init__(self, world: World, spent: Callable[[Day], None]) -> None:
         self._world = world
+        self._counting = Tasks()
         self._spent = spent
         self.spending = Spending(world.store, world.clock)
         self._pauses: dict[str, Pause] = {}
@@ -68,30 +69,40 @@ class Asking:
         pause = self._pauses.get(model)
         return pause.why if pause and monotonic() < pause.until else ""
 
-    def leave(self, model: str, why: str) -> None:
+    def rest(self, model: str, why: str) -> None:
         """Has the model not asked for a while, though it has not failed."""
         self._pauses[model] = Pause(monotonic() + RESTED, why, 0)
+
+    def say_once(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            LOG.warning("%s", sentence)
+
+    async def close(self) -> None:
+        """Returns when all that was asked is counted."""
+        await self._counting.settle()
 
     async def ask(self, question: Question) -> Replied | None:
         """Returns the reply; None if there is none to be had, which was then logged and recorded.
         Being cancelled ends the request. Raises StoreError."""
         try:
-            request, provider, facts = await self._prepared(question)
+            request, provider, facts = self._prepared(question)
             await self._check_budget(question, request, facts)
         except OverBudget as error:
-            self.leave(question.model, error.message)
-            self._say_once(stream_of_day(self._world.clock.now()), error.message)
+            self.rest(question.model, error.message)
+            self.say_once(error.message)
             return None
+        except StoreError:
+            raise
         except MagyError as error:
-            await self._failed(question, error, Usage(), None)
+            self._failed(question, error, Usage(), None)
             return None
         return await self._asked(question, request, provider, facts)
 
-    async def _prepared(self, question: Question) -> tuple[ModelRequest, Provider, ModelFacts]:
+    def _prepared(self, question: Question) -> tuple[ModelRequest, Provider, ModelFacts]:
         agent = self._world.agent(AGENT, question.root)
         models = self._world.models(question.root)
         provider, own_name = models.named(question.model)
-        await asyncio.to_thread(provider.warm)
         request = ModelRequest(
             id=AGENT,
             session=question.key,
@@ -113,10 +124,9 @@ class Asking:
         if not limit:
             return
         if facts.price is None:
-            self._say_once(
-                f"price {question.model}",
+            self.say_once(
                 f"The price of {question.model} is not known, so completion.day_cost does not "
-                "limit what its suggestions cost.",
+                "limit what its suggestions cost."
             )
             return
         usage = Usage(input=sizes.bound(request), output=request.max_tokens)
@@ -138,38 +148,36 @@ class Asking:
                     reply = await _reply(provider, request)
         except asyncio.CancelledError:
             if sent:
-                await to_end(self._count(question, "cancelled", *_estimate(request, facts)))
+                self._count(question, "cancelled", *_estimate(request, facts))
             raise
         except TimeoutError:
+            if not sent:
+                return None  # the agents' requests had all places at the provider
             error = ProviderError(
                 f"{question.model} did not answer within {question.settings.timeout:g} s; choose a "
                 "faster completion.model, or raise completion.timeout.",
                 fault="timeout",
                 retryable=True,
             )
-            await self._failed(question, error, *_estimate(request, facts))
+            self._failed(question, error, *_estimate(request, facts))
             return None
         except ProviderError as error:
-            await self._failed(question, error, Usage(), None)
+            self._failed(question, error, Usage(), None)
             return None
-        await to_end(self._answered(question, reply, facts))
+        self._answered(question, reply, facts)
         return reply
 
-    async def _answered(self, question: Question, reply: Replied, facts: ModelFacts) -> None:
+    def _answered(self, question: Question, reply: Replied, facts: ModelFacts) -> None:
         self._pauses.pop(question.model, None)
-        price, usage = facts.price, reply.usage
-        known = price is not None and (usage.total > 0 or not any(astuple(price)))
-        cost = price.of(usage) if price is not None and known else None
         outcome: Literal["text", "nothing"] = "text" if text_of(reply).strip() else "nothing"
         if outcome == "nothing" and reply.stop == "max_tokens":
-            self._say_once(
-                f"thinks {question.model}",
+            self.say_once(
                 f"{question.model} used all {question.settings.max_tokens} tokens before it wrote "
-                "anything: choose a completion.model that does not think first.",
+                "anything: choose a completion.model that does not think first."
             )
-        await self._count(question, outcome, usage, cost)
+        self._count(question, outcome, reply.usage, facts.cost(reply.usage))
 
-    async def _failed(
+    def _failed(
         self, question: Question, error: MagyError, usage: Usage, cost: float | None
     ) -> None:
         """Asks that model no more for a while, the longer the oftener it has failed."""
@@ -181,9 +189,9 @@ class Asking:
         self._pauses[question.model] = Pause(monotonic() + wait, error.message, failures)
         said = f"Inline completion pauses for {wait:.0f} s: {error.message}"
         LOG.log(logging.WARNING if failures == 1 else logging.DEBUG, "%s", said)
-        await to_end(self._count(question, "failed", usage, cost, error.message))
+        self._count(question, "failed", usage, cost, error.message)
 
-    async def _count(
+    def _count(
         self,
         question: Question,
         outcome: Literal["text", "nothing", "cancelled", "failed"],
@@ -195,12 +203,15 @@ class Asking:
             root=question.root, model=question.model, outcome=outcome, usage=usage, cost=cost,
             why=why,
         )  # fmt: skip
-        self._spent(await self.spending.record(event))
+        self._counting.begin(self._record(event))
 
-    def _say_once(self, what: str, sentence: str) -> None:
-        if what not in self._said:
-            self._said.add(what)
-            LOG.warning("%s", sentence)
+    async def _record(self, event: Suggested) -> None:
+        try:
+            self._spent(await self.spending.record(event))
+        except StoreError as error:
+            # What cannot be counted has no limit.
+            self.rest(event.model, error.message)
+            self.say_once(error.message)
 
 
 async def _reply(provider: Provider, request: ModelRequest) -> Replied:
@@ -215,8 +226,7 @@ async def _reply(provider: Provider, request: ModelRequest) -> Replied:
 
 def _estimate(request: ModelRequest, facts: ModelFacts) -> tuple[Usage, float | None]:
     """What a request takes of which nobody heard the end: its prompt was read, at least."""
-    cost = facts.price.of(Usage(input=sizes.about(request))) if facts.price else None
-    return Usage(unreported=1), cost
+    return Usage(unreported=1), facts.cost(Usage(input=sizes.about(request)))
 
 
 def text_of(reply: Replied) -> str:

@@ -3,6 +3,7 @@ which all processes on one store share: it counts after a restart, too."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -54,14 +55,20 @@ class Spending:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._recording = asyncio.Lock()
 
     async def today(self) -> Day:
-        """Raises StoreError."""
-        info = await self._store.info(stream_of_day(self._clock.now()))
+        """Returns the day with all whose recording has begun here. Raises StoreError."""
+        async with self._recording:
+            info = await self._store.info(stream_of_day(self._clock.now()))
         return Day.of(info.summary) if info else Day()
 
     async def record(self, event: Suggested) -> Day:
         """Returns the day with it. Raises StoreError."""
+        async with self._recording:
+            return await self._recorded(event)
+
+    async def _recorded(self, event: Suggested) -> Day:
         while True:
             stream = stream_of_day(self._clock.now())
             info = await self._store.info(stream)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import os
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -29,7 +28,6 @@ from magy_server.core.settings import CompletionSettings, Settings
 from magy_server.dataclass import dataclass
 from magy_server.tools.files.paths import below
 
-LOG = logging.getLogger(__name__)
 NONE = ""
 """In the place of a model: none is configured."""
 SCHEMES = ("file", "untitled")
@@ -96,7 +94,6 @@ class Completions:
         self._known = KnownSuggestions()
         self._declarations = Declarations()
         self._running: dict[str, asyncio.Task[str]] = {}
-        self._said: set[str] = set()
 
     @property
     def wanted(self) -> bool:
@@ -108,14 +105,15 @@ class Completions:
         """Forgets what was suggested in a document."""
         self._known.forget(uri)
 
+    async def close(self) -> None:
+        await self._asking.close()
+
     async def suggest(self, request: Request, fresh: Callable[[], bool]) -> Suggestion | None:
         """`fresh` tells whether the document still is as it was when the request came."""
         try:
             return await self._suggest(request, fresh)
         except MagyError as error:
-            if error.message not in self._said:
-                self._said.add(error.message)
-                LOG.warning("No inline completion: %s", error.message)
+            self._asking.say_once(f"No inline completion: {error.message}")
             return None
 
     async def _suggest(self, request: Request, fresh: Callable[[], bool]) -> Suggestion | None:
@@ -154,7 +152,7 @@ class Completions:
             await asyncio.wait({task})
         finally:
             task.cancel()
-            await asyncio.wait({task})  # until it has counted what its request took
+            await asyncio.wait({task})  # until its request has ended
             if self._running.get(uri) is task:
                 del self._running[uri]
         return "" if task.cancelled() else task.result()
@@ -182,11 +180,11 @@ class Completions:
         agent = self._world.agent(AGENT, root)
         named = agent.model or settings.completion.model or settings.model.small
         if named or self._asking.pause(NONE):  # servers of this machine are not tried again at once
-            return named or NONE
+            return named
         try:
             return await self._world.models(root).default()
         except ProviderError as error:
-            self._asking.leave(NONE, error.message)
+            self._asking.rest(NONE, error.message)
             raise
 
     def _off(
