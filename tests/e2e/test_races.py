@@ -208,6 +208,35 @@ async def test_nothing_depends_on_waiting_for_an_answer(root: Path, state: Path)
         assert (await one.end())["stopReason"] == "end_turn"
 
 
+async def test_what_follows_an_attachment_follows_its_answer(root: Path, state: Path) -> None:
+    """Two parts of a client attach at once, again and again, while a turn writes. An answer has all
+    that was told before it; what is told after it is new."""
+    script = 'call: read_file {"path": "a"}\n---\n' * 40 + "text: Done.\n"
+    (root / "a").write_text("a")
+    async with person(root, state, script) as one:
+        await one.new()
+        await one.ask("go")
+        asked = set[int]()
+        now = "running"
+        while now != "idle":
+            method = "magy/session/subscribe" if len(asked) % 4 else "magy/session/resume"
+            params = {"sessionId": SESSION, "from": {"seq": 0}}
+            begun = [one.client.start(method, params) for _ in range(2)]
+            asked |= {id for id, _ in begun}
+            _, last = await asyncio.gather(*(answer for _, answer in begun))
+            now = last["summary"]["session"]["state"]
+        told = answered = 0
+        for message in one.client.received:
+            if message.get("id") in asked and "result" in message:
+                answered = message["result"]["headSeq"]
+                assert told <= answered, "told before the answer, and not in it"
+            elif message.get("method") == "magy/session/update":
+                seq = message["params"]["update"].get("_meta", {}).get("magy", {}).get("seq")
+                assert not seq or seq > answered, "told after the answer, and in it"
+                told = max(seq or 0, told)
+        assert len(asked) > 10
+
+
 async def test_a_prompt_whose_process_died_before_its_turn_is_run_by_another(
     root: Path, state: Path
 ) -> None:

@@ -89,6 +89,10 @@ class Subscription:
         self._timer: asyncio.TimerHandle | None = None
         self._unwatch = session.watch(lambda: outbox.wake(self))
 
+    @property
+    def cursor(self) -> int:
+        return self._follower.cursor
+
     def close(self) -> None:
         self._unwatch()
         self._outbox.forget(self)

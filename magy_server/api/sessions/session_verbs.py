@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from magy_server.api import present
 from magy_server.api.children import present as child_present
@@ -31,6 +32,7 @@ class SessionVerbs:
         self._news = news
         self._subscriptions: dict[str, Subscription] = {}
         self._opening: dict[str, asyncio.Event] = {}
+        self._attaching = WeakValueDictionary[str, asyncio.Lock]()
 
     def leave_all(self) -> None:
         for subscription in self._subscriptions.values():
@@ -77,31 +79,16 @@ class SessionVerbs:
         return wire.ListResult(sessions=sessions, next_cursor=found.cursor)
 
     async def subscribe(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
-        start = params.start
-        tail = 20 if start.tail is None else start.tail
-        attached = await self._service.attach(params.session_id, after=start.seq, tail=tail)
-        cursor = attached.head if start.seq is None else start.seq
-        if attached.entries:
-            cursor = attached.entries[-1].seq
-        self._subscribe(params.session_id, cursor)
-        return wire.SubscribeResult(
-            head_seq=attached.head,
-            floor_seq=attached.entries[0].seq if attached.entries else attached.head + 1,
-            summary=await self._summary(attached.info),
-            events=_updates(attached),
-            more=cursor < attached.head,
-        )
+        return await self._attach(params, resumes=False)
 
     async def resume(self, params: wire.SubscribeParams) -> wire.SubscribeResult:
-        result = await self.subscribe(params)
-        if result.summary.session.state != "idle":
-            await self._service.resume(params.session_id)
-        return result
+        return await self._attach(params, resumes=True)
 
     async def unsubscribe(self, params: SessionParams) -> None:
-        if subscription := self._subscriptions.pop(params.session_id, None):
-            subscription.close()
-            self._news.leave(params.session_id)
+        async with self._attaching_of(params.session_id):
+            if subscription := self._subscriptions.pop(params.session_id, None):
+                subscription.close()
+                self._news.leave(params.session_id)
 
     async def events(self, params: wire.EventsParams) -> wire.EventsResult:
         found = await self._service.events(
@@ -172,14 +159,50 @@ class SessionVerbs:
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _subscribe(self, session_id: str, cursor: int) -> None:
-        """One subscription a session: subscribing again starts anew from there."""
-        if old := self._subscriptions.pop(session_id, None):
-            old.close()
-        else:
-            self._news.follow(session_id)
+    async def _attach(self, params: wire.SubscribeParams, resumes: bool) -> wire.SubscribeResult:
+        """Between the look at the log and the answer nothing is told of the session: so the answer
+        holds all that was told before it, and what is told after it is new."""
+        async with self._attaching_of(params.session_id):
+            cursor = None
+            if old := self._subscriptions.get(params.session_id):
+                cursor = old.cursor
+                old.close()
+            try:
+                result, seen = await self._look(params)
+                if resumes and result.summary.session.state != "idle":
+                    await self._service.resume(params.session_id)
+                cursor = seen
+                return result
+            finally:
+                if cursor is not None:
+                    self._follow(params.session_id, cursor)
+
+    async def _look(self, params: wire.SubscribeParams) -> tuple[wire.SubscribeResult, int]:
+        """The answer, and the last entry that the client has with it."""
+        start = params.start
+        tail = 20 if start.tail is None else start.tail
+        attached = await self._service.attach(params.session_id, after=start.seq, tail=tail)
+        seen = attached.head if start.seq is None else start.seq
+        if attached.entries:
+            seen = attached.entries[-1].seq
+        result = wire.SubscribeResult(
+            head_seq=attached.head,
+            floor_seq=attached.entries[0].seq if attached.entries else attached.head + 1,
+            summary=await self._summary(attached.info),
+            events=_updates(attached),
+            more=seen < attached.head,
+        )
+        return result, seen
+
+    def _attaching_of(self, session_id: str) -> asyncio.Lock:
+        """Requests that begin or end a subscription of a session take effect one by one."""
+        return self._attaching.setdefault(session_id, asyncio.Lock())
+
+    def _follow(self, session_id: str, cursor: int) -> None:
         session = self._service.loaded.watch(stream_of(session_id))
         session.want_partials()
+        if session_id not in self._subscriptions:
+            self._news.follow(session_id)
         subscription = Subscription(self._service, session, self._at.outbox, cursor)
         self._subscriptions[session_id] = subscription
         self._at.outbox.wake(subscription)

@@ -13,6 +13,7 @@ of edits, rewrites and restores the first request counts, and is answered once m
 `magy/session/subscribe` returns what the session is now (`summary`) and the newest part of its log
 (`events`): the last 20 turns, or what `from` asks for. After that, `magy/session/update` tells what
 happens, without a gap; if something streams at the moment, the first deltas carry all of it so far.
+An answer has all that was told of the session before it, and what is told after it is new.
 A client that was connected before passes the last `seq` that it has seen, `"from": {"seq": 41}`,
 and gets what came after it. An answer holds the newest 500 entries at most, from `floorSeq` on;
 older ones come from `magy/session/events`. With `more`, later ones follow as updates. Subscribing
