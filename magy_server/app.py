@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import platform
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -291,7 +290,7 @@ async def environment(state: State) -> Sequence[tuple[str, str]]:
     if opened is None:
         return []
     project = opened.root or "none: a scratch directory of Magy's"
-    text = f"Workspace root: {project}\nPlatform: {platform.system()} {platform.machine()}\n"
+    text = f"Workspace root: {project}\nPlatform: {os.uname().sysname} {os.uname().machine}\n"
     return [("environment", text + "Shell of the bash tool: bash")]
 
 

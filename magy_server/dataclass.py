@@ -14,6 +14,9 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
+_NONE = object()
+"""Stands for an argument that was not given."""
+
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
@@ -57,22 +60,34 @@ def _first_init(kind: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _init(kind: Any, frozen: bool) -> Any:
-    """Returns the `__init__` that the standard decorator writes, taken from a class with the same
-    fields."""
-    fields = []
+    """Returns the `__init__` that the standard decorator would write."""
+    names: dict[str, Any] = {"_set": object.__setattr__, "_NONE": _NONE}
+    given: dict[bool, list[str]] = {False: [], True: []}
+    lines: list[str] = []
     for one in dataclasses.fields(kind):
-        same: Any = dataclasses.field(
-            default=one.default, default_factory=one.default_factory, init=one.init,
-            kw_only=one.kw_only,
-        )  # fmt: skip
-        fields.append((one.name, Any, same))
-    also = {"__post_init__": kind.__post_init__} if hasattr(kind, "__post_init__") else {}
-    twin: Any = dataclasses.make_dataclass(
-        kind.__name__, fields, frozen=frozen, repr=False, eq=False,
-        namespace={**also, "__doc__": kind.__doc__},
-    )  # fmt: skip
-    twin.__init__.__qualname__ = f"{kind.__qualname__}.__init__"
-    return twin.__init__
+        name, default, made = one.name, f"_default_{one.name}", f"_make_{one.name}"
+        value, usual = name, ""
+        if one.default_factory is not dataclasses.MISSING:
+            names[made] = one.default_factory
+            value = f"{made}() if {name} is _NONE else {name}" if one.init else f"{made}()"
+            usual = "=_NONE"
+        elif one.default is not dataclasses.MISSING:
+            names[default] = one.default
+            usual = f"={default}"
+        elif not one.init:
+            continue
+        if one.init:
+            given[one.kw_only is True].append(name + usual)
+        elif value == name:
+            value = default
+        lines.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(kind, "__post_init__"):
+        lines.append("self.__post_init__()")
+    by_name = ["*", *given[True]] if given[True] else []
+    head = ", ".join(["self", *given[False], *by_name])
+    exec(f"def __init__({head}):\n " + "\n ".join(lines or ["pass"]), names)
+    names["__init__"].__qualname__ = f"{kind.__qualname__}.__init__"
+    return names["__init__"]
 
 
 def _comparison(kind: type, frozen: bool) -> dict[str, Any]:

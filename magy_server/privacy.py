@@ -1,4 +1,5 @@
-"""This module hides Magy's keys, at its start, from the commands that Magy runs.
+"""This module hides Magy's keys, at its start, from the commands that Magy runs, and what Magy
+holds from plug-ins that other programs installed.
 
 They run as the same user, so on Linux `/proc/<pid>` of this process is open to them: environment,
 memory, descriptors. The kernel closes it for a process that says it is not to be dumped. It does
@@ -29,6 +30,7 @@ def begin() -> None:
         with suppress(OSError, AttributeError):  # the doctor says so
             ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     withdraw(lambda name: names_key(name) or not passes(name))
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # they would be shown each value
 
 
 def is_closed() -> bool:

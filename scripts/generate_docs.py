@@ -149,6 +149,27 @@ def tool_schemas() -> Iterator[str]:
     yield "}"
 
 
+def shipped_agents() -> Iterator[str]:
+    from magy_server.config import shipped
+
+    texts = shipped.texts()
+    values = shipped.parsed(texts).model_dump(exclude_defaults=True)
+    yield (
+        '"""What `agents/` and `skills/` come to, while their texts have this digest."""\n\n'
+        "# fmt: off\n# ruff: noqa: E501\n"
+    )
+    yield "from __future__ import annotations\n"
+    yield "from collections.abc import Mapping\nfrom typing import Any\n"
+    yield f"DIGEST = {shipped.digest(texts)!r}\n"
+    yield "SHIPPED: Mapping[str, Any] = {"
+    for key in ("agents", "actions"):
+        yield f"    {key!r}: {{"
+        yield from (f"        {name!r}: {one!r}," for name, one in values[key].items())
+        yield "    },"
+    yield f"    'rules': {values['rules']!r},"
+    yield "}"
+
+
 def models() -> Iterator[str]:
     from magy_server import providers
     from magy_server.llm import catalogue
@@ -241,6 +262,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     ),
     "docs/reference/rooms.md": ("the modules of magy_server", rooms),
     "docs/reference/tools.md": ("magy_server/tools", tools),
+    "magy_server/config/shipped_agents.py": ("agents and skills", shipped_agents),
     "magy_server/tools/tool_schemas.py": ("magy_server/tools", tool_schemas),
 }
 

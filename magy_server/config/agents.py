@@ -9,21 +9,17 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from magy_server.config import layers
 from magy_server.config.regular_files import beginning
-from magy_server.config.resources import resource
-from magy_server.core.actions import ActionSpec, parse_actions, skill_actions
+from magy_server.config.shipped import ACTIONS, COMMON, COMMON_RULES, shipped
+from magy_server.core.actions import parse_actions
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
 
-COMMON = "common.yaml"
-"""Rules that hold for every agent. The user's file of this name replaces the shipped one."""
-ACTIONS = "actions.yaml"
-"""Beside the agents: what editors offer. Action by action the nearest file counts."""
 PROJECT = ((".magent", "agent"), (".magy", "agent"))
 """Where a project has its agents; the last counts most."""
 MOST_FILES = 200
@@ -40,45 +36,25 @@ def project_directories(root: str) -> list[Path]:
 
 def built_in_agents() -> Mapping[str, AgentSpec]:
     """Returns the agents by name; `~` is the present home directory."""
-    return {name: _at_home(spec) for name, spec in _shipped().items()}
-
-
-@cache
-def _shipped() -> Mapping[str, AgentSpec]:
-    """Shipped agents extend only such as come before them in the alphabet."""
-    agents: dict[str, AgentSpec] = {}
-    for file in sorted(resource("agents").glob("*.md")):
-        agents[file.stem] = parse_agent(file.stem, file.read_text("utf-8"), str(file), agents)
-    return agents
-
-
-@cache
-def _shipped_actions() -> Mapping[str, ActionSpec | None]:
-    file = resource("agents", ACTIONS)
-    found = parse_actions(file.read_text("utf-8"), str(file))
-    for skill in sorted(resource("skills").glob("*/SKILL.md")):
-        actions = skill_actions(skill.parent.name, skill.read_text("utf-8"), str(skill))
-        found |= {action.id: action for action in actions}
-    return found
+    return {name: _at_home(spec) for name, spec in shipped().agents.items()}
 
 
 def common_rules() -> Ruleset:
     """Raises InvalidConfig: without these rules nothing should run."""
-    own = user_directory() / COMMON
-    file = own if os.path.lexists(own) else resource("agents", COMMON)
-    return _parsed_rules(_text(str(file)), str(file)).at_home(os.path.expanduser("~"))
+    own = str(user_directory() / COMMON)
+    rules = _parsed_rules(_text(own), own) if os.path.lexists(own) else shipped().rules
+    return rules.at_home(os.path.expanduser("~"))
 
 
 @lru_cache(maxsize=4)
 def _parsed_rules(text: str, where: str) -> Ruleset:
     """Every workspace root asks for the same rules."""
-    return parse_rules("common rules", text, where)
+    return parse_rules(COMMON_RULES, text, where)
 
 
 def find_agents(root: str | None, *, trusted: bool, custom: bool = True) -> Agents:
     """The agents of a workspace root; without `custom` only those that Magy ships."""
-    shipped = built_in_agents()
-    found = _Found(shipped)
+    found = _Found(built_in_agents())
     untrusted: dict[str, str] = {}
     unused: list[str] = []
     if custom:
@@ -98,10 +74,10 @@ def find_agents(root: str | None, *, trusted: bool, custom: bool = True) -> Agen
 class _Found:
     """What was read so far. Every agent may extend the shipped ones."""
 
-    def __init__(self, shipped: Mapping[str, AgentSpec]) -> None:
-        self._shipped = shipped
-        self.specs = dict(shipped)
-        self.actions = dict(_shipped_actions())
+    def __init__(self, bases: Mapping[str, AgentSpec]) -> None:
+        self._bases = bases
+        self.specs = dict(bases)
+        self.actions = dict(shipped().actions)
         self.broken: dict[str, str] = {}
         self.problems: list[str] = []
 
@@ -112,7 +88,7 @@ class _Found:
         for path in paths:
             name = Path(path).stem
             try:
-                spec = parse_agent(name, _text(path, within=directory), path, self._shipped)
+                spec = parse_agent(name, _text(path, within=directory), path, self._bases)
                 self.specs[name] = _at_home(spec)
                 self.broken.pop(name, None)
             except InvalidConfig as error:

@@ -1,0 +1,87 @@
+"""What Magy ships as agents, actions and common rules: worked out beforehand (`shipped_agents.py`),
+since to read the YAML of these files takes a twelfth of a short command; read from the files if
+somebody has changed one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from magy_server.config import shipped_agents
+from magy_server.config.resources import resource
+from magy_server.core.actions import ActionSpec, parse_actions, skill_actions
+from magy_server.core.permit import Ruleset
+from magy_server.core.specs import AgentSpec, parse_agent, parse_rules
+from magy_server.core.values import Value
+
+COMMON = "common.yaml"
+"""Rules that hold for every agent. The user's file of this name replaces the shipped one."""
+ACTIONS = "actions.yaml"
+"""Beside the agents: what editors offer. Action by action the nearest file counts."""
+COMMON_RULES = "common rules"
+"""What people read as the source of these rules."""
+
+
+class Shipped(Value):
+    """`rules` are the common ones. `~` in rules stands for the home directory still."""
+
+    agents: Mapping[str, AgentSpec]
+    actions: Mapping[str, ActionSpec | None]
+    rules: Ruleset
+
+
+@cache
+def shipped() -> Shipped:
+    """Raises InvalidConfig where somebody made a shipped file wrong."""
+    return of(texts())
+
+
+def of(texts: Mapping[str, str]) -> Shipped:
+    """Takes texts as `texts` returns them. Raises InvalidConfig."""
+    if digest(texts) == shipped_agents.DIGEST:
+        return Shipped(**_placed(shipped_agents.SHIPPED))
+    return parsed({str(resource(name)): text for name, text in texts.items()})
+
+
+def texts() -> Mapping[str, str]:
+    """Returns the texts of the files by their paths, from the directory that has all of them."""
+    above = resource()
+    files = (*above.glob("agents/*.md"), *above.glob("skills/*/SKILL.md"),
+             *(above / "agents" / name for name in (ACTIONS, COMMON)))  # fmt: skip
+    return {str(path.relative_to(above)): path.read_text("utf-8") for path in sorted(files)}
+
+
+def digest(texts: Mapping[str, str]) -> str:
+    return hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
+
+
+def parsed(texts: Mapping[str, str]) -> Shipped:
+    """By the paths of the files. An agent extends only such as come before it in the alphabet."""
+    agents: dict[str, AgentSpec] = {}
+    actions: dict[str, ActionSpec | None] = {}
+    rules = Ruleset(source="")
+    for where, text in sorted(texts.items()):
+        path = Path(where)
+        if path.name == COMMON:
+            rules = parse_rules(COMMON_RULES, text, where)
+        elif path.name == ACTIONS:
+            actions |= parse_actions(text, where)
+        elif path.name == "SKILL.md":
+            actions |= {one.id: one for one in skill_actions(path.parent.name, text, where)}
+        else:
+            agents[path.stem] = parse_agent(path.stem, text, where, agents)
+    return Shipped(agents=agents, actions=actions, rules=rules)
+
+
+def _placed(value: Any) -> Any:
+    """Returns the same with the paths where the files are on this machine."""
+    if isinstance(value, dict):
+        return {
+            key: str(resource(one)) if key == "where" else _placed(one)
+            for key, one in value.items()
+        }
+    return tuple(map(_placed, value)) if isinstance(value, tuple) else value
