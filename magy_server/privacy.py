@@ -1,5 +1,5 @@
-"""This module hides Magy's keys, at its start, from the commands that Magy runs, and what Magy
-holds from plug-ins that other programs installed.
+"""This module closes this process to others, at its start: its keys to the commands that it runs
+(what they get of the environment, `tools/shell/environment.py` says), its values to plug-ins.
 
 They run as the same user, so on Linux `/proc/<pid>` of this process is open to them: environment,
 memory, descriptors. The kernel closes it for a process that says it is not to be dumped. It does

@@ -1,5 +1,5 @@
-"""This module turns what a model wants into changes of the live text: it resolves them in the text
-that the model has seen, then rebases them onto what the text has become since."""
+"""This module turns what a model wants into changes of the live text: it has them resolved in the
+text that the model has seen (`resolve.py`), then rebased onto what that has become since."""
 
 from __future__ import annotations
 

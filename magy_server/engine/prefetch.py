@@ -1,4 +1,4 @@
-"""Read calls run ahead while the reply which makes them still streams (A248, X20).
+"""Read calls run ahead while the reply which makes them still streams.
 
 A prefetch is no step of the loop: its result stays here until `Replied` names the very same call
 and the rules, as they are then, allow it. A broken stream discards all. Only calls before the first

@@ -1,4 +1,4 @@
-"""Results of read calls are given again while nothing is known to have changed (A106 to A110).
+"""Results of read calls are given again while nothing is known to have changed.
 
 Several agents that look at the same thing get one answer. An answer holds for the seconds that its
 tool declares, and less: whatever Magy itself changes, runs or is told by a person drops all of

@@ -1,4 +1,5 @@
-"""The runner runs sessions here: each in a supervised task, under the lease of its tree.
+"""The runner runs sessions here, each in a supervised task under the lease of its tree, and takes
+over those whose process has died.
 
 A lease is held only while there is something to do in the tree. Who takes it goes on with all of
 the tree that was left open. Who appends a prompt tries to run it; where another process has the

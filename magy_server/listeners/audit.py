@@ -1,4 +1,4 @@
-"""The audit appends what was asked, decided and done to daily files of JSON lines (E071, E128).
+"""The audit appends what was asked, decided and done to daily files of JSON lines.
 
 A listener: it gets entries after they are in the log. Payloads are redacted to kinds, lengths,
 paths and short previews; what looks like a secret never gets in.

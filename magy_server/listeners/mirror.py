@@ -1,4 +1,4 @@
-"""Mirrors are files of sessions beside the database (X08): append-only JSON lines, never read back.
+"""Mirrors are files of sessions beside the database: append-only JSON lines, never read back.
 
     projects/<sha1 of the root>/SESSION.jsonl
     projects/<sha1 of the root>/SESSION/agent-jobs/KEY.jsonl      a child; its own likewise below it

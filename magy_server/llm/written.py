@@ -1,5 +1,5 @@
-"""What was written of a conversation for one request is not written again for the next. All wires
-share this code, without I/O."""
+"""A cache of what was written of a conversation for one request, for the next. All wires share this
+code, without I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Reviews` keeps what agents did to files, hunk by hunk, until a person has decided about it.
+"""`Reviews` is where others begin: it puts changes of files under review, decides and undoes.
 
 One for each process. What it knows is in the streams of the store and in the files themselves, so
 that all processes know the same, and a restart loses nothing.

@@ -1,4 +1,4 @@
-"""This module sends messages to agents, and waits for agents.
+"""`Mailing` sends messages to agents; waits for them begin here, too (`waiting.py`).
 
 A message is in the log of who gets it before anybody is told, so none is lost; sending it twice
 under one key is once. Nobody polls: who waits watches the sessions that matter, under one timer.

@@ -1,4 +1,4 @@
-"""This module notices when the same calls come again and again (A032)."""
+"""This module notices when the same calls come again and again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What was worked out of the beginning of a conversation: a longer request does not work it out
-again. Its results are those that a request would have that begins anew."""
+"""A cache of what was worked out of the beginning of a conversation, for longer requests of it. Its
+results are those that a request would have that begins anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`State` is a session after all that its log says: parts, each of which knows how it changes."""
+"""`State` is what a session is after all that its log says: these values, which `fold.py` makes."""
 
 from __future__ import annotations
 

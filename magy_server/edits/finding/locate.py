@@ -1,4 +1,4 @@
-"""The matching ladder finds where the lines of a hunk are in a text.
+"""The matching ladder finds where the old lines of a hunk are in a text.
 
 Each tier compares more loosely than the one before. The first that finds anything decides, whether
 it finds one place or many: a looser tier would only find more.

@@ -1,5 +1,5 @@
-"""This module places one hunk in one text: it finds its sites, and the changes at the one that was
-chosen."""
+"""This module places one hunk in one text for `resolve.py`: it has its sites found, and works out
+the changes at the one that was chosen."""
 
 from __future__ import annotations
 

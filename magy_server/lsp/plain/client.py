@@ -1,4 +1,4 @@
-"""This module puts together what every editor gets through the standard protocol (G001)."""
+"""This module puts together what every editor gets through the standard protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With these commands any editor prompts an agent, and looks after its children (G001). They answer
+"""With these commands any editor prompts an agent, and looks after its children. They answer
 at once: what comes of them shows as progress, as questions, as edits, and at the end as a text to
 read."""
 

@@ -1,4 +1,4 @@
-"""An editor without Magy code asks for permission by a message with buttons (G001).
+"""An editor without Magy code asks for permission by a message with buttons.
 
 It shows all of what would run, or both its ends and a button that shows the rest. The first button,
 which some editors take for RET, refuses; what is dismissed stays open.

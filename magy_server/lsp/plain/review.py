@@ -1,4 +1,4 @@
-"""This module answers the standard requests and commands with which any client reviews (G001)."""
+"""This module answers the standard requests and commands with which any client reviews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Marks of files: as long as one stays as it is, so does the file. No file is opened for that.
+"""A mark tells whether a file may have changed, without opening it: while the mark stays, so does
+the file.
 
 Size, identity and times of a file say so, if the clock of its file system has gone on since it was
 last changed: what is changed again in the same tick has the same times. A program may set the time

@@ -1,4 +1,5 @@
-"""This module tells who is alive in the process group of a command, and ends all of it.
+"""This module tells who is alive in the process group of a command, and ends all of it, also for a
+process of Magy that has died.
 
 Every process of a command carries `MAGY_CALL=<session>:<call>` in its environment, also one that
 left the group (setsid, daemons). A dead server's group id may belong to someone else by now, so at
