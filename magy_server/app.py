@@ -35,6 +35,7 @@ from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
 from magy_server.engine.trees import Herald
 from magy_server.engine.world import Expand, World, read_project
+from magy_server.hooks.hooks import Hooks
 from magy_server.listeners.audit import Audit
 from magy_server.listeners.mirror import Mirror, mirroring
 from magy_server.listeners.titles import Titles
@@ -90,10 +91,7 @@ async def compose(
             store = await SqliteStore.open(str(state))
             closing.push_async_callback(store.close)
         projects = Projects(options, store, restricted=restricted)
-        for root in roots:
-            if whole(root) != root:
-                raise NotText(root)
-            projects.add(root, (await read_project(store, root)).trusted)
+        await _add(projects, roots, store)
         own = projects.settings(None)
         names, secrets = _hidden_keys(projects, roots, keys)
         redacted_log.log_without(secrets)
@@ -111,10 +109,11 @@ async def compose(
         audit = _audit(state, own.audit, closing)
         mirror = _mirror(store, bus, state, own.mirror)
         mirrors = [await closing.enter_async_context(mirror)] if mirror else []
-        heard: list[Listener] = [*listeners, *audit, *mirrors, herald]
+        hooks = _hooks(projects, processes, world, closing)
+        heard: list[Listener] = [*listeners, *audit, *mirrors, herald, hooks]
         for listener in heard:
             sessions.news.appended.add(listener)
-        service = await closing.enter_async_context(_running(world, sessions, slots))
+        service = await closing.enter_async_context(_running(world, sessions, slots, hooks))
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
         yield service, projects
@@ -122,7 +121,7 @@ async def compose(
 
 @asynccontextmanager
 async def _running(
-    world: World, sessions: LoadedSessions, slots: LimitedSlots
+    world: World, sessions: LoadedSessions, slots: LimitedSlots, hooks: Hooks
 ) -> AsyncIterator[Service]:
     """The features, the loop that asks them, and the verbs on top."""
     children = Children(world, sessions, slots)
@@ -136,7 +135,7 @@ async def _running(
     for listener in (titles, purse, supervisor):
         sessions.news.appended.add(listener)
     team = partial(TeamAccess, world, sessions, children, mailing)
-    features = Features(reviews, checkpoints, purse, supervisor, team)
+    features = Features(reviews, checkpoints, purse, supervisor, hooks, team)
     async with AsyncExitStack() as closing:
         await closing.enter_async_context(Runner(world, sessions, features))
         closing.push_async_callback(children.settle)
@@ -163,6 +162,22 @@ async def _bus(state: Path, closing: AsyncExitStack) -> LocalBus:
     closing.push_async_callback(bus.close)
     await bus.start()
     return bus
+
+
+async def _add(projects: Projects, roots: Sequence[str], store: Store) -> None:
+    for root in roots:
+        if whole(root) != root:
+            raise NotText(root)
+        projects.add(root, (await read_project(store, root)).trusted)
+
+
+def _hooks(
+    projects: Projects, processes: Processes, world: World, closing: AsyncExitStack
+) -> Hooks:
+    keys = {tool.name: tool.key for tool in world.tools.values()}
+    hooks = Hooks(projects.hooks, processes.environment, keys)
+    closing.push_async_callback(hooks.close)
+    return hooks
 
 
 def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedSlots:

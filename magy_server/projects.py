@@ -9,11 +9,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from magy_server.config import layers
+from magy_server.config import claude_hooks, layers
 from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
 from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
+from magy_server.core.hooks import Hook
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.ports import Store
 from magy_server.core.settings import Patterns, Permission, Settings
@@ -33,6 +34,9 @@ class Project:
     agents: Agents
     trusted: bool
     signature: Signature
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What is wrong with other programs' files."""
     broken: str | None = None
     """Why the configuration as it is now cannot be used; the rest is then what held before."""
 
@@ -87,7 +91,11 @@ class Projects:
         loaded = layers.load(root, trusted=trusted, options=self._options)
         own = tuple(ruleset(source, table) for source, table in loaded.rules)
         found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
-        return Project(loaded, (common_rules(), *own), found, trusted, signature)
+        hooks, problems = _hooks(loaded.settings, root if trusted else None)
+        return Project(
+            loaded, (common_rules(), *own), found, trusted, signature, tuple(hooks),
+            tuple(problems),
+        )  # fmt: skip
 
     def _read_again(self, root: str | None, known: Project, signature: Signature) -> Project:
         """What is wrong now must not keep anyone from looking at what was before, but nothing
@@ -126,7 +134,10 @@ class Projects:
     def problems(self, root: str | None) -> list[str]:
         """What is wrong with files that were read, each naming its file: for people."""
         known = self.of(root)
-        return [*filter(None, [known.broken]), *known.agents.problems]
+        return [*filter(None, [known.broken]), *known.agents.problems, *known.problems]
+
+    def hooks(self, root: str | None) -> Sequence[Hook]:
+        return self.of(root).hooks
 
     # --- trust ----------------------------------------------------------------------------------
 
@@ -148,6 +159,22 @@ class Projects:
         self.add(root, (await read_project(self._store, root)).trusted)
 
 
+def _hooks(settings: Settings, root: str | None) -> tuple[list[Hook], list[str]]:
+    """Those of the configuration, then those that were written for Claude Code. `root` is that of a
+    trusted project."""
+    own = [
+        Hook(
+            event=one.event, match=one.match, command=one.command, timeout=one.timeout,
+            name=one.name or one.command, where="magy.toml",
+        )
+        for one in settings.hook
+    ]  # fmt: skip
+    if not settings.claude_hooks:
+        return own, []
+    foreign, problems = claude_hooks.read(claude_hooks.files(root))
+    return [*own, *foreign], problems
+
+
 def _signature(root: str | None) -> Signature:
     """Of everything that is read for a root; cheap enough for every turn."""
     return frozenset(map(_stamp, _sources(root)))
@@ -156,6 +183,7 @@ def _signature(root: str | None) -> Signature:
 def _sources(root: str | None) -> Iterator[str]:
     yield os.path.join(layers.config_dir(), "magy.toml")
     yield from agent_files(user_directory())
+    yield from claude_hooks.files(root)
     if root is not None:
         yield from islice(magy_files(root), MOST + 1)
 

@@ -248,6 +248,8 @@ def _joined(key: str, old: Any, new: Any) -> Any:
     if key == "provider" and old:
         names = {provider["name"] for provider in new}
         return [p for p in old if p["name"] not in names] + list(new)
+    if key == "hook" and old:
+        return [*old, *new]
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **new}
     return new

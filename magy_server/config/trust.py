@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
+from magy_server.config.claude_hooks import PROJECT
 from magy_server.config.regular_files import beginning
 from magy_server.core.errors import NotTrusted
 from magy_server.core.settings import Settings
 
-FILES = ("magy.toml", ".magy", ".magent")
+FILES = ("magy.toml", ".magy", ".magent", *PROJECT)
 """What a project can tell Magy with. AGENTS.md is not among them: it is only text for the model,
 and is read anyway."""
 PLANS = (".magy/plan", ".magent/plan")

@@ -2,9 +2,9 @@
 
 A source (an agent, the configuration) has a list of rules per permission key. Over sources and over
 all that a call touches, deny beats ask, and ask beats allow; a source whose rules say nothing about
-a resource has no say in it, and what nobody speaks about is asked. Remembered grants and bypass are
-not sources: they answer an ask, and nothing overrides a deny. `docs/permissions.md` tells this to
-people; its examples are tests."""
+a resource has no say in it, and what nobody speaks about is asked. Remembered grants, a hook's
+allow and bypass are not sources: they answer an ask, and nothing overrides a deny.
+`docs/permissions.md` tells this to people; its examples are tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,16 @@ from magy_server.core.shell.programs import program
 from magy_server.core.shell.remembered_commands import remembered_words
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.shell.unknown_programs import may_run
-from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Resource, Value
+from magy_server.core.values import (
+    Action,
+    Decision,
+    Effect,
+    Facts,
+    Grant,
+    HookSaid,
+    Resource,
+    Value,
+)
 from magy_server.dataclass import dataclass
 
 KEYS = ("read", "edit", "write", "bash", "git", "net", "agent", "*")
@@ -73,7 +82,23 @@ def decide(
     if facts.problem is not None:
         return Decision(action="deny", rule=facts.problem)
     verdicts = list(_verdicts(facts, key, effect, sources))
-    return strictest([_answered(verdict, grants, bypass) for verdict in verdicts])
+    decision = strictest([_answered(verdict, grants, bypass) for verdict in verdicts])
+    return _heard(decision, facts.hooks)
+
+
+def _heard(decision: Decision, hooks: Sequence[HookSaid]) -> Decision:
+    """Returns the decision after what hooks said of the call: a hook's deny holds like a rule's,
+    its ask has the person asked each time, and its allow answers an ask that is not firm."""
+    said = {one.action: f"hook `{one.hook}`: {one.reason}" for one in reversed(hooks)}
+    if decision.action == "deny":
+        return decision
+    if "deny" in said:
+        return Decision(action="deny", rule=said["deny"])
+    if "ask" in said:
+        return Decision(action="ask", rule=said["ask"], firm=True)
+    if decision.action == "ask" and not decision.firm and "allow" in said:
+        return Decision(action="allow", rule=f"{said['allow']} (else {decision.rule})")
+    return decision
 
 
 def strictest(decisions: Sequence[Decision]) -> Decision:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from magy_server.core.hooks import HookEvent
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.values import Action, Value
 
@@ -225,6 +226,19 @@ class CompletionSettings(Given):
     )
 
 
+class HookSettings(Given):
+    event: HookEvent = Field(description="When it is run.")
+    command: str = Field(description="What bash runs; it gets JSON on its standard input.")
+    match: str = Field(
+        default="*",
+        description="For which tools, by name or permission key, with `*`; several between `|`.",
+    )
+    name: str = Field(default="", description="For people; empty: its command.")
+    timeout: Annotated[float, Field(gt=0, le=600)] = Field(
+        default=60.0, description="Seconds after which it is ended, and has failed."
+    )
+
+
 class AuditSettings(Given):
     enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
     directory: str = Field(
@@ -266,5 +280,13 @@ class Settings(Given):
     edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()
     completion: CompletionSettings = CompletionSettings()
+    hook: list[HookSettings] = Field(
+        default=[], description="Commands to run at named moments; see howto/hooks.md."
+    )
+    claude_hooks: bool = Field(
+        default=True,
+        description="Whether Magy also runs the hooks in `.claude/settings.json`, yours and those "
+        "of a trusted project.",
+    )
     audit: AuditSettings = AuditSettings()
     mirror: MirrorSettings = MirrorSettings()

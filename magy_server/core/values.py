@@ -174,6 +174,14 @@ class Resource(Value):
     exists: bool = True
 
 
+class HookSaid(Value):
+    """What a hook says of a call before it runs. `hook` is its name for people."""
+
+    hook: str
+    action: Action
+    reason: str
+
+
 class Facts(Value):
     """What I/O found out about a call before it was judged; the tool runs from these same facts."""
 
@@ -189,6 +197,7 @@ class Facts(Value):
     code: bool = False
     problem: str | None = None
     """Why the call cannot run at all (bad arguments, outside the workspace, unknown tool)."""
+    hooks: tuple[HookSaid, ...] = ()
 
 
 class Decision(Value):

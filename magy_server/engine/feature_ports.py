@@ -18,7 +18,8 @@ from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.state.state import State
-from magy_server.core.tool import Proposal, Team
+from magy_server.core.tool import Proposal, Team, Tool
+from magy_server.core.values import Call, HookSaid
 from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
 
@@ -157,6 +158,17 @@ class NoRestores(Restores):
     """Nothing was begun, so nothing is to be finished."""
 
 
+class Hooks(Protocol):
+    """Commands of the user's that have a say before a call runs."""
+
+    async def before(self, state: State, tool: Tool, call: Call) -> Sequence[HookSaid]:
+        return ()
+
+
+class NoHooks(Hooks):
+    """Nobody else has a say."""
+
+
 class Supervisor(Protocol):
     """Starting again what failed."""
 
@@ -184,5 +196,6 @@ class Features:
     restores: Restores = field(default_factory=NoRestores)
     purse: Purse = field(default_factory=NoPurse)
     supervisor: Supervisor = field(default_factory=NoSupervisor)
+    hooks: Hooks = field(default_factory=NoHooks)
     team: Callable[[Session], Team] = no_team
     """What a session's agent may do with the other agents of its tree."""

@@ -56,7 +56,10 @@ async def facts_of(
     context = LookContext(session, world, features, await review_mode(world, session.state))
     facts, blobs = await tool.facts(context, **arguments)
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
-    facts = facts.model_copy(update={"kind": tool.kind, "title": shortened(whole, most)})
+    said = tuple(await features.hooks.before(session.state, tool, call))
+    facts = facts.model_copy(
+        update={"kind": tool.kind, "title": shortened(whole, most), "hooks": said}
+    )
     if facts.preview is None and len(visible(whole)) > most:
         return previewed(facts, whole, code=True)
     return facts, blobs

@@ -1,0 +1,68 @@
+"""This module reads the hooks that people have for Claude Code from its settings files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from magy_server.config.regular_files import beginning
+from magy_server.core.hooks import Hook, HookEvent
+
+LARGEST = 1 << 20
+"""Bytes of a settings file."""
+TIMEOUT = 60.0
+"""Seconds, where none is said."""
+LONGEST = 600.0
+
+
+PROJECT = (".claude/settings.json", ".claude/settings.local.json")
+
+
+def files(root: str | None) -> list[str]:
+    """Returns the settings files: the user's, then those of a project."""
+    own = os.path.expanduser("~/.claude/settings.json")
+    return [own, *(os.path.join(root, name) for name in PROJECT if root)]
+
+
+def read(paths: Sequence[str]) -> tuple[list[Hook], list[str]]:
+    """Returns the hooks, and what is wrong with files that are there: a sentence each. Moments that
+    Magy does not know, and hooks that are no commands, are left out and said."""
+    hooks: list[Hook] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            data = beginning(path, LARGEST)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problems.append(f"{path} cannot be read: {error.strerror}.")
+            continue
+        try:
+            if data is None or len(data) > LARGEST:
+                raise ValueError("it is no regular file, or too large")
+            tree = json.loads(data)
+            found = tree.get("hooks") or {}
+            hooks += _hooks(found, path, problems)
+        except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
+            problems.append(f"{path}: its hooks are not used: {error}.")
+    return hooks, problems
+
+
+def _hooks(found: Mapping[str, Any], path: str, problems: list[str]) -> Iterator[Hook]:
+    known: tuple[HookEvent, ...] = get_args(HookEvent)
+    if left_out := sorted(set(found) - set(known)):
+        problems.append(f"{path}: Magy has no hooks for {', '.join(left_out)}.")
+    for event in known:
+        for group in found.get(event) or ():
+            for one in group.get("hooks") or ():
+                if one.get("type", "command") != "command":
+                    problems.append(f"{path}: {event}: Magy runs no hook of type {one['type']!r}.")
+                    continue
+                command = str(one["command"])
+                timeout = min(float(one.get("timeout") or TIMEOUT), LONGEST)
+                yield Hook(
+                    event=event, match=str(group.get("matcher") or ""), command=command,
+                    timeout=timeout, name=command, where=path, foreign=True,
+                )  # fmt: skip

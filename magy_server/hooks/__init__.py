@@ -1,0 +1,1 @@
+"""A person's own commands run at named moments: they may refuse a call, and hear what happened."""
