@@ -312,7 +312,7 @@ class Providers:
                 "of another provider; `magy demo` needs no key.",
                 fault="no_key",
             )
-        _check_address(one)
+        _check_address(one, self._environ)
         first_byte = self._model.timeout
         if is_local(one) and "timeout" not in self._model.model_fields_set:
             first_byte = PATIENCE
@@ -345,18 +345,21 @@ def _adapter(kind: Literal["anthropic", "openai", "openai-chat"]) -> type[HttpPr
             return ChatProvider
 
 
-def _check_address(one: ProviderSettings) -> None:
-    """Raises ProviderError for a base URL to which nothing can be sent; it may hold a password."""
+def _check_address(one: ProviderSettings, environ: Mapping[str, str]) -> None:
+    """Raises ProviderError for a base URL to which nothing can be sent; it may hold a password, so
+    the error does not."""
     try:
         parts = urlsplit(one.base_url or "http://usual")
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         good = False
     if not good:
+        gateway = _GATEWAYS.get(_VENDORS.get(one.kind, ""), "")
+        given = environ.get(gateway, "").strip() == one.base_url
+        where = f"{gateway} where Magy is started" if given else "its `base_url` in magy.toml"
         raise ProviderError(
             f"The base URL of {one.name} is no address such as https://example.org/v1: correct "
-            f"its `base_url` in magy.toml, or the variable {_GATEWAYS.get(one.name, 'for it')} "
-            "where Magy is started.",
+            f"{where}.",
             fault="not_found",
         )
 

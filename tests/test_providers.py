@@ -259,6 +259,27 @@ def test_a_model_that_cannot_be_used_says_why(full: str, fault: str, said: str) 
     assert said in caught.value.message
 
 
+@pytest.mark.parametrize("wrong", ["localhost:80/s3cret", "http://:80", "http://u:s3cret@x:port"])
+@pytest.mark.parametrize(
+    ("name", "own", "where"),
+    [
+        ("box", True, "correct its `base_url` in magy.toml."),
+        ("twin", False, "correct ANTHROPIC_BASE_URL where Magy is started."),
+        ("anthropic", False, "correct ANTHROPIC_BASE_URL where Magy is started."),
+        ("work", True, "correct its `base_url` in magy.toml."),
+    ],
+)
+def test_an_address_that_is_none_is_said_where_it_stands(
+    wrong: str, name: str, own: bool, where: str
+) -> None:
+    kind = "openai-chat" if name == "box" else "anthropic"
+    configured = [entry(name, kind, base_url=wrong)] if own else [entry("twin", kind)]
+    keys = {"ANTHROPIC_API_KEY": "k"} | ({} if own else {"ANTHROPIC_BASE_URL": wrong})
+    with pytest.raises(ProviderError) as caught:
+        made(*configured, keys=keys).named(f"{name}/x")
+    assert caught.value.message.endswith(where) and "s3cret" not in caught.value.message
+
+
 def test_a_name_with_slashes_is_the_providers_own() -> None:
     one = made(keys={"OPENROUTER_API_KEY": "k"})
     provider, name = one.named("openrouter/openai/gpt-6.1-sol")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
+from magy_server.tools.search.ripgrep_program import candidates
 from tests.loopback import AnthropicServer, text
 
 from .harness import Person, person
@@ -66,3 +70,35 @@ async def test_no_command_sees_a_lent_key_and_the_doctor_knows_of_it(
         assert KEY not in json.dumps(report)
         log = str(one.client.log)
         assert "'nobody', which is not known" in log and "'ollama', which asks for no key" in log
+
+
+async def test_no_program_is_started_with_a_lent_key(
+    root: Path, state: Path, tmp_path: Path
+) -> None:
+    """Neither shells nor git nor ripgrep, which here write down all that they could read."""
+    bin, seen = tmp_path / "bin", tmp_path / "seen"
+    for folder in (bin, seen):
+        folder.mkdir()
+    for name, real in (("git", shutil.which("git")), ("rg", next(candidates("rg")))):
+        program = bin / name
+        program.write_text(
+            f"#!/bin/sh\nenv >> {seen}/{name}\ncat /proc/$PPID/environ >> {seen}/{name}\n"
+            f'exec {real} "$@"\n'
+        )
+        program.chmod(0o755)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    look = f"env >> {seen}/bash; cat /proc/[0-9]*/environ >> {seen}/bash 2>&1; true"
+    calls = [
+        ("bash", {"command": look}), ("grep", {"pattern": "line"}), ("git_status", {}),
+    ]  # fmt: skip
+    script = "".join(f"call: {name} {json.dumps(given)}\n---\n" for name, given in calls)
+    env = {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
+    async with person(
+        root, state, f"{script}text: done\n", said={"keys": {"anthropic": KEY}}, env=env
+    ) as one:
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.turn("Go")
+    read = {path.name: path.read_bytes() for path in seen.iterdir()}
+    assert {name for name, said in read.items() if b"PATH=" in said} == {"bash", "rg", "git"}
+    assert not [name for name, said in read.items() if KEY.encode() in said]

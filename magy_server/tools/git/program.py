@@ -21,6 +21,7 @@ from typing import IO, BinaryIO
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Evidence
+from magy_server.core.variables import passes
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 from magy_server.tasks import to_end
@@ -37,6 +38,9 @@ CAPTURED = 16 << 20
 """Bytes of an answer that is read by program."""
 OLDEST = (2, 31)
 """The first git that takes its configuration from `GIT_CONFIG_COUNT`."""
+_UNASKED = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
+"""Else GitPython starts git when it is imported, with all variables of this process: others of this
+user could read the keys there."""
 _CHUNK = groups.CHUNK
 _KEPT = regex(
     r"GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL)|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|EXEC_PATH|SSH.*|SSL_.*)"
@@ -341,11 +345,13 @@ def _program(path: str | None) -> str:
     if program is None or not os.path.isabs(program):
         # from a relative entry of PATH: whatever lies where the server was started
         raise ToolError("git is not installed on this machine, so the git tools do not work.")
+    os.environ.update(_UNASKED)
     try:
         import git
     except ImportError as error:
         raise ToolError(f"The git tools do not work: {error}") from None
-    said = str(git.Git("/").execute([program, "version"]))
+    unseen = {name: "" for name in os.environ if not passes(name)}
+    said = str(git.Git("/").execute([program, "version"], env=unseen))
     version = tuple(map(int, re.findall(r"\d+", said)[:2]))
     if version < OLDEST:
         least = ".".join(map(str, OLDEST))
