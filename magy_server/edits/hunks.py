@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from magy_server.dataclass import dataclass
-from magy_server.edits.review import PERSON, Mark, Part, Review, joined, put_back
+from magy_server.edits.review import PERSON, Mark, Part, Review, add, ends, joined, put_back
 
 NEAR = 1
 """Parts with so many unchanged lines between them, or fewer, are one hunk."""
@@ -93,13 +93,24 @@ def reject(review: Review, chosen: Collection[int], *, spare: bool = False) -> R
     delta = 0
     for number, part in enumerate(review.parts):
         if number in chosen:
-            put = part.old + (_own(review.text, part) if spare else ())
-            back.append(replace(part, old=put))
+            own = _own(review.text, part) if spare else ()
+            add(put := list(part.old), own)
+            back.append(replace(part, old=tuple(put)))
             delta += len(put) - (part.end - part.start)
+            if number + 1 < len(review.parts) and not own:
+                kept += _without_end(part, delta)
         else:
             kept.append(part.moved(delta))
     text = put_back(review.text, back)
     return Review(text, joined(text, kept))
+
+
+def _without_end(part: Part, delta: int) -> Iterator[Part]:
+    """What can only be put back with the lines that follow: they have given the last line of the
+    base an end."""
+    if part.old and not ends(part.old[-1]):
+        at = part.end + delta
+        yield Part(at - 1, at, part.old[-1:], (Mark(0, 1, part.marks[0].by),))
 
 
 def _own(text: Sequence[str], part: Part) -> tuple[str, ...]:

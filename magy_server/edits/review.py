@@ -18,6 +18,7 @@ from typing import TypeAlias
 from magy_server.dataclass import dataclass
 from magy_server.edits.placing.within_line import likeness
 from magy_server.edits.rebasing.diff import Block, blocks
+from magy_server.edits.text import usual_end
 
 ALIKE = 0.5
 """Lines less alike than this are not what one another became."""
@@ -143,15 +144,27 @@ def _differs(text: Sequence[str], part: Part) -> bool:
 
 
 def put_back(text: Sequence[str], parts: Sequence[Part]) -> list[str]:
-    """Returns the text with the parts replaced back."""
+    """Returns the text with the parts replaced back. A line without an end, which was the last one
+    somewhere, gets one where others follow."""
     lines: list[str] = []
     at = 0
     for part in parts:
-        lines += text[at : part.start]
-        lines += part.old
+        add(lines, text[at : part.start], text[max(0, at - 1) : at])
+        add(lines, part.old)
         at = part.end
-    lines += text[at:]
+    add(lines, text[at:], text[max(0, at - 1) : at])
     return lines
+
+
+def add(lines: list[str], more: Sequence[str], like: Sequence[str] = ()) -> None:
+    """Puts more lines behind these. `like`: a line that has the end which the last one may need."""
+    if more and lines and not ends(lines[-1]):
+        lines[-1] += usual_end("".join((*more[:1], *like))) or "\n"
+    lines += more
+
+
+def ends(line: str) -> bool:
+    return line.endswith(("\n", "\r"))
 
 
 # --- changes of the text --------------------------------------------------------------------------
@@ -322,11 +335,13 @@ class _Cluster:
         by = () if self._by == PERSON else (self._by,)
         for part in self._parts:
             own, over = self._kept(at, part.start), self._written_over(part)
-            old += own + list(part.old) + over
+            for lines in (own, part.old, over):
+                add(old, lines)
             owners += [by] * len(own) + [part.agents] * len(part.old) + [by] * len(over)
             at = part.end
         own = self._kept(at, self._high)
-        return old + own, owners + [by] * len(own)
+        add(old, own)
+        return old, owners + [by] * len(own)
 
     def _written_over(self, part: Part) -> list[str]:
         """The person's own lines within a part that an agent now replaces: from then on they are in
@@ -387,7 +402,26 @@ def joined(text: Sequence[str], parts: Iterable[Part]) -> tuple[Part, ...]:
         if found and found[-1].end == part.start:
             last, shift = found[-1], part.start - found[-1].start
             marks = [replace(m, start=m.start + shift, end=m.end + shift) for m in part.marks]
-            found[-1] = Part(last.start, part.end, last.old + part.old, (*last.marks, *marks))
+            old = list(last.old)
+            add(old, part.old)
+            found[-1] = Part(last.start, part.end, tuple(old), (*last.marks, *marks))
         else:
             found.append(part)
-    return tuple(part for part in found if _differs(text, part))
+    return tuple(part for part in _ended(text, found) if _differs(text, part))
+
+
+def _ended(text: Sequence[str], parts: Sequence[Part]) -> Iterator[Part]:
+    """With an end to what was the last line of the base, where lines now follow it there."""
+    behind = len(text)
+    free = True
+    found = []
+    for part in reversed(parts):
+        free = free and part.end == behind
+        if part.old:
+            if not free and not ends(part.old[-1]):
+                end = usual_end("".join(text[max(0, part.end - 1) : part.end + 1])) or "\n"
+                part = replace(part, old=(*part.old[:-1], part.old[-1] + end))
+            free = False
+        behind = part.start
+        found.append(part)
+    return reversed(found)

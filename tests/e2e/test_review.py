@@ -222,6 +222,58 @@ async def test_part_of_a_hunk(root: Path, state: Path, path: Path) -> None:
         assert "3!\nline 4\n5!\n" in one.editor.text(path)
 
 
+REJECTED = (
+    ("a b c", "a b X Y c", {
+        (2, 3): "a b Y c", (3, 4): "a b X c", (2, 4): "a b c", (0, 3): "a b Y c",
+        (3, 5): "a b X c",
+    }),
+    ("a b c", "a X Y Z c", {
+        (1, 2): "a b Y Z c", (2, 3): "a X Z c", (3, 4): "a X Y c", (1, 3): "a b Z c",
+        (2, 4): "a X c", (1, 4): "a b c",
+    }),
+    ("a b c d e", "a X Y e", {(1, 2): "a b Y e", (2, 3): "a X c d e", (1, 3): "a b c d e"}),
+    ("a b c d", "a d", {(1, 1): "a b c d", (0, 2): "a b c d"}),
+    ("a b c d e", "a X c Y e", {
+        (1, 2): "a b c Y e", (3, 4): "a X c d e", (1, 3): "a b c Y e", (2, 4): "a X c d e",
+        (1, 4): "a b c d e",
+    }),
+    ("a b|", "a b X Y|", {
+        (1, 2): "a b X Y|", (2, 3): "a b Y|", (3, 4): "a b X", (1, 3): "a b Y|", (2, 4): "a b",
+        (1, 4): "a b|",
+    }),
+)  # fmt: skip
+"""Lines before and after a change; and what is left, by the lines of it that are rejected. "|": no
+line end."""
+
+
+def lines_of(words: str) -> str:
+    return "".join(f"{word}\n" for word in words.split()).replace("|\n", "")
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["open", "closed"])
+async def test_any_lines_of_a_hunk_go_alone(root: Path, state: Path, shown: bool) -> None:
+    """Line n of a hunk has replaced line n, its last one all the rest."""
+    wanted: dict[Path, tuple[dict[str, int], str]] = {}
+    reads, writes = "", ""
+    for number, (old, new, cases) in enumerate(REJECTED):
+        for (start, end), left in cases.items():
+            file = root / f"{number}-{start}-{end}.txt"
+            file.write_text(lines_of(old))
+            wanted[file] = {"start": start, "end": end}, lines_of(left)
+            change = {"path": file.name, "content": lines_of(new)}
+            reads += f"call: read_file {json.dumps({'path': file.name})}\n"
+            writes += f"call: write_file {json.dumps(change)}\n"
+    async with person(root, state, f"{reads}---\n{writes}---\ntext: Done.\n") as one:
+        for file in wanted if shown else ():
+            one.editor.open(file)
+        await worked(one)
+        for file, (about, left) in wanted.items():
+            revision = (await get(one, file))["revision"]
+            done = await decide(one, file, "reject", file.name, lines=about, revision=revision)
+            assert done["results"][0]["state"] == "rejected", file.name
+            assert (one.editor.text(file) if shown else file.read_text()) == left, file.name
+
+
 async def test_one_of_two_new_lines(root: Path, state: Path, path: Path) -> None:
     """The other one stays under review, and the agent is told which one went."""
     new = root / "new.py"

@@ -216,7 +216,52 @@ def test_a_part_of_the_lines_leaves_the_rest_alone(story: Story, data: st.DataOb
     yes, no = accept(some, chosen), reject(some, chosen)
     assert list(yes.text) == list(review.text)
     assert no.base == review.base
-    assert yes.text[:start] == no.text[:start]
+    assert [ended(line) for line in no.text] == [ended(line) for line in taken(review, start, end)]
+    for one in (yes, no):
+        check(one)
+        for lines in (one.text, one.base):
+            assert all(line.endswith(("\n", "\r")) for line in lines[:-1])
+
+
+def taken(review: Review, start: int, end: int) -> list[str]:
+    """The text without what the parts have in these lines: line n of a part replaced line n of the
+    old ones, its last one all the rest."""
+    lines: list[str] = []
+    at = 0
+    for part in review.parts:
+        lines += review.text[at : part.start]
+        at, size = part.end, part.end - part.start
+        if not size and start <= part.start <= end:
+            lines += part.old
+        for n, line in enumerate(review.text[part.start : part.end]):
+            if start <= part.start + n < end:
+                lines += part.old[n : None if n == size - 1 else n + 1]
+            else:
+                lines.append(line)
+    return [*lines, *review.text[at:]]
+
+
+def ended(line: str) -> str:
+    return line.rstrip("\r\n") + "\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_added_below_a_last_line_without_end_go_one_by_one(end: str) -> None:
+    base, text = [f"a{end}", "b"], [f"a{end}", f"b{end}", f"x{end}", "y"]
+    review = carry(Review(base), text, 0)
+    first = reject(*cut(review, 1, 2))  # it can only lose its end as the last one
+    assert (list(first.text), first.base) == (text, base)
+    assert hunks("f", first) == hunks("f", review)
+    second = reject(*cut(review, 1, 3))
+    assert list(second.text) == [f"a{end}", f"b{end}", "y"] and second.base == base
+    last = reject(*cut(review, 2, 4))
+    assert list(last.text) == [f"a{end}", f"b{end}"]
+    assert list(reject(*cut(last, 1, 2)).text) == base
+    accepted = accept(*cut(review, 2, 4))
+    assert accepted.base == text and not hunks("f", accepted)
+    typed = carry(review, [*text[:2], f"mine{end}", *text[2:]])
+    spared = reject(typed, all_of(typed), spare=True)
+    assert list(spared.text) == [f"a{end}", f"b{end}", f"mine{end}"]
 
 
 # --- examples that say what is meant --------------------------------------------------------------
