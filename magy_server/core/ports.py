@@ -483,7 +483,8 @@ class Files(Protocol):
 
     async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
         """Of each (root, path) a value that is another one as soon as anything is that `look` and
-        `head` tell of it. None where that cannot be promised: look. Opens none of the files."""
+        `head` tell of it, but for what is written through a shared mapping of the file. None where
+        that cannot be promised: look. Opens none of the files."""
 
     async def head(self, root: str, path: str) -> str | None:
         """Returns the commit checked out in the git work tree around the file; None if there is

@@ -28,7 +28,9 @@ def dump(state: State) -> bytes:
 
 
 def load(body: bytes) -> State:
-    """Returns the state of which these are the bytes. Raises ValueError for anything else."""
+    """Returns the state of which these are the bytes. Raises ValueError for anything else. Bytes
+    that were made for it may take as long and as much memory as they like: who can write the
+    database can write the logs as well, so only what they could name is bounded here."""
     try:
         state = _Unpickler(io.BytesIO(zlib.decompress(body))).load()
     except Exception as error:  # bytes that are damaged can make pickle raise anything

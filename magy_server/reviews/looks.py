@@ -28,8 +28,8 @@ class Look:
 
 
 class Looks:
-    """One for each process. It answers only for what it can prove: the newest entry of the review
-    is the same, and so are the marks of the file and of the commit checked out around it."""
+    """One for each process. It answers only while the newest entry of the review is the same, and
+    so are the marks of the file and of the commit checked out around it."""
 
     def __init__(self, store: ReviewStore) -> None:
         self._store = store

@@ -4,6 +4,10 @@ the file.
 Size, identity and times of a file say so, if the clock of its file system has gone on since it was
 last changed: what is changed again in the same tick has the same times. A program may set the time
 of the last change to what it was; the other one (`ctime`) only the kernel sets.
+
+But a program that keeps the file mapped into its memory to write (`mmap`, shared) is missed: the
+kernel sets the times when such a page is first written to, and not again until it has been on the
+disk. So is who sets the clock of the machine back, or writes to the disk beneath the file system.
 """
 
 from __future__ import annotations
