@@ -150,16 +150,16 @@ def _starts(file: Lines, old: _Old) -> list[int]:
 def _align(source: Source, file: Lines, old: _Old, first: int, last: int) -> Aligned | None:
     """Returns the best alignment with lines [first, last) of `file`."""
     keys = file.keys[first:last]
+    there = [source.lines[number].strip() for number in file.numbers[first:last]]
     rows, columns = len(old.keys), len(keys)
     gain = [[0.0] * columns for _ in range(rows)]
     for i, key in enumerate(old.keys):
-        line = old.lines[old.numbers[i]]
+        line = old.lines[old.numbers[i]].strip()
         for j, other in enumerate(keys):
             if key == other:
-                same = line.strip() == source.lines[file.numbers[first + j]].strip()
-                gain[i][j] = old.weights[i] * (1 + EXACT * same)
+                gain[i][j] = old.weights[i] * (1 + EXACT * (line == there[j]))
             elif old.weights[i] > 0.5:
-                alike = likeness(line, source.lines[file.numbers[first + j]])
+                alike = likeness(line, there[j], ALIKE)
                 if key in other:  # and something more, as a comment behind it
                     alike = max(alike, BEGUN if other.startswith(key) else EXTENDED)
                 if alike >= ALIKE:

@@ -83,5 +83,5 @@ def weight(key: str) -> float:
     nothing."""
     if not key:
         return 0.0
-    letters = sum(char.isalnum() for char in key[:60])
+    letters = sum(map(str.isalnum, key[:60]))
     return 0.2 if letters < 2 else min(4.0, 0.5 + letters / 8)

@@ -63,13 +63,15 @@ def same_signs(a: str, b: str) -> bool:
     return "".join(a.split()) != "".join(b.split()) or _SIGNS.findall(a) == _SIGNS.findall(b)
 
 
-def likeness(a: str, b: str) -> float:
-    """0 to 1: how much of two lines is the same, white space at the ends aside."""
-    return _ratio()(a.strip()[:LONG], b.strip()[:LONG]) / 100
+def likeness(a: str, b: str, least: float = 0.0) -> float:
+    """0 to 1: how much of two lines is the same, white space at the ends aside. Less than `least`
+    comes to 0, sooner."""
+    cutoff = 100 * least
+    return _ratio()(a.strip()[:LONG], b.strip()[:LONG], score_cutoff=cutoff) / 100
 
 
 @cache
-def _ratio() -> Callable[[str, str], float]:
+def _ratio() -> Callable[..., float]:
     """Not imported before it is needed."""
     from rapidfuzz import fuzz
 
