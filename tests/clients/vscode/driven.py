@@ -247,7 +247,8 @@ class Window:
 
     def command(self, title: str) -> None:
         """Chooses a command in the palette, by its whole title. The palette does not take up what
-        becomes known while it is open: it is opened again until the command is there."""
+        becomes known while it is open: it is opened again until the command is there. The Escape
+        that closes it ends a selection in the text, so what is about one has to go by its key."""
         box = self.page.locator(".quick-input-widget:visible input")
         row = self.page.locator(".quick-input-list .monaco-list-row").filter(
             has=self.page.get_by_text(title, exact=True)
