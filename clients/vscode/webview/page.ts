@@ -133,6 +133,8 @@ export class Page {
         return this.codeDone(message);
       case "insert":
         return this.input.insert(message.text);
+      case "offer":
+        return this.offer(message.text);
       case "focus":
         return this.input.focus();
       case "say":
@@ -197,12 +199,16 @@ export class Page {
     const left = message.result?.files.filter((file) => file.conflict).length ?? 0;
     this.input.tell(message.message ?? (left > 0 ? `${left} file${left === 1 ? " was" : "s were"} left alone` : ""));
     if (!message.result?.prompt) return;
-    // What was said is in the input then, to be said otherwise; the server also names what went along.
+    // The server also names what went along.
     const block = this.t.get(message.turnId);
-    if (this.input.value.trim() === "") {
-      this.input.value = block ? promptWords(block) : message.result.prompt;
-      this.input.focus();
-    }
+    this.offer(block ? promptWords(block) : message.result.prompt);
+  }
+
+  /** Puts what was said into the input, to be said otherwise; what is written there already stays. */
+  private offer(prompt: string): void {
+    if (prompt === "" || this.input.value.trim() !== "") return;
+    this.input.value = prompt;
+    this.input.focus();
   }
 
   private codeDone(message: Extract<ToPage, { type: "codeDone" }>): void {

@@ -26,16 +26,32 @@ export async function writeCommitMessage(magy: Magy, root: vscode.Uri | undefine
   else await vscode.env.clipboard.writeText(message);
 }
 
-/** The answer of the agent `commit`, in a session of its own. undefined: it was cancelled. */
+/** The answer of the agent `commit`, in a session that is gone afterwards. undefined: it was
+ * cancelled. */
 async function asked(
   magy: Magy,
   cwd: string,
   begun: string,
   token: vscode.CancellationToken,
 ): Promise<string | undefined> {
-  const { connection, sessions } = magy;
+  const { connection } = magy;
   const sessionId = `commit-${randomUUID()}`;
   await connection.request("magy/session/new", { sessionId, cwd, agent: "commit" });
+  try {
+    return await answered(magy, sessionId, begun, token);
+  } finally {
+    // Nobody goes on with it, and one for each commit would fill the list of sessions.
+    await connection.request("magy/session/delete", { sessionId }).catch(() => undefined);
+  }
+}
+
+/** What the agent answers. undefined: it was cancelled. */
+async function answered(
+  { connection, sessions }: Magy,
+  sessionId: string,
+  begun: string,
+  token: vscode.CancellationToken,
+): Promise<string | undefined> {
   const text = begun.trim() ? `/commit The person has begun it: ${begun}` : "/commit";
   const prompt = { sessionId, messageId: "commit", prompt: [{ type: "text" as const, text }] };
   return new Promise((resolve, reject) => {

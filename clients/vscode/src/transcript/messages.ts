@@ -72,6 +72,8 @@ export type ToPage =
   | { type: "restored"; turnId: string; result?: Pick<CheckpointRestored, "files" | "prompt">; message?: string }
   | { type: "codeDone"; id: number; message: string; failed: boolean }
   | { type: "insert"; text: string }
+  /** What was said in a turn that is undone: to be said otherwise, if nothing is written yet. */
+  | { type: "offer"; text: string }
   | { type: "focus" }
   | { type: "say"; message: string };
 

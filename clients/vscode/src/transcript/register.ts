@@ -32,6 +32,10 @@ export function registerTranscript(context: vscode.ExtensionContext, magy: Magy)
       await view.focus();
       view.insert(mention);
     },
+    "magy.offerPrompt": async (text: string) => {
+      await view.focus();
+      view.offer(text);
+    },
     "magy.openTranscriptTab": (sessionId?: string) => {
       const id = typeof sessionId === "string" ? sessionId : magy.sessions.current;
       if (id) tabs.show(id);
@@ -51,10 +55,10 @@ function mentionOf(editor: vscode.TextEditor | undefined): string {
 }
 
 class View implements vscode.WebviewViewProvider {
-  private view: vscode.WebviewView | undefined;
   private surface: Surface | undefined;
-  /** Text that waits for the page to be there. */
+  /** Texts that wait for the page to be there. */
   private waiting = "";
+  private offered = "";
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -78,12 +82,11 @@ class View implements vscode.WebviewViewProvider {
       },
       () => this.magy.sessions.current,
     );
-    this.view = view;
     this.surface = surface;
     view.onDidChangeVisibility(() => !view.visible && surface.hidden());
     view.onDidDispose(() => {
       surface.dispose();
-      this.view = this.surface = undefined;
+      this.surface = undefined;
     });
     webview.onDidReceiveMessage((message: { type: string }) => message.type === "ready" && this.begun());
     webview.html = pageOf(webview, this.context.extensionUri, "view");
@@ -95,13 +98,20 @@ class View implements vscode.WebviewViewProvider {
   }
 
   insert(text: string): void {
-    if (this.view?.visible && this.surface) this.surface.insert(text);
+    if (this.surface?.isThere) this.surface.insert(text);
     else this.waiting += text;
+  }
+
+  /** Puts what was said into the input if that is empty. */
+  offer(text: string): void {
+    if (this.surface?.isThere) this.surface.offer(text);
+    else this.offered = text;
   }
 
   private begun(): void {
     if (this.waiting) this.surface?.insert(this.waiting);
-    this.waiting = "";
+    if (this.offered) this.surface?.offer(this.offered);
+    this.waiting = this.offered = "";
   }
 }
 

@@ -85,8 +85,17 @@ export class Surface implements vscode.Disposable {
     });
   }
 
+  /** Whether the page is there, and hears. */
+  get isThere(): boolean {
+    return this.ready;
+  }
+
   insert(text: string): void {
     this.tell({ type: "insert", text });
+  }
+
+  offer(text: string): void {
+    this.tell({ type: "offer", text });
   }
 
   focus(): void {

@@ -67,6 +67,11 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     });
     await this.close(key);
     this.say(shown.wanted, result);
+    const { wanted } = shown;
+    // What was said is in the input then, to be said otherwise.
+    if (result.conversation && !wanted.undoes && wanted.sessionId === this.magy.sessions.current) {
+      await vscode.commands.executeCommand("magy.offerPrompt", result.prompt);
+    }
     return result;
   }
 
