@@ -76,7 +76,7 @@ export class Deciding {
     });
     const problem = outcome.message;
     if (problem) void tell("warning", problem);
-    else said("$(comment) The agent is told");
+    else said("$(comment) The agent is told, with your next prompt if it rests");
   }
 
   async undo(choose: boolean): Promise<void> {

@@ -77,6 +77,9 @@ export type ToPage =
   | { type: "focus" }
   | { type: "say"; message: string };
 
+/** A command of the extension that the page offers beside an error. */
+export type Remedy = "setApiKey" | "runDoctor";
+
 export type FromPage =
   | { type: "ready"; kept: Kept }
   | { type: "older"; before: number }
@@ -97,4 +100,5 @@ export type FromPage =
   | { type: "copy"; text: string }
   | { type: "preview"; turnId: string }
   | { type: "restore"; turnId: string; files: boolean; conversation: boolean }
+  | { type: "remedy"; remedy: Remedy }
   | { type: "dropped"; uris: string[] };

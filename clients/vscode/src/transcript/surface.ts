@@ -8,12 +8,13 @@ import { applyCode, copyCode, insertCode } from "./codeblocks";
 import { completions } from "./completion";
 import { PromptContext } from "./context";
 import type { LastEditor } from "./editors";
-import type { FromPage, Kept, ToPage } from "./messages";
+import type { FromPage, Kept, Remedy, ToPage } from "./messages";
 import { openLink, openPlace } from "./places";
 import { sendPrompt } from "./send";
 
 /** Milliseconds that updates are gathered before the page gets them. */
 const GATHER = 16;
+const REMEDIES: Readonly<Record<Remedy, string>> = { setApiKey: "magy.setApiKey", runDoctor: "magy.runDoctor" };
 /** Entries of an older page. */
 const OLDER = 200;
 
@@ -195,6 +196,9 @@ export class Surface implements vscode.Disposable {
         return this.child(message);
       case "show":
         return this.holder.show(message.sessionId);
+      case "remedy":
+        await vscode.commands.executeCommand(REMEDIES[message.remedy]);
+        return;
       case "dropped":
         return this.dropped(message.uris);
       case "option": {

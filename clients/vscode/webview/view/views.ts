@@ -11,6 +11,7 @@ import { codeBlock, output, partOf } from "./code";
 import { append, fill, h, icon, iconButton } from "./dom";
 import type { Child } from "./dom";
 import { Markdown, linkTo } from "./markdown";
+import type { Remedy } from "../../src/transcript/messages";
 import { questionCard } from "./question";
 import { fold, folded } from "./shown";
 import type { Shown } from "./shown";
@@ -43,7 +44,7 @@ function made(shown: Shown, block: Block, element: HTMLElement): () => void {
     case "plan":
       return () => drawPlan(block, element);
     case "notice":
-      return () => drawNotice(block, element);
+      return () => drawNotice(shown, block, element);
     case "mail":
       return mail(shown, block, element);
     case "question":
@@ -353,12 +354,25 @@ function drawPlan(block: Block, element: HTMLElement): void {
 
 const NOTICES: Readonly<Record<string, string>> = { error: "error", warning: "warning", info: "info" };
 
-function drawNotice(block: Block, element: HTMLElement): void {
+function drawNotice(shown: Shown, block: Block, element: HTMLElement): void {
   const severity = block.data.severity ?? "info";
   element.dataset.severity = severity;
   fill(
     element,
     icon(NOTICES[severity] ?? "info", severity === "error" ? "bad" : severity === "warning" ? "asks" : "dim"),
     h("span", {}, h("span", { class: "notice-title" }, harmless(noticeHead(block.data))), block.data.description ? `: ${harmless(block.data.description)}` : ""),
+    severity === "error" && remedies(shown, block.data.description ?? ""),
+  );
+}
+
+/** What may help where a turn ended with an error. */
+function remedies(shown: Shown, description: string): HTMLElement {
+  const button = (words: string, remedy: Remedy) =>
+    h("button", { type: "button", class: "button secondary", onclick: () => shown.post({ type: "remedy", remedy }) }, words);
+  return h(
+    "div",
+    { class: "remedies" },
+    /\bkeys?\b|_API_KEY/.test(description) && button("Set API Key…", "setApiKey"),
+    button("Run Doctor", "runDoctor"),
   );
 }
