@@ -58,7 +58,7 @@ def review(one: Window, talk: Transcript) -> None:
 
 def diff(one: Window, talk: Transcript) -> None:
     """The same beside what it was."""
-    one.command("Magy: Compare File with What It Was")
+    one.command("Magy: Compare with Original")
     one.until(lambda: one.page.locator(".monaco-diff-editor").count(), "a diff")
 
 

@@ -133,6 +133,11 @@ export class Connection implements vscode.Disposable {
     return this.now;
   }
 
+  /** Whether there is a server: what it told of sessions holds still. */
+  get alive(): boolean {
+    return this.now === "running" || this.now === "silent";
+  }
+
   /** Why it is dead or missing, as a sentence; else empty. */
   get problem(): string {
     return this.now === "dead" || this.now === "missing" ? this.ending : "";
@@ -146,7 +151,7 @@ export class Connection implements vscode.Disposable {
 
   /** Starts the server unless it runs. Throws ServerGone with a sentence that says why it cannot. */
   async start(): Promise<void> {
-    if (this.now === "running" || this.now === "silent") return;
+    if (this.alive) return;
     this.starting ??= this.begin().finally(() => (this.starting = undefined));
     await this.starting;
   }

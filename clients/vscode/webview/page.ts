@@ -5,9 +5,9 @@ import type { AnyUpdate } from "../src/wire/generated";
 import { hashOf } from "./input/pictures";
 import { Input } from "./input/input";
 import type { Block } from "./state/blocks";
-import { attached, childChanged, interactions, older, update } from "./state/fold";
+import { attached, childChanged, older, update } from "./state/fold";
 import { oneLine } from "./state/harmless";
-import { answered } from "./state/questions";
+import { answered, changed as questionsChanged } from "./state/questions";
 import { Transcript } from "./state/transcript";
 import { promptWords } from "./state/words";
 import { append, button, fill, h, icon } from "./view/dom";
@@ -42,6 +42,8 @@ export class Page {
   private readonly folds = new Map<string, boolean>();
   private readonly pictures = new Map<string, string>();
   private kept: Kept = {};
+  /** What is written and not sent, as the extension knows it. */
+  private draft = "";
   private parent = "";
   private connection: Connection = { state: "starting", message: "" };
   private askedOlder = false;
@@ -74,7 +76,6 @@ export class Page {
     this.kept = kept;
     this.input.history = kept.history ?? [];
     for (const [id, folded] of kept.folds ?? []) this.folds.set(id, folded);
-    if (kept.draft) this.input.value = kept.draft;
     this.post({ type: "ready", kept });
     this.draw();
   }
@@ -97,7 +98,7 @@ export class Page {
         return this.soon();
       case "interactions":
         this.flush();
-        interactions(this.t, message.news);
+        questionsChanged(this.t, message.news);
         return this.soon();
       case "older":
         return this.gotOlder(message);
@@ -133,6 +134,9 @@ export class Page {
         return this.codeDone(message);
       case "insert":
         return this.input.insert(message.text);
+      case "draft":
+        if (this.input.value === "") this.input.value = this.draft = message.text;
+        return;
       case "offer":
         return this.offer(message.text);
       case "focus":
@@ -340,6 +344,7 @@ export class Page {
       event.preventDefault();
     });
     this.scroller.addEventListener("scroll", () => this.save(), { passive: true });
+    window.addEventListener("blur", () => this.saving && this.saveNow());
     window.addEventListener("focus", () => document.activeElement === document.body && this.input.focus());
   }
 
@@ -352,17 +357,19 @@ export class Page {
 
   /** Keeps, soon, what a page after this one begins with. */
   private save(): void {
-    if (this.saving) return;
-    this.saving = window.setTimeout(() => {
-      this.saving = 0;
-      this.keep({
-        sessionId: this.t.session,
-        draft: this.input.value,
-        history: this.input.history,
-        folds: [...this.folds],
-        anchor: this.list.anchor(),
-      });
-    }, 200);
+    this.saving ||= window.setTimeout(() => this.saveNow(), 200);
+  }
+
+  private saveNow(): void {
+    clearTimeout(this.saving);
+    this.saving = 0;
+    if (this.input.value !== this.draft) this.post({ type: "draft", text: (this.draft = this.input.value) });
+    this.keep({
+      sessionId: this.t.session,
+      history: this.input.history,
+      folds: [...this.folds],
+      anchor: this.list.anchor(),
+    });
   }
 }
 

@@ -320,6 +320,19 @@ class Window:
         toast.hover(timeout=1000 * PATIENCE)
         toast.get_by_role("button", name=button, exact=True).click(timeout=1000 * PATIENCE)
 
+    def pane(self, title: str) -> str:
+        """The words of a view in the side bar."""
+        header = self.page.locator(f'.pane-header[aria-label*="{title}"]')
+        return self.page.locator(".pane").filter(has=header).inner_text()
+
+    def hide_side_bar(self) -> None:
+        self.command("View: Toggle Primary Side Bar Visibility")
+        self.until(lambda: not self.webviews(), "no transcript")
+
+    def reload(self) -> None:
+        self.page.reload(timeout=1000 * PATIENCE)
+        self.page.locator(".monaco-workbench .part.statusbar").wait_for(timeout=1000 * PATIENCE)
+
     def status(self) -> list[str]:
         """The items of the status bar, as they are read out."""
         return [

@@ -315,6 +315,7 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
         page.tell(attached(whole))
         page.at('.block[data-id="4.0"] .head').click()
         page.at("textarea").fill("not sent yet")
+        draft = page.waits_for("draft")
         page.at(".scroller").evaluate("e => { e.scrollTop = 700 }")
         page.at(".jump").wait_for()
         shown = page.at(".scroller").evaluate("e => e.scrollTop")
@@ -323,11 +324,13 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
         page.page.reload()
         page.waits_for("ready")
         assert page.said("ready")[0]["kept"]["sessionId"] == "s-1"
-        page.tell(attached(whole))
+        page.tell(draft, attached(whole))
         page.settled()
         assert page.at("textarea").input_value() == "not sent yet"
         assert abs(page.at(".scroller").evaluate("e => e.scrollTop") - shown) < 150
         page.at(".jump").click()
+        page.at("textarea").press("Enter")
+        assert page.waits_for("draft")["text"] == ""
         assert page.at('.block[data-id="4.0"] .head').get_attribute("aria-expanded") == "true"
 
 

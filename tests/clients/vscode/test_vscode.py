@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.driven import emacs, installed, lisp
+from tests.clients.driven import Driven, emacs, installed, lisp
 from tests.clients.test_emacs import missing
 from tests.clients.vscode.driven import Served, Window, window
 from tests.clients.vscode.transcript import Transcript
@@ -147,6 +147,7 @@ def test_a_day_with_magy(browser: Browser, server: Served, shop: Path) -> None:
         rewritten(one)
         fixed(one, talk)
         killed(one, talk, server, shop)
+        reloaded(one, talk)
         assert not one.abroad
 
 
@@ -255,15 +256,20 @@ def fixed(one: Window, talk: Transcript) -> None:
 
 
 def killed(one: Window, talk: Transcript, server: Served, shop: Path) -> None:
-    """Nothing that was said is lost; the question is asked again."""
+    """Nothing that was said is lost; the question is asked again. Meanwhile nothing is said to
+    work."""
+    one.command("Magy: Focus on Sessions View")
     talk.show()
     talk.ask("tell me a long story")
     talk.said("And it lived")
     assert "touch told" in talk.question()
     before = talk.prompts()
+    one.until(lambda: "asks" in one.pane("Sessions"), "the session that asks")
     (process,) = server.servers(shop)
     process.kill()
     one.until(lambda: process not in server.servers(shop), "the end of the server")
+    one.until(lambda: "interrupted" in one.pane("Sessions"), "that nobody works")
+    assert "asks" not in one.pane("Sessions")
     one.command("Magy: Restart Server")
     one.until(lambda: server.servers(shop), "another server")
     assert "touch told" in talk.question()
@@ -273,6 +279,19 @@ def killed(one: Window, talk: Transcript, server: Served, shop: Path) -> None:
     assert (shop / "told").exists()
     assert talk.prompts() == before
     assert talk.words().count("Once upon a time") == talk.words().count("And it lived") == 1
+    busy = ("works", "asks", "interrupted")
+    one.until(lambda: not any(word in one.pane("Sessions") for word in busy), "rest")
+
+
+def reloaded(one: Window, talk: Transcript) -> None:
+    """What is written and not sent is there when the view comes back, and when the window does."""
+    talk.write("half a thought")
+    one.hide_side_bar()
+    talk.show()
+    talk.wrote("half a thought")
+    one.reload()
+    talk.show()
+    talk.wrote("half a thought")
 
 
 def steered(one: Window, talk: Transcript, shop: Path) -> None:
@@ -315,12 +334,17 @@ def shared_with_emacs(talk: Transcript, places: dict[str, str], shop: Path) -> N
         other.until("(magy-permission--all)")
         for prompt in talk.prompts():
             other.until(f"(string-search {lisp(prompt)} (magy-driven-transcript))")
-        other.keys("C-c m y")
-        other.keys("y")
+        allowed_in_emacs(other)
         talk.said("Said again.")
         assert not talk.frame.locator(".block.question.open").count()
         other.until('(string-search "Said again." (magy-driven-transcript))')
         assert (shop / "again").exists()
+
+
+def allowed_in_emacs(other: Driven) -> None:
+    other.until("(magy-permission--all)")
+    other.keys("C-c m y")
+    other.keys("y")
 
 
 def restricted(browser: Browser, server: Served, tmp_path: Path) -> None:

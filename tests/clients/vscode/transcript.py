@@ -46,6 +46,14 @@ class Transcript:
         box.press(key)
         self.window.until(lambda: box.input_value() == "", f"{text!r} sent")
 
+    def wrote(self, text: str) -> None:
+        """Waits until this stands in the input."""
+        box = self.frame.get_by_label(INPUT)
+        self.window.until(lambda: box.input_value() == text, f"{text!r} in the input")
+
+    def write(self, text: str) -> None:
+        self.frame.get_by_label(INPUT).fill(text)
+
     def blocks(self) -> list[tuple[str, str]]:
         """(kind, words) of what is shown, in order."""
         found: list[tuple[str, str]] = [

@@ -16,6 +16,7 @@ export class OpenQuestions implements Questions, vscode.Disposable {
     connection.on("magy/interaction/changed", (change) => this.apply(change));
     connection.onDidChangeState((state) => {
       if (state === "running") this.load().catch(() => undefined); // the connection tells
+      else if (!connection.alive) this.forget();
     });
   }
 
@@ -40,6 +41,13 @@ export class OpenQuestions implements Questions, vscode.Disposable {
   private apply({ opened, resolved }: InteractionChanged): void {
     for (const one of opened) this.questions.set(one.interactionId, one);
     for (const id of resolved) this.questions.delete(id);
+    this.changed.fire();
+  }
+
+  /** The server has gone, and its questions with it: the next one asks them again. */
+  private forget(): void {
+    if (!this.questions.size) return;
+    this.questions.clear();
     this.changed.fire();
   }
 

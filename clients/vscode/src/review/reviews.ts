@@ -134,6 +134,6 @@ export class Reviews implements vscode.Disposable {
 }
 
 /** What a file is known by, however its URI is written. */
-export function keyOf(uri: vscode.Uri): string {
+function keyOf(uri: vscode.Uri): string {
   return uri.toString();
 }

@@ -96,7 +96,7 @@ export class Targets {
   }
 }
 
-export function editorInUse(): vscode.TextEditor {
+function editorInUse(): vscode.TextEditor {
   const editor = vscode.window.activeTextEditor;
   if (!editor) throw new Error("No text is shown. Open a file that is under review first.");
   return editor;

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 
 /** Providers that need no configuration, and the variable of their key. */
-export const PROVIDERS: Readonly<Record<string, string>> = {
+const PROVIDERS: Readonly<Record<string, string>> = {
   anthropic: "ANTHROPIC_API_KEY",
   openai: "OPENAI_API_KEY",
   deepseek: "DEEPSEEK_API_KEY",

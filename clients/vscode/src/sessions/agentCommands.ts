@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { Magy } from "../magy";
-import type { Child, ChildWaited } from "../wire/generated";
+import type { Child } from "../wire/generated";
 import type { AgentTree } from "./agentTree";
+import { closeChild, waitFor } from "./children";
 import { askAgent } from "./choose";
-import { childRow } from "./rows";
+import { childName, childRow, works } from "./rows";
 import { open } from "./sessionCommands";
 
 /** Commands about agents below the current session; each takes the agent of a row, or asks which. */
@@ -28,7 +29,7 @@ export function agentCommands(
     },
     "magy.messageAgent": async (child) => {
       const chosen = await which(child, "Message Agent");
-      const text = chosen && (await askText(`Message to ${chosen.name || chosen.agent}`));
+      const text = chosen && (await askText(`Message to ${childName(chosen)}`));
       if (!text) return;
       const prompt = [{ type: "text" as const, text }];
       const message = { sessionId: chosen.sessionId, requestKey: randomUUID(), prompt };
@@ -36,7 +37,7 @@ export function agentCommands(
     },
     "magy.waitForAgent": async (child) => {
       const chosen = await which(child, "Wait for Agent");
-      if (chosen) await wait(magy, chosen);
+      if (chosen) await waitFor(connection, chosen.sessionId, childName(chosen), () => open(magy, chosen.sessionId));
     },
     "magy.stopAgent": async (child) => {
       const chosen = await which(child, "Stop Agent");
@@ -44,8 +45,7 @@ export function agentCommands(
     },
     "magy.closeAgent": async (child) => {
       const chosen = await which(child, "Close Agent");
-      const mode = chosen && (await askMode(chosen));
-      if (mode) await connection.request("magy/child/close", { sessionId: chosen.sessionId, mode });
+      if (chosen) await closeChild(connection, chosen.sessionId, childName(chosen), works(chosen));
     },
     "magy.toggleClosedAgents": () => tree.toggleClosed(),
   };
@@ -72,43 +72,13 @@ function selection() {
   return [{ type: "resource" as const, resource: { uri, text } }];
 }
 
-async function wait(magy: Magy, child: Child): Promise<void> {
-  const name = child.name || child.agent;
-  const waited = await vscode.window.withProgress<ChildWaited>(
-    { location: vscode.ProgressLocation.Notification, title: `Waiting for ${name}`, cancellable: true },
-    (_, token) => {
-      const { sessionId, parentSessionId } = child;
-      const asked = { parentSessionId, sessionIds: [sessionId] };
-      return magy.connection.request("magy/child/wait", asked, token);
-    },
-  );
-  const [result] = waited.results;
-  const said = waited.timedOut ? "still works" : (result?.text.trim().split("\n")[0] ?? "is idle");
-  const show = "Show Transcript";
-  if ((await vscode.window.showInformationMessage(`${name}: ${said}`, show)) === show) {
-    await open(magy, child.sessionId);
-  }
-}
-
 async function pick(tree: AgentTree, title: string): Promise<Child | undefined> {
   const items = [...tree.all].map((child) => {
-    const { label, description, icon } = childRow(child);
+    const { label, description, icon } = childRow(child, true);
     return { label: `$(${icon}) ${label}`, description, child };
   });
   const placeHolder = items.length ? undefined : "No agents are below this session";
   return (await vscode.window.showQuickPick(items, { title, placeHolder }))?.child;
-}
-
-async function askMode(child: Child): Promise<"finish" | "cancel" | undefined> {
-  const [finish, stop] = ["Let It Finish, Then Close", "Stop It and Close"];
-  const chosen = await vscode.window.showWarningMessage(
-    `Close ${child.name || child.agent}?`,
-    { modal: true, detail: "It and all agents below it accept nothing more. Their transcripts stay." },
-    finish,
-    stop,
-  );
-  if (!chosen) return undefined;
-  return chosen === stop ? "cancel" : "finish";
 }
 
 async function askText(title: string): Promise<string | undefined> {

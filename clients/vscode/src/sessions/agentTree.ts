@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { Sessions } from "../magy";
-import type { Child, ChildListParams, ChildListResult } from "../wire/generated";
+import type { Child } from "../wire/generated";
+import { listChildren } from "./children";
 import { childRow, childrenOf, rootOf } from "./rows";
 
 /** The agents below the current session, kept in step by the server. */
@@ -20,6 +21,7 @@ export class AgentTree implements vscode.TreeDataProvider<Child>, vscode.Disposa
       connection.on("magy/child/changed", ({ child, deleted }) => this.take(child, deleted)),
       connection.onDidChangeState((state) => {
         if (state === "running") this.reload();
+        else this.changed.fire();
       }),
       sessions.onDidChangeCurrent(() => this.reload()),
     ];
@@ -51,7 +53,7 @@ export class AgentTree implements vscode.TreeDataProvider<Child>, vscode.Disposa
   }
 
   getTreeItem(child: Child): vscode.TreeItem {
-    const row = childRow(child);
+    const row = childRow(child, this.connection.alive);
     const below = this.getChildren(child).length > 0;
     const { Expanded, None } = vscode.TreeItemCollapsibleState;
     const item = new vscode.TreeItem(row.label, below ? Expanded : None);
@@ -86,15 +88,8 @@ export class AgentTree implements vscode.TreeDataProvider<Child>, vscode.Disposa
 
   private async load(): Promise<void> {
     const parentSessionId = this.root;
-    const found: Child[] = [];
-    let cursor: string | null = null;
-    while (parentSessionId && this.connection.state === "running") {
-      const asked: ChildListParams = { parentSessionId, includeClosed: this.closedToo, cursor };
-      const page: ChildListResult = await this.connection.request("magy/child/list", asked);
-      found.push(...page.children);
-      cursor = page.nextCursor;
-      if (!cursor) break;
-    }
+    const asks = parentSessionId !== undefined && this.connection.state === "running";
+    const found = asks ? await listChildren(this.connection, parentSessionId, this.closedToo) : [];
     if (parentSessionId !== this.root) return; // another session is shown by now
     this.children.clear();
     for (const child of found) this.children.set(child.sessionId, child);

@@ -11,6 +11,8 @@ import { sessionCommands } from "./sessionCommands";
 import { SessionTree } from "./sessionTree";
 import { showStatus } from "./status";
 
+const MINUTE = 60_000;
+
 /** The trees of sessions and agents, the status item, and their commands. */
 export function registerSessions(
   context: vscode.ExtensionContext,
@@ -27,13 +29,16 @@ export function registerSessions(
     const count = questions.open.length;
     const tooltip = count === 1 ? "1 question is open" : `${count} questions are open`;
     view.badge = count ? { value: count, tooltip } : undefined;
-    const working = [...agents.all].filter((child) => child.state === "running").length;
+    const working = connection.alive ? [...agents.all].filter((child) => child.state === "running").length : 0;
     below.badge = working ? { value: working, tooltip: `${working} agents work` } : undefined;
     const current = sessions.current ?? "";
     void vscode.commands.executeCommand("setContext", "magy.child", current.includes("/"));
     void vscode.commands.executeCommand("setContext", "magy.session", current !== "");
   };
   badges();
+  // What other editors do with a session is not told; and ages grow.
+  const look = () => view.visible && list.refresh();
+  const looking = setInterval(look, MINUTE);
   context.subscriptions.push(
     list,
     agents,
@@ -43,7 +48,10 @@ export function registerSessions(
     questions.onDidChange(badges),
     agents.onDidChange(badges),
     sessions.onDidChangeCurrent(badges),
+    view.onDidChangeVisibility(look),
+    new vscode.Disposable(() => clearInterval(looking)),
     connection.onDidChangeState((state) => {
+      badges();
       void vscode.commands.executeCommand("setContext", "magy.server", state);
     }),
   );

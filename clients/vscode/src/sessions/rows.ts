@@ -11,18 +11,32 @@ export interface Row {
   context: string;
 }
 
-export function sessionRow(session: SessionInfo, now: number): Row {
-  const working = { running: "works", requires_action: "asks" }[session.state] ?? "";
-  const icon = { running: "loading~spin", requires_action: "bell-dot" }[session.state] ?? "comment";
+/** Milliseconds after which no server goes on by itself with a turn that another one left open. */
+const STALE = 3_600_000;
+
+const SESSION_WORDS = { idle: "", running: "works", requires_action: "asks", interrupted: "interrupted" };
+const SESSION_ICONS = { idle: "comment", running: "loading~spin", requires_action: "bell-dot", interrupted: "debug-pause" };
+
+/** `alive`: the server runs, so that what it told of the session holds still. */
+export function sessionRow(session: SessionInfo, now: number, alive: boolean): Row {
+  const state = stateOf(session, now, alive);
   const age = session.updatedAt ? ago(Date.parse(session.updatedAt), now) : "";
   const turns = session.turns === 1 ? "1 turn" : `${session.turns} turns`;
   return {
     label: titleOf(session),
-    description: [working, age].filter(Boolean).join(" · "),
-    icon,
+    description: [SESSION_WORDS[state], age].filter(Boolean).join(" · "),
+    icon: SESSION_ICONS[state],
     tooltip: [titleOf(session), `Agent ${session.agent}`, turns, session.root ?? session.cwd].join("\n"),
-    context: session.state === "idle" ? "session" : "session.running",
+    context: state === "idle" || state === "interrupted" ? "session" : "session.running",
   };
+}
+
+/** The state of a session is that of its log: its turn may be open there, and nobody work on it. */
+function stateOf({ state, updatedAt }: SessionInfo, now: number, alive: boolean): keyof typeof SESSION_WORDS {
+  if (state !== "running" && state !== "requires_action") return "idle";
+  if (!alive) return "interrupted";
+  const stale = updatedAt ? now - Date.parse(updatedAt) > STALE : false;
+  return state === "running" && stale ? "interrupted" : state;
 }
 
 export function titleOf(session: SessionInfo): string {
@@ -49,21 +63,30 @@ const CHILD_WORDS: Record<Child["state"], string> = {
   closed: "closed",
 };
 
-export function childRow(child: Child): Row {
+/** `alive`: the server runs, so that what it told of the agent holds still. */
+export function childRow(child: Child, alive: boolean): Row {
   const cost = money(child.treeCost);
   const waiting = child.waiting ? `${child.waiting} waiting` : "";
-  const working = child.state === "running" || child.state === "waiting" || child.state === "queued";
-  const kind = child.state === "closed" ? "closed" : working ? "running" : "idle";
-  const name = child.name || child.agent;
+  const interrupted = works(child) && !alive;
+  const kind = child.state === "closed" ? "closed" : works(child) && alive ? "running" : "idle";
+  const name = childName(child);
+  const word = interrupted ? "interrupted" : CHILD_WORDS[child.state];
   return {
     label: name,
-    description: [child.agent === name ? "" : child.agent, CHILD_WORDS[child.state], waiting, cost]
-      .filter(Boolean)
-      .join(" · "),
-    icon: CHILD_ICONS[child.state],
+    description: [child.agent === name ? "" : child.agent, word, waiting, cost].filter(Boolean).join(" · "),
+    icon: interrupted ? "debug-pause" : CHILD_ICONS[child.state],
     tooltip: [name, `${child.agent} with ${child.model}`, child.said].filter(Boolean).join("\n"),
     context: `agent.${kind}`,
   };
+}
+
+/** Whether an agent has something to do. */
+export function works({ state }: Child): boolean {
+  return state === "queued" || state === "running" || state === "waiting";
+}
+
+export function childName(child: Child): string {
+  return child.name || child.agent;
 }
 
 /** The children below one session, in the order in which they came. */

@@ -78,7 +78,7 @@ function idOf(magy: Magy, session: SessionInfo | undefined): string {
 async function pick(magy: Magy, title: string): Promise<SessionInfo | undefined> {
   const { sessions } = await list(magy.connection, REACH);
   const items = sessions.map((session) => {
-    const { label, description, icon } = sessionRow(session, Date.now());
+    const { label, description, icon } = sessionRow(session, Date.now(), true);
     return { label: `$(${icon}) ${label}`, description, detail: session.root ?? session.cwd, session };
   });
   const matchOnDetail = new Set(sessions.map((session) => session.root)).size > 1;

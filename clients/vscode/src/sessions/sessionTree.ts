@@ -19,6 +19,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
   private sessions: SessionInfo[] = [];
   private cursor: string | null = null;
   private pages = 1;
+  private asked = 0;
   private pending: NodeJS.Timeout | undefined;
   private readonly ends: vscode.Disposable[];
   readonly onDidChangeTreeData = this.changed.event;
@@ -59,7 +60,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
       item.command = { command: "magy.olderSessions", title: "Show Older Sessions" };
       return item;
     }
-    const row = sessionRow(node, Date.now());
+    const row = sessionRow(node, Date.now(), this.connection.alive);
     const shown = this.current.current !== undefined && rootOf(this.current.current) === node.sessionId;
     const label = shown ? { label: row.label, highlights: [[0, row.label.length] as [number, number]] } : row.label;
     const item = new vscode.TreeItem(label);
@@ -80,7 +81,9 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
 
   private async load(): Promise<void> {
     if (this.connection.state !== "running") return;
+    const nth = (this.asked += 1);
     const { sessions, cursor } = await list(this.connection, PAGE * this.pages);
+    if (nth !== this.asked) return; // it was asked again meanwhile, and that answer is newer
     this.sessions = sessions;
     this.cursor = cursor;
   }

@@ -40,8 +40,6 @@ export interface Chip {
 /** What the page keeps over a reload of itself. */
 export interface Kept {
   sessionId?: string;
-  /** Text that was not sent. */
-  draft?: string;
   history?: string[];
   folds?: [string, boolean][];
   /** The block at the top of the view and how far it is above; undefined: at the end. */
@@ -72,6 +70,8 @@ export type ToPage =
   | { type: "restored"; turnId: string; result?: Pick<CheckpointRestored, "files" | "prompt">; message?: string }
   | { type: "codeDone"; id: number; message: string; failed: boolean }
   | { type: "insert"; text: string }
+  /** What is written and not sent, of a page before this one. */
+  | { type: "draft"; text: string }
   /** What was said in a turn that is undone: to be said otherwise, if nothing is written yet. */
   | { type: "offer"; text: string }
   | { type: "focus" }
@@ -82,6 +82,7 @@ export type Remedy = "setApiKey" | "runDoctor";
 
 export type FromPage =
   | { type: "ready"; kept: Kept }
+  | { type: "draft"; text: string }
   | { type: "older"; before: number }
   | { type: "prompt"; messageId: string; text: string; delivery: Delivery; along: Along; replaces?: { turnId: string; files: boolean } }
   | { type: "cancel" }

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { registerCommands } from "../commands";
 import type { Magy } from "../magy";
+import { Draft } from "./draft";
 import { LastEditor } from "./editors";
 import { optionsOf, pageOf } from "./html";
 import { watchTerminals } from "./mentions";
@@ -9,6 +10,7 @@ import { Surface } from "./surface";
 
 const VIEW = "magy.transcript";
 const PANEL = "magy.transcript";
+const DRAFT = "magy.draft";
 
 /** The transcript: a view in the side bar that follows the window's session, and tabs of sessions. */
 export function registerTranscript(context: vscode.ExtensionContext, magy: Magy): void {
@@ -78,6 +80,7 @@ class View implements vscode.WebviewViewProvider {
         magy: this.magy,
         editors: this.editors,
         show: (sessionId) => (sessionId === this.magy.sessions.current ? void this.focus() : this.tabs.show(sessionId)),
+        draft: new Draft(this.context.workspaceState, DRAFT),
         titled: () => undefined, // the page says it
       },
       () => this.magy.sessions.current,
@@ -153,6 +156,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
         magy: this.magy,
         editors: this.editors,
         show: (id) => this.show(id),
+        draft: new Draft(this.context.workspaceState, `${DRAFT} ${sessionId}`),
         titled: (title) => (panel.title = title.length > 40 ? `${title.slice(0, 39)}…` : title),
       },
       () => sessionId,

@@ -2,11 +2,13 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { sentence } from "../commands";
 import type { Magy } from "../magy";
+import { closeChild, listChildren, waitFor } from "../sessions/children";
+import { childName, rootOf, works } from "../sessions/rows";
 import type { AnyUpdate, Child, Interaction, SubscribeResult } from "../wire/generated";
-import { childrenOf, closeChild, waitFor } from "./agents";
 import { applyCode, copyCode, insertCode } from "./codeblocks";
 import { completions } from "./completion";
 import { PromptContext } from "./context";
+import type { Draft } from "./draft";
 import type { LastEditor } from "./editors";
 import type { FromPage, Kept, Remedy, ToPage } from "./messages";
 import { openLink, openPlace } from "./places";
@@ -24,6 +26,8 @@ export interface Holder {
   readonly editors: LastEditor;
   /** Shows the transcript of a session, in a tab of its own or in the side bar. */
   show(sessionId: string): void;
+  /** What is written there and not sent: it outlives the page, and the window. */
+  readonly draft: Draft;
   /** The name of what it shows, for a tab. */
   titled(title: string): void;
 }
@@ -58,26 +62,22 @@ export class Surface implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.timer);
-    this.subscription?.dispose();
+    this.become(undefined);
     for (const part of this.parts) part.dispose();
   }
 
   /** The page is out of sight, and gone with it: it asks anew when it is back. */
   hidden(): void {
     this.ready = false;
-    this.subscription?.dispose();
-    this.subscription = undefined;
-    this.sessionId = undefined;
+    this.become(undefined);
   }
 
   /** Shows the session that is to be shown now. */
   follow(): void {
     const next = this.session();
     if (!this.ready || (next === this.sessionId && this.subscription)) return;
-    this.subscription?.dispose();
-    this.subscription = undefined;
+    this.become(next);
     this.updates = [];
-    this.sessionId = next;
     if (next === undefined) return this.tell({ type: "none" });
     this.subscription = this.holder.magy.sessions.subscribe(next, {
       page: (page, resumed) => this.attached(next, page, resumed),
@@ -103,6 +103,12 @@ export class Surface implements vscode.Disposable {
     this.tell({ type: "focus" });
   }
 
+  private become(sessionId: string | undefined): void {
+    this.subscription?.dispose();
+    this.subscription = undefined;
+    this.sessionId = sessionId;
+  }
+
   // --- telling the page ---------------------------------------------------------------------------
 
   private tell(message: ToPage): void {
@@ -125,7 +131,7 @@ export class Surface implements vscode.Disposable {
 
   private async learnChildren(sessionId: string): Promise<void> {
     try {
-      for (const child of await childrenOf(this.holder.magy.connection, sessionId)) this.children.set(child.sessionId, child);
+      for (const child of await listChildren(this.holder.magy.connection, rootOf(sessionId), true)) this.children.set(child.sessionId, child);
     } catch (error) {
       this.holder.magy.log.warn(`The children of ${sessionId}: ${sentence(error)}`);
     }
@@ -153,7 +159,7 @@ export class Surface implements vscode.Disposable {
 
   private nameOf(sessionId: string | undefined): string {
     const child = sessionId === undefined ? undefined : this.children.get(sessionId);
-    return child ? child.name || child.agent : "";
+    return child ? childName(child) : "";
   }
 
   // --- what the page asks ---------------------------------------------------------------------------
@@ -173,6 +179,8 @@ export class Surface implements vscode.Disposable {
     switch (message.type) {
       case "ready":
         return this.begin(message.kept);
+      case "draft":
+        return this.holder.draft.write(message.text);
       case "prompt":
         return this.prompt(message);
       case "complete":
@@ -243,6 +251,8 @@ export class Surface implements vscode.Disposable {
     this.subscription = undefined;
     this.holder.magy.log.debug(`A transcript is shown; the page before it had ${kept.sessionId ?? "no session"}`);
     this.tellConnection();
+    const draft = this.holder.draft.text;
+    if (draft) this.tell({ type: "draft", text: draft });
     this.follow();
     this.context.say();
   }
@@ -293,7 +303,7 @@ export class Surface implements vscode.Disposable {
     const { connection } = this.holder.magy;
     const { sessionId } = message;
     const name = this.nameOf(sessionId) || "the agent";
-    const works = ["queued", "running", "waiting"].includes(this.children.get(sessionId)?.state ?? "");
+    const known = this.children.get(sessionId);
     switch (message.action) {
       case "show":
         return this.holder.show(sessionId);
@@ -303,7 +313,7 @@ export class Surface implements vscode.Disposable {
         await connection.request("magy/session/cancel", { sessionId });
         return;
       case "close":
-        return closeChild(connection, sessionId, name, works);
+        return closeChild(connection, sessionId, name, known !== undefined && works(known));
     }
   }
 

@@ -23,11 +23,6 @@ export function registerUndo(context: vscode.ExtensionContext, magy: Magy): void
       if (!turn) throw new Error("No turn of this session was undone.");
       await previews.show(redoOf(sessionId, turn));
     },
-    "magy.undo.toBefore": async (sessionId: string, turnId: string) => {
-      const turn = (await turnsOf(magy, sessionId)).find((one) => one.turnId === turnId);
-      if (!turn) throw new Error("One cannot go back to this message.");
-      await previews.show(undoOf(sessionId, turn));
-    },
     "magy.undo.toggleConversation": (uri?: vscode.Uri) => previews.toggle("conversation", uri),
     "magy.undo.toggleFiles": (uri?: vscode.Uri) => previews.toggle("files", uri),
     "magy.undo.undoTurn": async () => {
@@ -63,7 +58,7 @@ async function checkpoints(magy: Magy, previews: Previews): Promise<void> {
     const items: Item[] = turns.toReversed().map(itemOf);
     if (more) items.push({ label: "$(history) Older…" });
     const chosen = await vscode.window.showQuickPick(items, {
-      title: "Magy: Go Back to Before…",
+      title: "Magy: Restore Checkpoint",
       placeHolder: "Choose a turn to see what going back to before its prompt would change",
       matchOnDescription: true,
       matchOnDetail: true,

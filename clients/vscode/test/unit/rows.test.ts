@@ -58,18 +58,31 @@ const SUMMARY: Summary = {
 };
 
 test("a session says what it does and how old it is", () => {
-  assert.equal(sessionRow(SESSION, NOW).description, "1 h");
-  const asks = sessionRow({ ...SESSION, state: "requires_action" }, NOW);
+  assert.equal(sessionRow(SESSION, NOW, true).description, "1 h");
+  const asks = sessionRow({ ...SESSION, state: "requires_action" }, NOW, true);
   assert.deepEqual([asks.description, asks.icon, asks.context], ["asks · 1 h", "bell-dot", "session.running"]);
-  assert.equal(sessionRow({ ...SESSION, title: null }, NOW).label, "New session");
+  assert.equal(sessionRow({ ...SESSION, title: null }, NOW, true).label, "New session");
+});
+
+test("a turn that nobody works on is called interrupted", () => {
+  const minutesAgo = (age: number) => new Date(NOW - age * 60_000).toISOString();
+  const running = (age: number) => ({ ...SESSION, state: "running", updatedAt: minutesAgo(age) });
+  const rows = [sessionRow(running(5), NOW, true), sessionRow(running(61), NOW, true), sessionRow(running(5), NOW, false)];
+  assert.deepEqual(rows.map((row) => row.description), ["works · 5 min", "interrupted · 1 h", "interrupted · 5 min"]);
+  assert.deepEqual(rows.map((row) => row.icon), ["loading~spin", "debug-pause", "debug-pause"]);
+  assert.equal(sessionRow({ ...SESSION, state: "requires_action" }, NOW, false).description, "interrupted · 1 h");
+  assert.equal(sessionRow(SESSION, NOW, false).description, "1 h");
+  const { description, icon, context } = childRow({ ...CHILD, waiting: 0, treeCost: {} }, false);
+  assert.deepEqual([description, icon, context], ["explore · interrupted", "debug-pause", "agent.idle"]);
+  assert.equal(childRow({ ...CHILD, state: "completed" }, false).icon, "check");
 });
 
 test("an agent says what it does, what waits and what it costs", () => {
-  assert.equal(childRow(CHILD).description, "explore · works · 2 waiting · $0.75+");
-  assert.equal(childRow({ ...CHILD, name: "" }).label, "explore");
-  assert.equal(childRow({ ...CHILD, name: "", waiting: 0, treeCost: {} }).description, "works");
+  assert.equal(childRow(CHILD, true).description, "explore · works · 2 waiting · $0.75+");
+  assert.equal(childRow({ ...CHILD, name: "" }, true).label, "explore");
+  assert.equal(childRow({ ...CHILD, name: "", waiting: 0, treeCost: {} }, true).description, "works");
   const contexts = (["queued", "waiting", "completed", "failed", "closed"] as const).map(
-    (state) => childRow({ ...CHILD, state }).context,
+    (state) => childRow({ ...CHILD, state }, true).context,
   );
   assert.deepEqual(contexts, ["agent.running", "agent.running", "agent.idle", "agent.idle", "agent.closed"]);
 });

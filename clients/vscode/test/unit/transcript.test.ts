@@ -6,9 +6,10 @@ import { namedFile, isEdit } from "../../src/transcript/fences";
 import { special } from "../../src/transcript/special";
 import { meant } from "../../src/transcript/targets";
 import type { AnyUpdate, EventsResult, SubscribeResult } from "../../src/wire/generated";
-import { attached, childChanged, interactions, older, update } from "../../webview/state/fold";
+import { attached, childChanged, older, update } from "../../webview/state/fold";
+import { changed as interactions } from "../../webview/state/questions";
 import { harmless } from "../../webview/state/harmless";
-import { blockText } from "../../webview/state/text";
+import { blockText } from "./blockText";
 import { Transcript } from "../../webview/state/transcript";
 
 // npm runs this in clients/vscode, and node also elsewhere.

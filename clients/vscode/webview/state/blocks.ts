@@ -1,7 +1,6 @@
 /** What a transcript is made of: blocks in an order, each of a kind. */
 
 import type {
-  Child,
   ChildReport,
   Diff,
   Interaction,
@@ -87,8 +86,6 @@ export interface Spent {
   from?: number;
   to?: number;
 }
-
-export type Children = ReadonlyMap<string, Child>;
 
 /** The text of one content block, or of several. */
 export function textOf(content: unknown): string {

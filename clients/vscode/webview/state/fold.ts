@@ -5,7 +5,6 @@ import type {
   ChangedOption,
   Child,
   EventsResult,
-  InteractionChanged,
   MailUpdate,
   Notice,
   PlanUpdate,
@@ -15,8 +14,8 @@ import type {
   UsageUpdate,
 } from "../../src/wire/generated";
 import type { Block, Content, Kind, Part } from "./blocks";
-import { below, textOf } from "./blocks";
-import { changed as interactionsChanged, interaction, summaryOf } from "./questions";
+import { textOf } from "./blocks";
+import { interaction, summaryOf } from "./questions";
 import { restored } from "./restored";
 import { add, join, nothing, spentOf } from "./sums";
 import type { Transcript } from "./transcript";
@@ -89,8 +88,6 @@ export function update(t: Transcript, news: AnyUpdate): void {
   apply(t, news, seq, stamp?.at ?? 0);
   if (seq) t.seq = Math.max(seq, t.seq);
 }
-
-export { interactionsChanged };
 
 /** How a child of the tree is now. */
 export function childChanged(t: Transcript, child: Child): void {
@@ -394,14 +391,4 @@ function options(t: Transcript, changed: readonly (ChangedOption & { options?: s
     t.options.set(option.configId, option.currentValue);
     if (option.options) t.choices.set(option.configId, option.options);
   }
-}
-
-/** Whether a question or a child is to be seen with this session. */
-export function concerns(t: Transcript, session: string): boolean {
-  return below(session, t.session);
-}
-
-/** Those who changed questions anywhere in the workspace. */
-export function interactions(t: Transcript, news: InteractionChanged): void {
-  interactionsChanged(t, news);
 }

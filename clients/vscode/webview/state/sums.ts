@@ -45,7 +45,7 @@ export function tokens(usage: Usage): string {
   return unknown ? "?" : "";
 }
 
-export function dollars(amount: number, unpriced: number): string {
+function dollars(amount: number, unpriced: number): string {
   if (!(amount > 0)) return "";
   return `$${amount.toFixed(amount < 0.1 ? 3 : 2)}${unpriced > 0 ? "+" : ""}`;
 }

@@ -25,7 +25,7 @@ export function inputOf(data: Data): CallInput {
   return typeof data.input === "object" && data.input !== null ? (data.input as CallInput) : {};
 }
 
-export function clipped(text: unknown): string {
+function clipped(text: unknown): string {
   const line = oneLine(typeof text === "string" ? text : "");
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line;
 }
@@ -75,7 +75,7 @@ export function childOf(t: Transcript, block: Block): string {
 }
 
 /** The id of a session as a model writes it, in full. */
-export function fullId(t: Transcript, id: unknown): string | undefined {
+function fullId(t: Transcript, id: unknown): string | undefined {
   if (typeof id !== "string" || id === "") return undefined;
   if (id === "parent") return parentOf(t.session);
   return id.includes("/") ? id : `${t.session}/${id}`;
