@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bench import (
+    activation,
     children,
     completions,
     documents,
@@ -41,7 +42,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "children": children.ROWS,
     "completions": completions.ROWS,
     "emacs": emacs.ROWS,
-    "vscode": vscode.ROWS,
+    "vscode": (*vscode.ROWS, *activation.ROWS),
     "modules": modules.ROWS,
 }
 TABLES: Mapping[str, Callable[[Run], str]] = {"growth": growth.report, "peers": peers.report}
