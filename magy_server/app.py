@@ -100,7 +100,7 @@ async def compose(
         bus = await _bus(state, closing)
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
-        herald = Herald(bus)
+        herald = Herald(bus, bus.id)
         slots = _slots(herald, projects, roots)
         sessions = LoadedSessions(store, bus, SystemClock(), bus.id)
         world = _world(

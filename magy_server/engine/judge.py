@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Asked, Event, Finished, Judged
+from magy_server.core.state.state import question_id
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Gathered, Tool, previewed
 from magy_server.core.values import Call, Decision, Facts
@@ -83,7 +84,7 @@ def _judged(
     if decision.action == "deny":
         text = f"Not allowed: {decision.rule}. Do it another way, or ask the user."
         return [judged, Finished(call=call.id, status="denied", for_model=text)]
-    question = f"{session.id}/{call.id}"
+    question = question_id(session.id, call.id)
     remember = () if decision.firm else permit.proposals(facts, tool.key)
     return [judged, Asked(id=question, call=call.id, title=facts.title, rule=decision.rule,
                           remember=remember, preview=facts.preview, code=facts.code)]  # fmt: skip

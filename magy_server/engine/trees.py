@@ -14,10 +14,25 @@ from weakref import WeakValueDictionary
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import Stream, id_of, stream_of
-from magy_server.core.events import Briefed, Entry, Exited, Judged, Planned, Started
+from magy_server.core.events import (
+    Admitted,
+    Answered,
+    Asked,
+    Briefed,
+    Configured,
+    Ended,
+    Entry,
+    Event,
+    Exited,
+    Finished,
+    Judged,
+    Opened,
+    Planned,
+    Started,
+)
 from magy_server.core.ports import Bus, Lease, Store, StreamInfo
 from magy_server.core.reviews.review_events import Noted
-from magy_server.core.state.state import State
+from magy_server.core.state.state import State, question_id
 from magy_server.dataclass import dataclass
 
 
@@ -158,21 +173,53 @@ def say_deleted(bus: Bus, info: StreamInfo) -> None:
     })  # fmt: skip
 
 
-class Herald:
-    """A listener: says on the bus that a child has changed, for who lists them anywhere."""
+CHANGED = "session/changed"
+"""Where it is said that a session looks different in a list, or has other open questions:
+{"session": its id, "root": that of its workspace or null, "by": the process that appended,
+"asked": whether there are new questions, "resolved": ids of questions that are none any more}."""
 
-    def __init__(self, bus: Bus) -> None:
+
+def is_listed(event: Event) -> bool:
+    """Whether the session's row in a list looks different after it."""
+    return isinstance(event, Opened | Configured | Admitted | Asked | Answered | Ended)
+
+
+class Herald:
+    """A listener: says on the bus that a session has changed, for who lists them anywhere. `me` is
+    the id of this process."""
+
+    def __init__(self, bus: Bus, me: str) -> None:
         self._bus = bus
+        self._me = me
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         if any(not isinstance(entry.event, _QUIET) for entry in entries):
             self.moved(state.stream)
+        if not state.stream.startswith(tree.SESSIONS):
+            return
+        resolved = [id for entry in entries if (id := _resolved(state.id, entry.event))]
+        if resolved or any(is_listed(entry.event) for entry in entries):
+            asked = any(isinstance(entry.event, Asked) for entry in entries)
+            self._bus.publish(CHANGED, {
+                "session": state.id, "root": state.root, "by": self._me, "asked": asked,
+                "resolved": resolved,
+            })  # fmt: skip
 
     def moved(self, stream: Stream) -> None:
         """A session has changed in what no log says, too: its place in a line."""
         if is_child(stream):
             session = id_of(stream)
             self._bus.publish(tree_topic(tree.root(session)), {"session": session})
+
+
+def _resolved(session: str, event: Event) -> str:
+    """The id of the question that is over with this event; that of a call that ran is over since
+    its answer."""
+    if isinstance(event, Answered):
+        return event.id
+    if isinstance(event, Finished) and event.status != "completed":
+        return question_id(session, event.call)
+    return ""
 
 
 _QUIET = (Judged, Started, Noted, Planned, Briefed, Exited)

@@ -8,7 +8,8 @@ A listener of the engine. For an editor that knows no `magy/*` it also has permi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from magy_server.api import present
@@ -21,12 +22,10 @@ from magy_server.core.events import (
     Admitted,
     Answered,
     Asked,
-    Configured,
     Ended,
     Entry,
     Finished,
     Judged,
-    Opened,
     Resumed,
 )
 from magy_server.core.state.state import State
@@ -42,6 +41,7 @@ class Announcer:
 
     def __init__(self, server: Server, plain: PlainQuestions | None, spawn: Beside) -> None:
         self._service: Service | None = None
+        self._roots: Collection[str] = ()
         self._server = server
         self._plain = plain
         self._knows_magy = plain is None
@@ -52,10 +52,16 @@ class Announcer:
         self._open: dict[str, set[str]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
-    def attach(self, service: Service) -> Callable[[], None]:
-        """What any process deletes is told, until what this returns is called."""
+    def attach(self, service: Service, roots: Collection[str]) -> Callable[[], None]:
+        """What any process does with the sessions of these workspace roots, or deletes, is told
+        until what this returns is called."""
         self._service = service
-        return service.world.bus.subscribe(trees.DELETED, self._deleted)
+        self._roots = frozenset(roots)
+        ends = ExitStack()
+        ends.callback(service.world.bus.subscribe(trees.DELETED, self._deleted))
+        if self._knows_magy:
+            ends.callback(service.world.bus.subscribe(trees.CHANGED, self._changed_elsewhere))
+        return ends.close
 
     @property
     def running(self) -> Sequence[str]:
@@ -77,7 +83,7 @@ class Announcer:
                 case Resumed():  # nobody has seen these questions in this editor yet
                     for question in state.questions.values():
                         self._opened(state, session_id, question.asked, question.at)
-        if self._knows_magy and any(_lists(entry) for entry in entries):
+        if self._knows_magy and any(trees.is_listed(entry.event) for entry in entries):
             self._notify("magy/session/listChanged", {"sessionId": session_id})
 
     def _opened(self, state: State, session_id: str, asked: Asked, at: float) -> None:
@@ -111,6 +117,29 @@ class Announcer:
         gone = [id for id in self._open.get(session_id, ()) if id not in state.questions]
         if gone:
             self._resolved(session_id, gone)
+
+    def _changed_elsewhere(self, message: Mapping[str, Any]) -> None:
+        """The same for what another process appended: whichever runs a session, who lists them
+        must see it, and may answer."""
+        if self._service is None or message["by"] == self._service.world.me:
+            return
+        if message["root"] not in self._roots:
+            return
+        session_id = str(message["session"])
+        if message["resolved"]:
+            self._resolved(session_id, [str(id) for id in message["resolved"]])
+        if message["asked"]:
+            self._spawn(self._find_questions(self._service, session_id))
+        self._notify("magy/session/listChanged", {"sessionId": session_id})
+
+    async def _find_questions(self, service: Service, session_id: str) -> None:
+        """Tells the open questions of a session that were not told yet."""
+        info = await service.world.store.info(tree.stream_of(session_id))
+        told = self._open.setdefault(session_id, set())
+        for about in info.summary.get("questions") or () if info else ():
+            if about["interactionId"] not in told:
+                told.add(about["interactionId"])
+                await self._look_and_say(session_id, about)
 
     def _deleted(self, message: Mapping[str, Any]) -> None:
         session_id = str(message["session"])
@@ -188,8 +217,3 @@ class Announcer:
     async def _cancel(self, session_id: str, turn: str) -> None:
         if self._service is not None:
             await self._service.cancel(session_id, turn)
-
-
-def _lists(entry: Entry) -> bool:
-    """Whether the session's row in a list looks different now."""
-    return isinstance(entry.event, Opened | Configured | Admitted | Asked | Answered | Ended)

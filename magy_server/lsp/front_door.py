@@ -115,7 +115,7 @@ class EditorFrontDoor:
             keys=about.keys, restricted=about.restricted,
         )  # fmt: skip
         service, trust = await self._stack.enter_async_context(compose)
-        self._stack.callback(announcer.attach(service))
+        self._stack.callback(announcer.attach(service, roots))
         self._stack.callback(service.loaded.news.broken.add(partial(_say_broken, server)))
         at = Connected(
             service=service,

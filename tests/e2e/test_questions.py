@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.e2e.harness import Person, person
+from tests.e2e.harness import SESSION, Person, person
 from tests.patience import PATIENCE
 
 TWO = "ls -la\nrm -rf precious"
@@ -235,3 +235,54 @@ async def test_a_push_is_asked_about_however_it_is_written(
         assert "push" in whole(question)
         await one.respond(question["interactionId"], False)
         await one.end()
+
+
+# --- two editors ----------------------------------------------------------------------------------
+
+
+async def test_a_question_is_told_in_each_editor_of_the_project(
+    root: Path, tmp_path: Path, state: Path
+) -> None:
+    """Whichever process runs the session; any of them may answer, and the others hear of it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    async with (
+        person(root, state, calling("touch made")) as one,
+        person(root, state, calling("touch made")) as two,
+        person(other, state, calling("touch made")) as stranger,
+    ):
+        await one.new()
+        await one.ask("Go")
+        question = await opened(two)
+        assert question["title"] == "Run touch made"
+        assert question["sessionId"] == SESSION
+        await two.respond(question["interactionId"], True)
+        resolved = await one.client.wait_for("magy/interaction/changed", lambda p: p["resolved"])
+        assert resolved["resolved"] == [question["interactionId"]]
+        resolved = await two.client.wait_for("magy/interaction/changed", lambda p: p["resolved"])
+        assert resolved["resolved"] == [question["interactionId"]]
+        await one.end()
+        listed = await two.client.wait_for("magy/session/listChanged", lambda p: True)
+        assert listed == {"sessionId": SESSION}
+        await stranger.new("other")
+        told = stranger.client.notifications("magy/session/listChanged")
+        assert SESSION not in {params["sessionId"] for params in told}
+        assert not stranger.client.notifications("magy/interaction/changed")
+    assert (root / "made").exists()
+
+
+async def test_a_question_that_ends_unanswered_is_taken_back_in_each_editor(
+    root: Path, state: Path
+) -> None:
+    async with (
+        person(root, state, calling("touch made")) as one,
+        person(root, state, calling("touch made")) as two,
+    ):
+        await one.new()
+        await one.ask("Go")
+        question = await opened(two)
+        await one.request("session/cancel")
+        resolved = await two.client.wait_for("magy/interaction/changed", lambda p: p["resolved"])
+        assert resolved["resolved"] == [question["interactionId"]]
+        await one.end()
+    assert not (root / "made").exists()

@@ -240,7 +240,8 @@ SERVER_TO_CLIENT = (
            "What happens in a session that the client subscribed to. [Updates](#updates) has the "
            "kinds."),
     Method("magy/interaction/changed", session.InteractionChanged, None,
-           "Questions were opened or resolved, in any session of this workspace."),
+           "Questions were opened or resolved, in any session of this workspace, whichever process "
+           "runs it."),
     Method("magy/child/changed", child.ChildChanged, None,
            "The state of a child that started, became idle, asks, has a result or was closed. "
            "Sent for the trees in which this connection is subscribed to any session; a "
@@ -256,8 +257,8 @@ SERVER_TO_CLIENT = (
            "settings are those of the first project. Sent to clients that announced `review` or "
            "`interactions`."),
     Method("magy/session/listChanged", session.ListChanged, None,
-           "A session's row in magy/session/list changed, or the session was deleted. Sent to "
-           "clients that announced `interactions`."),
+           "A session's row in magy/session/list changed, or the session was deleted, by whichever "
+           "process. Sent to clients that announced `interactions`."),
     Method("magy/editor/save", session.SaveParams, session.SaveResult,
            "Save a buffer. Only sent if the client announced `editor.save`."),
     Method("magy/editor/diagnostics", editor.DiagnosticsParams, editor.DiagnosticsAnswer,

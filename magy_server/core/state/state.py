@@ -17,6 +17,11 @@ from magy_server.core.values import Grant
 from magy_server.dataclass import dataclass
 
 
+def question_id(session: str, call: str) -> str:
+    """Returns the id of the question whether a call may run."""
+    return f"{session}/{call}"
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """An open question, as folded."""

@@ -2064,7 +2064,7 @@ export interface Commands {
 export interface Notifications {
   /** What happens in a session that the client subscribed to. [Updates](#updates) has the kinds. */
   "magy/session/update": SessionUpdate;
-  /** Questions were opened or resolved, in any session of this workspace. */
+  /** Questions were opened or resolved, in any session of this workspace, whichever process runs it. */
   "magy/interaction/changed": InteractionChanged;
   /** The state of a child that started, became idle, asks, has a result or was closed. Sent for the trees in which this connection is subscribed to any session; a burst of changes is sent once. */
   "magy/child/changed": ChildChanged;
@@ -2074,7 +2074,7 @@ export interface Notifications {
   "magy/rewrite/draft": RewriteDraft;
   /** What inline completion took today, after each request that this process made; the settings are those of the first project. Sent to clients that announced `review` or `interactions`. */
   "magy/completion/changed": CompletionStatus;
-  /** A session's row in magy/session/list changed, or the session was deleted. Sent to clients that announced `interactions`. */
+  /** A session's row in magy/session/list changed, or the session was deleted, by whichever process. Sent to clients that announced `interactions`. */
   "magy/session/listChanged": ListChanged;
 }
 
