@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from magy_server.config import claude_hooks, layers
+from magy_server.config import hooks, layers
 from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
 from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
@@ -91,9 +91,9 @@ class Projects:
         loaded = layers.load(root, trusted=trusted, options=self._options)
         own = tuple(ruleset(source, table) for source, table in loaded.rules)
         found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
-        hooks, problems = _hooks(loaded.settings, root if trusted else None)
+        found_hooks, problems = hooks.configured(loaded.settings, root if trusted else None)
         return Project(
-            loaded, (common_rules(), *own), found, trusted, signature, tuple(hooks),
+            loaded, (common_rules(), *own), found, trusted, signature, tuple(found_hooks),
             tuple(problems),
         )  # fmt: skip
 
@@ -147,7 +147,9 @@ class Projects:
     def ignored(self, root: str) -> Sequence[str]:
         known = self.of(root)
         agents = known.agents
-        return (*known.loaded.ignored, *agents.untrusted.values(), *agents.unused)
+        held_back = [] if known.trusted else hooks.unused(known.loaded.settings, root)
+        unused = (*agents.untrusted.values(), *agents.unused, *held_back)
+        return (*known.loaded.ignored, *unused)
 
     async def set(self, root: str, trusted: bool) -> None:
         """Remembers the person's word, for the root's Magy files as they are now. Raises
@@ -159,22 +161,6 @@ class Projects:
         self.add(root, (await read_project(self._store, root)).trusted)
 
 
-def _hooks(settings: Settings, root: str | None) -> tuple[list[Hook], list[str]]:
-    """Those of the configuration, then those that were written for Claude Code. `root` is that of a
-    trusted project."""
-    own = [
-        Hook(
-            event=one.event, match=one.match, command=one.command, timeout=one.timeout,
-            name=one.name or one.command, where="magy.toml",
-        )
-        for one in settings.hook
-    ]  # fmt: skip
-    if not settings.claude_hooks:
-        return own, []
-    foreign, problems = claude_hooks.read(claude_hooks.files(root))
-    return [*own, *foreign], problems
-
-
 def _signature(root: str | None) -> Signature:
     """Of everything that is read for a root; cheap enough for every turn."""
     return frozenset(map(_stamp, _sources(root)))
@@ -183,7 +169,7 @@ def _signature(root: str | None) -> Signature:
 def _sources(root: str | None) -> Iterator[str]:
     yield os.path.join(layers.config_dir(), "magy.toml")
     yield from agent_files(user_directory())
-    yield from claude_hooks.files(root)
+    yield from hooks.files(root)
     if root is not None:
         yield from islice(magy_files(root), MOST + 1)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from magy_server.config.claude_hooks import PROJECT
+from magy_server.config.hooks import PROJECT
 from magy_server.config.regular_files import beginning
 from magy_server.core.errors import NotTrusted
 from magy_server.core.settings import Settings

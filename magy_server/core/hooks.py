@@ -64,7 +64,7 @@ class Hook:
         tool = input.get("tool_name")
         if self.foreign and tool:
             input = {**input, "tool_name": told_name(tool)}
-        return json.dumps(input, ensure_ascii=False).encode("utf-8", "surrogateescape")
+        return json.dumps(input).encode()
 
 
 def told_name(tool: str) -> str:

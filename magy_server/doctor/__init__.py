@@ -40,6 +40,7 @@ CHECKS: Sequence[Check] = (
     Check("processes", in_thread(state.processes)),
     Check("configuration", in_thread(settings.check)),
     Check("agents", in_thread(settings.agents)),
+    Check("hooks", in_thread(settings.hooks)),
     Check("programs", programs.check),
     Check("models", models.check),
     Check("keys", in_thread(keys.check)),

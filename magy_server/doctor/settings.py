@@ -104,3 +104,16 @@ def agents(around: Around) -> list[Finding]:
         findings.append(problem(what, mend))
     names = ", ".join(sorted(name for name, spec in found.items() if not spec.hidden))
     return [*findings, ok(f"Agents: {names}.")]
+
+
+def hooks(around: Around) -> list[Finding]:
+    from magy_server.config import hooks
+
+    trusted = around.root if project.trusted(around) else None
+    found, problems = hooks.configured(project.settings(around), trusted)
+    mend = "Correct that file, or set `claude_hooks = false` in magy.toml."
+    findings = [note(message, mend) for message in problems]
+    for where in dict.fromkeys(hook.where for hook in found):
+        there = [f"{hook.event} `{hook.name}`" for hook in found if hook.where == where]
+        findings.append(ok(f"Hooks of {where}: {', '.join(there)}."))
+    return findings or [ok("There are no hooks here.")]

@@ -23,7 +23,7 @@ from tests.lsp.client import Client
 from tests.patience import PATIENCE
 
 TOPICS = [
-    "installation", "sqlite", "state", "database", "processes", "configuration", "agents",
+    "installation", "sqlite", "state", "database", "processes", "configuration", "agents", "hooks",
     "programs", "models", "keys", "completion", "editors", "terminal",
 ]  # fmt: skip
 

@@ -133,6 +133,8 @@ async def test_hooks_of_a_project_wait_for_trust(root: Path, state: Path) -> Non
         await one.new()
         await one.turn("Go")
         assert not (state / "ours").exists() and not (state / "theirs").exists()
+        ignored = str((await trust(one))["ignored"])
+        assert "magy.toml: hook" in ignored and ".claude/settings.json" in ignored
         await trust(one, True)
         await one.turn("Again", "p2")
         assert (state / "ours").exists()

@@ -139,4 +139,5 @@ def test_one_for_another_program_is_told_the_names_of_that() -> None:
     input = {"tool_name": "bash"}
     assert hook(foreign=True).told(input) == b'{"tool_name": "Bash"}'
     assert hook().told(input) == b'{"tool_name": "bash"}'
+    assert hook().told({"a": "\ud800"}) == b'{"a": "\\ud800"}'
     assert told_name("git_log") == "git_log"

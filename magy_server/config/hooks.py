@@ -1,4 +1,5 @@
-"""This module reads the hooks that people have for Claude Code from its settings files."""
+"""This module finds the hooks of a project: those of the configuration, and those that people have
+for Claude Code, in the settings files of that."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any, get_args
 
 from magy_server.config.regular_files import beginning
 from magy_server.core.hooks import Hook, HookEvent
+from magy_server.core.settings import Settings
 
 LARGEST = 1 << 20
 """Bytes of a settings file."""
@@ -26,9 +28,30 @@ def files(root: str | None) -> list[str]:
     return [own, *(os.path.join(root, name) for name in PROJECT if root)]
 
 
+def configured(settings: Settings, trusted: str | None) -> tuple[list[Hook], list[str]]:
+    """Returns the hooks, and what is wrong with files that are there: a sentence each. `trusted` is
+    the root of a project that is trusted."""
+    own = [
+        Hook(
+            event=one.event, match=one.match, command=one.command, timeout=one.timeout,
+            name=one.name or one.command, where="magy.toml",
+        )
+        for one in settings.hook
+    ]  # fmt: skip
+    if not settings.claude_hooks:
+        return own, []
+    foreign, problems = read(files(trusted))
+    return [*own, *foreign], problems
+
+
+def unused(settings: Settings, root: str) -> list[str]:
+    """Returns the files with hooks of a project that is not trusted."""
+    found = [os.path.join(root, name) for name in PROJECT]
+    return list(filter(os.path.lexists, found)) if settings.claude_hooks else []
+
+
 def read(paths: Sequence[str]) -> tuple[list[Hook], list[str]]:
-    """Returns the hooks, and what is wrong with files that are there: a sentence each. Moments that
-    Magy does not know, and hooks that are no commands, are left out and said."""
+    """Moments that Magy does not know, and hooks that are no commands, are left out and said."""
     hooks: list[Hook] = []
     problems: list[str] = []
     for path in paths:
@@ -44,7 +67,7 @@ def read(paths: Sequence[str]) -> tuple[list[Hook], list[str]]:
                 raise ValueError("it is no regular file, or too large")
             tree = json.loads(data)
             found = tree.get("hooks") or {}
-            hooks += _hooks(found, path, problems)
+            hooks += list(_hooks(found, path, problems))
         except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
             problems.append(f"{path}: its hooks are not used: {error}.")
     return hooks, problems
