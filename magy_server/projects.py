@@ -9,17 +9,17 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from magy_server.config import hooks, layers
+from magy_server.config import administrator, hooks, layers
 from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
 from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
 from magy_server.core.hooks import Hook
-from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.permit import Ruleset
+from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.ports import Store
-from magy_server.core.settings import Patterns, Permission, Settings
+from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
-from magy_server.core.values import Action
 from magy_server.dataclass import dataclass
 from magy_server.engine.world import read_project, record
 
@@ -89,7 +89,11 @@ class Projects:
     def _read(self, root: str | None, signature: Signature) -> Project:
         trusted = self._vouched(root)
         loaded = layers.load(root, trusted=trusted, options=self._options)
-        own = tuple(ruleset(source, table) for source, table in loaded.rules)
+        home = os.path.expanduser("~")
+        own = (
+            *(ruleset(source, table).at_home(home) for source, table in loaded.rules),
+            *(Ruleset(source=source, guardrails=rails) for source, rails in loaded.guardrails),
+        )
         found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
         found_hooks, problems = hooks.configured(loaded.settings, root if trusted else None)
         return Project(
@@ -167,6 +171,7 @@ def _signature(root: str | None) -> Signature:
 
 
 def _sources(root: str | None) -> Iterator[str]:
+    yield str(administrator.FILE)
     yield os.path.join(layers.config_dir(), "magy.toml")
     yield from agent_files(user_directory())
     yield from hooks.files(root)
@@ -180,18 +185,3 @@ def _stamp(path: str) -> tuple[str, int, int, int]:
     except OSError as error:
         return path, -1, error.errno or 0, 0
     return path, about.st_size, about.st_mtime_ns, about.st_ino
-
-
-def ruleset(source: str, table: Permission) -> Ruleset:
-    """A `permission` table of a configuration file as rules."""
-    keys = {key: tuple(_rules(rules)) for key, rules in table.items()}
-    return Ruleset(source=source, keys=keys).at_home(os.path.expanduser("~"))
-
-
-def _rules(rules: Action | Patterns | list[Patterns]) -> Iterator[Rule]:
-    if isinstance(rules, str):
-        yield Rule(pattern="*", action=rules, bare=True)
-        return
-    for patterns in rules if isinstance(rules, list) else [rules]:
-        for pattern, action in patterns.items():
-            yield Rule(pattern=pattern, action=action)

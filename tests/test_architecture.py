@@ -24,7 +24,8 @@ PURE_STANDARD_LIBRARY = {
 }  # fmt: skip
 """What is pure, rather than what is not: a module missing here is a question worth asking."""
 PURE_PACKAGES = {
-    "pydantic", "orjson", "rapidfuzz", "yaml", "tree_sitter", "tree_sitter_bash"
+    "pydantic", "orjson", "rapidfuzz", "yaml", "tree_sitter", "tree_sitter_bash",
+    "re2",
 }  # fmt: skip
 IO_CALLS = {"open", "print", "input"}
 CLOCKS = {"now", "utcnow", "today"}

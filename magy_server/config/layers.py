@@ -1,8 +1,10 @@
 """Layers merge into one tree: defaults < user magy.toml < project magy.toml < editor < environment.
+An administrator's file, `/etc/magy/magy.toml`, gives other defaults, and says what none of these
+can change: see howto/policy.md.
 
 An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask,
-lower values of `limits` and `spawn`, and `completion.enabled = false` are used; the rest is named,
-so that a person can be told.
+lower values of `limits` and `spawn`, guardrails, and `bypass` and `completion.enabled` when they
+are false are used; the rest is named, so that a person can be told.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from magy_server.config import administrator
 from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
+from magy_server.core.policy.examples import wrong_example
+from magy_server.core.policy.guardrails import Guardrail, check
+from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.settings import Permission, Settings
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
@@ -46,8 +52,12 @@ class Loaded:
     settings: Settings
     rules: tuple[tuple[str, Permission], ...]
     """(source, permission table) of every layer that has one, each judged for itself."""
+    guardrails: tuple[tuple[str, tuple[Guardrail, ...]], ...] = ()
+    """(source, guardrails) of every layer that has some: none takes another's place."""
     ignored: tuple[str, ...] = ()
     """What an untrusted project asked for and does not get."""
+    overruled: tuple[str, ...] = ()
+    """What was asked for and the administrator has locked, each with the layer that asked."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """The layer that each value comes from, by dotted key: `model.default`, `permission.bash` (all
     layers with a rule of that key, in order), `provider.NAME.base_url`. What is not here is as
@@ -66,8 +76,16 @@ def state_dir() -> Path:
     return Path(os.environ.get("MAGY_STATE_DIR") or Path(base) / "magy")
 
 
-def load(root: str | None, *, trusted: bool, options: Mapping[str, Any]) -> Loaded:
-    """Reads and merges all layers. Raises InvalidConfig naming file and key."""
+def load(
+    root: str | None,
+    *,
+    trusted: bool,
+    options: Mapping[str, Any],
+    above: Path = administrator.FILE,
+) -> Loaded:
+    """Reads and merges all layers; `above` is the administrator's file. Raises InvalidConfig naming
+    file and key."""
+    administrator.vouched(above)
     layers = [read(config_dir() / "magy.toml")]
     ignored: tuple[str, ...] = ()
     if root is not None:
@@ -77,7 +95,7 @@ def load(root: str | None, *, trusted: bool, options: Mapping[str, Any]) -> Load
         layers.append(project)
     layers.append(Layer("the editor's settings", options))
     layers.append(Layer("the environment", from_environment(os.environ)))
-    return _merge(layers, ignored)
+    return _merge(read(above), layers, ignored)
 
 
 def read(path: Path) -> Layer:
@@ -138,6 +156,10 @@ def narrow(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
             ignored += [f"{layer.name}: permission.{name}" for name in widened]
         elif key in _CAPS:
             kept[key] = {f"max:{name}": cap for name, cap in value.items()}
+        elif key == "guardrail" or (key == "bypass" and not value):
+            kept[key] = value
+        elif key == "examples":
+            pass  # were tried just now, and some of the rules that they are about are left out here
         elif key == "completion":
             kept[key] = {name: on for name, on in value.items() if name == "enabled" and not on}
             ignored += [f"{layer.name}: {key}.{name}" for name in value if name not in kept[key]]
@@ -162,13 +184,25 @@ def _actions(rules: Any) -> set[str]:
 
 
 def validate(layer: Layer) -> Settings:
-    """Raises InvalidConfig naming the layer, the key, and the key that was perhaps meant."""
+    """Raises InvalidConfig naming the layer, the key, and the key that was perhaps meant; also for
+    a guardrail whose pattern cannot be used, and for an example that is not so."""
     try:
-        return Settings.model_validate(dict(layer.values))
+        settings = Settings.model_validate(dict(layer.values))
     except ValidationError as error:
         problems = [_problem(dict(item)) for item in error.errors(include_url=False)[:5]]
         said = " ".join(one if one.endswith("?") else f"{one}." for one in problems)
         raise InvalidConfig(f"{layer.name}: {said}") from None
+    check(settings.guardrail, layer.name)
+    _try_examples(layer.name, settings)
+    return settings
+
+
+def _try_examples(source: str, settings: Settings) -> None:
+    rules = ruleset(source, settings.permission)
+    for key, calls in settings.examples.items():
+        for call, expected in calls.items():
+            if wrong := wrong_example(rules, key, call, expected):
+                raise InvalidConfig(f"{source}: examples: {wrong}")
 
 
 def _problem(item: dict[str, Any]) -> str:
@@ -192,23 +226,70 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
     return None
 
 
-def _merge(layers: list[Layer], ignored: tuple[str, ...]) -> Loaded:
+def _merge(above: Layer, layers: list[Layer], ignored: tuple[str, ...]) -> Loaded:
+    """`above`: what the administrator says, which comes first and has the last word."""
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    overruled: list[str] = []
     rules: list[tuple[str, Permission]] = []
-    for layer in layers:
+    rails: list[tuple[str, tuple[Guardrail, ...]]] = []
+    locked = validate(above).locked
+    administrator.check_locked(locked, above.name)
+    for layer in (above, *layers):
         values = dict(layer.values)
+        if layer is not above:
+            if "locked" in values:
+                raise InvalidConfig(
+                    f"{layer.name}: only the administrator's file, {above.name}, can lock settings."
+                )
+            values, lost = administrator.without_locked(values, locked)
+            overruled += [f"{key} of {layer.name}" for key in lost]
         for key in _CAPS:
             caps = values.get(key)
             if isinstance(caps, Mapping) and any(name.startswith("max:") for name in caps):
                 values[key] = _lowered(key, merged.get(key, {}), caps)
-        validate(Layer(layer.name, values))
-        _trace(origins, layer.name, values)
+        found = validate(Layer(layer.name, values)).guardrail
         if table := values.pop("permission", None):
             rules.append((layer.name, table))
+            _trace(origins, layer.name, {"permission": table})
+        if values.pop("guardrail", None):
+            rails.append((layer.name, tuple(found)))
+        values.pop("examples", None)
+        values.pop("locked", None)
+        _trace(origins, layer.name, values)
         for key, value in values.items():
             merged[key] = _joined(key, merged.get(key), value)
-    return Loaded(Settings.model_validate(merged), tuple(rules), ignored, origins)
+    _limit(merged, origins, rails)
+    _cap(merged, origins, above)
+    return Loaded(
+        Settings.model_validate(merged), tuple(rules), tuple(rails), ignored, tuple(overruled),
+        origins,
+    )  # fmt: skip
+
+
+def _cap(merged: dict[str, Any], origins: dict[str, str], above: Layer) -> None:
+    """Brings what was merged down to what the administrator allows."""
+    for table in _CAPS:
+        caps = {f"max:{name}": cap for name, cap in above.values.get(table, {}).items()}
+        if lowered := _lowered(table, merged.get(table, {}), caps):
+            merged[table] = {**merged.get(table, {}), **lowered}
+            origins |= {f"{table}.{name}": above.name for name in lowered}
+    if above.values.get("bypass") is False:
+        merged["bypass"], origins["bypass"] = False, above.name
+
+
+def _limit(
+    merged: dict[str, Any],
+    origins: dict[str, str],
+    rails: Iterable[tuple[str, tuple[Guardrail, ...]]],
+) -> None:
+    """Lowers the tokens of a run to the least that a guardrail has, whatever any layer says."""
+    for source, some in rails:
+        for rail in some:
+            now = merged.get("limits", {}).get("run_tokens", 0)
+            if rail.action == "limit" and (not now or rail.tokens < now):
+                merged["limits"] = {**merged.get("limits", {}), "run_tokens": rail.tokens}
+                origins["limits.run_tokens"] = f"{source}: guardrail"
 
 
 def _lowered(table: str, held: Mapping[str, Any], caps: Mapping[str, Any]) -> dict[str, Any]:

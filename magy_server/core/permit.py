@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from magy_server.core.patterns import literal, matches_command, matches_file
+from magy_server.core.policy import guardrails
+from magy_server.core.policy.guardrails import NOBODY, Guardrail, Said
 from magy_server.core.shell.deny_patterns import is_about
 from magy_server.core.shell.programs import program
 from magy_server.core.shell.remembered_commands import remembered_words
@@ -57,6 +59,7 @@ class Ruleset(Value):
     source: str
     keys: Mapping[str, tuple[Rule, ...]] = {}
     narrows: bool = False
+    guardrails: tuple[Guardrail, ...] = ()
 
     def at_home(self, home: str) -> Ruleset:
         """Returns the rules with `~/` at the start of a pattern made absolute. Before that, such a
@@ -78,11 +81,13 @@ def decide(
     sources: Sequence[Ruleset],
     grants: Sequence[Grant] = (),
     bypass: bool = False,
+    call: Said = NOBODY,
 ) -> Decision:
+    """`call`: as guardrails see it. What they say nobody answers but a person."""
     if facts.problem is not None:
         return Decision(action="deny", rule=facts.problem)
-    verdicts = list(_verdicts(facts, key, effect, sources))
-    decision = strictest([_answered(verdict, grants, bypass) for verdict in verdicts])
+    verdicts = [_answered(v, grants, bypass) for v in _verdicts(facts, key, effect, sources)]
+    decision = strictest([*guarded(facts, key, sources, call), *verdicts])
     return _heard(decision, facts.hooks)
 
 
@@ -101,6 +106,12 @@ def _heard(decision: Decision, hooks: Sequence[HookSaid]) -> Decision:
     return decision
 
 
+def guarded(facts: Facts, key: str, sources: Sequence[Ruleset], call: Said) -> list[Decision]:
+    """Returns what the guardrails of all sources say to a call."""
+    rails = ((one.source, one.guardrails) for one in sources if one.guardrails)
+    return [d for name, some in rails for d in guardrails.verdicts(name, some, call, key, facts)]
+
+
 def strictest(decisions: Sequence[Decision]) -> Decision:
     """Returns the first of the strictest decisions: deny, then a firm ask, ask, allow. Without any,
     it is ask."""
@@ -109,10 +120,13 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
     return max(decisions, key=lambda d: (_RANK[d.action], d.firm and d.action == "ask"))
 
 
-def withholds(sources: Sequence[Ruleset], key: str) -> bool:
-    """Returns whether no call under `key` can pass, so that Magy need not offer the tool to the
-    model."""
-    return any(_denies_all(source, key) for source in sources)
+def withholds(sources: Sequence[Ruleset], key: str, tool: str = "") -> bool:
+    """Returns whether no call under `key` can pass, or none of this tool, so that Magy need not
+    offer the tool to the model."""
+    return any(
+        _denies_all(source, key) or guardrails.disables(source.guardrails, tool, key)
+        for source in sources
+    )
 
 
 def proposals(facts: Facts, key: str) -> tuple[Grant, ...]:

@@ -7,12 +7,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from magy_server.core.hooks import HookEvent
+from magy_server.core.policy.guardrails import Guardrail
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.values import Action, Value
 
 Patterns = dict[str, Action]
 Permission = dict[str, Action | Patterns | list[Patterns]]
 """By permission key: an action, or patterns with actions, in order."""
+Examples = dict[str, dict[str, Action]]
+"""By permission key: calls, and the action that rules must come to for each."""
 
 
 class Identity(Value):
@@ -267,6 +270,15 @@ class Settings(Given):
         default=True,
         description="Whether Magy reads agents from the user's and the project's directories.",
     )
+    bypass: bool = Field(
+        default=True,
+        description="Whether a session may have bypass, which answers questions with yes.",
+    )
+    locked: list[str] = Field(
+        default=[],
+        description="Only in the administrator's file: settings by dotted key (`model.default`, "
+        "`sandbox`) that nobody else can change; see howto/policy.md.",
+    )
     titles: bool = Field(default=True, description="Whether the model gives each session a title.")
     model: ModelSettings = ModelSettings()
     provider: list[ProviderSettings] = Field(
@@ -276,6 +288,16 @@ class Settings(Given):
     spawn: SpawnSettings = SpawnSettings()
     permission: Permission = Field(
         default={}, description="Rules by key, as in an agent file; see permissions.md."
+    )
+    examples: Examples = Field(
+        default={},
+        description="Calls by permission key, and the action that the rules of this file must come "
+        "to for each, tried when the file is read: see howto/policy.md.",
+    )
+    guardrail: list[Guardrail] = Field(
+        default=[],
+        description="What blocks calls of tools, has them asked about or takes tools away, besides "
+        "the rules: see howto/policy.md.",
     )
     edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()

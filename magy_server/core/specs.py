@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import ActionReader, ActionSpec
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
+from magy_server.core.policy.examples import wrong_example
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
 from magy_server.core.values import Action, Value
 from magy_server.dataclass import dataclass
@@ -40,6 +41,8 @@ AGENT_FILE = (
     "another `---`, then the system prompt."
 )
 _ACTIONS: tuple[Action, ...] = get_args(Action)
+_Example = tuple[int, str, str, Action]
+"""The line in the file, a permission key, a call, and the action that the rules must come to."""
 
 
 class AgentSpec(Value):
@@ -132,6 +135,7 @@ def parse_agent(
             f"{where}: the system prompt is missing; write it below the second ---."
         )
     rules = Ruleset(source=f"agent {name}", keys=fields.pop("permissions", {}))
+    _try_examples(rules, fields.pop("examples", ()), where)
     return AgentSpec(**fields | {"name": name, "rules": rules, "prompt": prompt, "where": where})
 
 
@@ -139,6 +143,12 @@ def parse_rules(source: str, text: str, where: str) -> Ruleset:
     """Returns the rules of a text: YAML as under `permissions` in an agent file. Raises
     InvalidConfig."""
     return Ruleset(source=source, keys=_Reader(where, {}).rules(text))
+
+
+def _try_examples(rules: Ruleset, examples: Iterable[_Example], where: str) -> None:
+    for line, key, call, expected in examples:
+        if wrong := wrong_example(rules, key, call, expected):
+            raise InvalidConfig(f"{where}:{line}: examples: {wrong}")
 
 
 def _extended(fields: Mapping[str, Any], base: AgentSpec) -> dict[str, Any]:
@@ -174,6 +184,7 @@ class _Reader(Nodes):
             "model": self._model,
             "tools": self._names,
             "permissions": self._permissions,
+            "examples": self._examples,
             "extends": lambda n: bases[self.one_of(n, bases, "built-in agent")],
             "actions": ActionReader(self.where, agent=self.name).owned,
         }
@@ -260,6 +271,16 @@ class _Reader(Nodes):
             for pattern, action in self.pairs(mapping):
                 value = self._action(action, self.string(action))
                 yield Rule(pattern=pattern.value, action=value)
+
+    def _examples(self, node: Node) -> list[_Example]:
+        """A mapping from key to a mapping from calls to actions."""
+        found = []
+        for key, calls in self.pairs(node):
+            name = self._key(key, key.value)
+            for call, action in self.pairs(calls):
+                expected = self._action(action, self.string(action))
+                found.append((call.start_mark.line + 1, name, str(call.value), expected))
+        return found
 
     def _key(self, node: Node, key: str) -> str:
         near = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.7)

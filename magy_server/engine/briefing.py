@@ -95,7 +95,7 @@ def _offered(
     listed = tool.name in (agent.tools or ()) or (agent.tools is None and not tool.final)
     if tool.style and agent.tools is not None:
         listed = any(name in agent.tools for name, t in world.tools.items() if t.style)
-    return listed and not any(withholds(sources, tool.key) for sources in levels)
+    return listed and not any(withholds(sources, tool.key, tool.name) for sources in levels)
 
 
 def _hidden(offered: Sequence[Tool], agent: AgentSpec) -> tuple[Sequence[Tool], Sequence[str]]:

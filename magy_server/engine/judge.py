@@ -31,7 +31,7 @@ async def judge(session: Session, world: World, features: Features, call: Call) 
     except ToolError as error:
         return _impossible(call, error.message)
     now = await law(session, world)
-    decision = now.decide(tool, facts)
+    decision = now.decide(tool, facts, call.arguments)
     if tool.kind == "edit" and now.review == "propose":
         decision = _proposable(decision)
     return Write(_judged(session, tool, call, facts, decision), blobs)

@@ -109,7 +109,7 @@ class Early:
             now = await law(self._session, self._world)
         except MagyError:
             return None
-        decision = now.decide(tool, facts)
+        decision = now.decide(tool, facts, call.arguments)
         return _Found(facts, blobs, now, decision) if decision.action == "allow" else None
 
     async def _run(

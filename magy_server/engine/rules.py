@@ -7,12 +7,14 @@ what each of its levels says. So is what becomes of its edits.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from magy_server.core import permit
 from magy_server.core.errors import NotFound
 from magy_server.core.permit import Ruleset
+from magy_server.core.policy.guardrails import NOBODY, Said, said
 from magy_server.core.settings import LimitSettings
 from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
@@ -41,18 +43,20 @@ class Law:
         grants = tuple(grant.id for grant in self.grants)
         return (self.levels[0].text, rules, grants, self.bypass)
 
-    def decide(self, tool: Tool, facts: Facts) -> Decision:
-        decision = self._under(tool.key, tool.effect, facts)
+    def decide(self, tool: Tool, facts: Facts, arguments: Mapping[str, Any]) -> Decision:
+        """`arguments`: as the model wrote them."""
+        call = said(tool.name, arguments)
+        decision = self._under(tool.key, tool.effect, facts, call)
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
         if tool.key != "edit" or not new:
             return decision
         # a patch that makes a file writes it whole
-        whole = self._under("write", tool.effect, facts.model_copy(update={"resources": new}))
-        return permit.strictest([decision, whole])
+        made = facts.model_copy(update={"resources": new})
+        return permit.strictest([decision, self._under("write", tool.effect, made, call)])
 
-    def _under(self, key: str, effect: Effect, facts: Facts) -> Decision:
+    def _under(self, key: str, effect: Effect, facts: Facts, call: Said = NOBODY) -> Decision:
         return permit.strictest([
-            permit.decide(facts, key, effect, level.sources, self.grants, self.bypass)
+            permit.decide(facts, key, effect, level.sources, self.grants, self.bypass, call)
             for level in self.levels
         ])  # fmt: skip
 
@@ -75,7 +79,7 @@ async def law(session: Session, world: World) -> Law:
             *(g for one in (state, *above) for g in _granted(one, state.spending.run)),
             *project.grants,
         ],
-        bypass=any(one.bypass for one in (state, *above)),
+        bypass=world.settings(state.root).bypass and any(one.bypass for one in (state, *above)),
         review=await review_mode(world, state),
     )
 

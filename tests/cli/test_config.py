@@ -139,6 +139,7 @@ def test_check_of_a_file(magy: Magy, data: bytes, said: str) -> None:
 
 def test_paths(magy: Magy) -> None:
     lines = magy("config", "path").stdout.splitlines()
+    assert lines.pop(0) == "administrator's        /etc/magy/magy.toml  (does not exist)"
     assert [line[23:] for line in lines] == [
         f"{magy.state.parent / 'magy.toml'}",
         f"{magy.root / 'magy.toml'}  (does not exist)",

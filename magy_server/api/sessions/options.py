@@ -24,6 +24,11 @@ def check(world: World, root: str | None, option: Option, value: str) -> None:
         world.models(root).named(value)
     elif value not in VALUES.get(option, (value,)):
         raise InvalidRequest(f"{option} is one of {', '.join(VALUES[option])}, not {value!r}.")
+    elif option == "bypass" and value == "on" and not world.settings(root).bypass:
+        raise InvalidRequest(
+            "Bypass is forbidden here: the configuration says `bypass = false`. `magy config` "
+            "shows which file says so."
+        )
 
 
 async def in_force(world: World, about: Mapping[str, Any], root: str | None) -> dict[str, str]:
@@ -34,14 +39,16 @@ async def in_force(world: World, about: Mapping[str, Any], root: str | None) -> 
         agent = world.agents(root).get(filled.get("agent", ""))
         filled["model"] = (agent and agent.model) or await _default_model(world, root)
     filled["review"] = filled.get("review") or world.settings(root).edits.review
-    filled["bypass"] = filled.get("bypass") or "off"
+    allowed = world.settings(root).bypass
+    filled["bypass"] = (allowed and filled.get("bypass")) or "off"
     return filled
 
 
 def choices(world: World, root: str | None) -> dict[str, Sequence[str]]:
     agents = world.agents(root).values()
     offered = [a.name for a in agents if not a.hidden and a.mode != "subagent"]
-    return {"agent": offered, "model": world.models(root).models(), **VALUES}
+    found = {"agent": offered, "model": world.models(root).models(), **VALUES}
+    return found if world.settings(root).bypass else {**found, "bypass": ("off",)}
 
 
 async def _default_model(world: World, root: str | None) -> str:

@@ -17,7 +17,7 @@ from magy_server.cli.composition import Composition
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, record, width_of
-from magy_server.config import layers
+from magy_server.config import administrator, layers
 from magy_server.config.layers import Loaded
 from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
@@ -82,7 +82,7 @@ async def _trusted(app: Composition, root: str) -> bool:
 async def _check(screen: Screen, file: str | None, root: str) -> int:
     if file is not None and not os.path.isfile(file):
         raise InvalidConfig(f"There is no file {file}.")
-    files = [Path(file)] if file is not None else [layers.config_dir() / FILE, Path(root) / FILE]
+    files = [Path(file)] if file is not None else _files(root)
     wrong = False
     spans: list[Span] = []
     for path in files:
@@ -98,6 +98,12 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
             spans += _right(one_line(str(path)), clamped(found.spawn)[1], screen.marks)
     await screen.write(spans)
     return exit_codes.USAGE if wrong else exit_codes.DONE
+
+
+def _files(root: str) -> list[Path]:
+    """The administrator's is there on few machines."""
+    above = [path for path in [administrator.FILE] if path.exists()]
+    return [*above, layers.config_dir() / FILE, Path(root) / FILE]
 
 
 def _right(path: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
@@ -125,6 +131,7 @@ async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) 
 
 def paths(root: str) -> list[Span]:
     found = [
+        ("administrator's", administrator.FILE),
         ("user configuration", layers.config_dir() / FILE),
         ("project configuration", Path(root) / FILE),
         ("sessions", layers.state_dir()),
@@ -137,11 +144,13 @@ def paths(root: str) -> list[Span]:
 
 
 def flattened(loaded: Loaded) -> dict[str, Any]:
-    """Returns every value that holds by its dotted key, without the permission tables: Magy judges
+    """Returns every value that holds by its dotted key, without rules and guardrails: Magy judges
     these layer by layer, and never merges them."""
     found: dict[str, Any] = {}
     settings = loaded.settings.model_copy(update={"spawn": loaded.settings.spawn.held})
-    values = settings.model_dump(mode="json", exclude={"permission"})
+    values = settings.model_dump(
+        mode="json", exclude={"permission", "guardrail", "examples", "locked"}
+    )
     providers = values.pop("provider")
     for key, value in values.items():
         if isinstance(value, Mapping):
@@ -204,7 +213,13 @@ def as_json(loaded: Loaded, root: str, trusted: bool) -> dict[str, Any]:
             for key, value in flattened(loaded).items()
         },
         "permission": [{"origin": source, "rules": rules} for source, rules in loaded.rules],
+        "guardrail": [
+            {"origin": source, **rail.model_dump(mode="json", exclude_defaults=True)}
+            for source, rails in loaded.guardrails
+            for rail in rails
+        ],
         "ignored": list(loaded.ignored),
+        "overruled": list(loaded.overruled),
     }
 
 
@@ -225,11 +240,18 @@ def table(loaded: Loaded, root: str, trusted: bool) -> list[Span]:
     for source, rules in loaded.rules:
         spans += [("\n[permission]", "heading"), (f"  # {one_line(source)}\n", "dim")]
         spans += [(f"{_name(key)} = {toml(value)}\n", "") for key, value in rules.items()]
+    for source, rails in loaded.guardrails:
+        for rail in rails:
+            spans += [("\n[[guardrail]]", "heading"), (f"  # {one_line(source)}\n", "dim")]
+            given = rail.model_dump(mode="json", exclude_defaults=True)
+            spans += [(f"{key} = {toml(value)}\n", "") for key, value in given.items()]
     for what in loaded.ignored:
         spans.append(
             (f"\n# ignored, because the project is not trusted: {one_line(what)}", "yellow")
         )
-    return [*spans, ("\n", "")] if loaded.ignored else spans
+    for what in loaded.overruled:
+        spans.append((f"\n# locked by {administrator.FILE}: {one_line(what)}", "yellow"))
+    return [*spans, ("\n", "")] if loaded.ignored or loaded.overruled else spans
 
 
 def _section(dotted: str) -> str:

@@ -1,0 +1,2 @@
+"""A policy is more than permission rules: guardrails, examples of rules, and what strangers' texts
+change about questions. All pure."""
