@@ -81,7 +81,10 @@ def _main(arguments: Sequence[str] | None) -> int:
             parser.error(
                 "say what the agent should do: `magy run PROMPT`, or `magy run -` to read it"
             )
-        case "run" | "sessions" | "agents" | "permissions" | "config" | "edit" | "completion":
+        case (
+            "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
+            | "completion"
+        ):  # fmt: skip
             return _terminal(parser, chosen)
         case "doctor":
             from magy_server.doctor import main as examine

@@ -36,7 +36,7 @@ from magy_server.engine.session import Listener
 from magy_server.engine.trees import Herald
 from magy_server.engine.world import Expand, World, read_project
 from magy_server.hooks.hooks import Hooks
-from magy_server.listeners.audit import Audit
+from magy_server.listeners.audit import Audit, audit_directory
 from magy_server.listeners.mirror import Mirror, mirroring
 from magy_server.listeners.titles import Titles
 from magy_server.projects import Projects
@@ -208,8 +208,7 @@ def _hidden_keys(
 def _audit(state: Path, settings: AuditSettings, closing: AsyncExitStack) -> Sequence[Listener]:
     if not settings.enabled:
         return ()
-    directory = Path(settings.directory).expanduser() if settings.directory else state / "audit"
-    audit = Audit(str(directory), settings.preview_length)
+    audit = Audit(str(audit_directory(settings, state)), settings.preview_length)
     closing.callback(audit.close)
     return (audit,)
 

@@ -56,7 +56,7 @@ def _perform(
             from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
-        case "sessions" | "agents" | "permissions":
+        case "sessions" | "agents" | "permissions" | "policy" | "audit":
             import asyncio
 
             log_to_terminal()
@@ -99,6 +99,14 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import permissions
 
             return permissions.VERBS[verb]
+        case "policy", _:
+            from magy_server.cli.commands import policy
+
+            return policy.VERBS[verb]
+        case "audit", _:
+            from magy_server.cli.commands import audit
+
+            return audit.VERBS[verb]
         case "sessions", str():
             from magy_server.cli.commands import sessions
 

@@ -6,63 +6,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from magy_server import __version__
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
+from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
+from magy_server.cli.policy_options import audit_options, policy_options
 
 SESSION = "id or title of a session, or enough of its beginning to be unique"
-HANG = 7
-"""Where the words about an exit code stand."""
-
-
-class Help(argparse.HelpFormatter):
-    """Fills each line of a description or an epilog for itself, between words."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        import textwrap
-
-        def filled(line: str) -> str:
-            hang = " " * HANG if line.startswith("  ") else ""
-            return textwrap.fill(line, width, subsequent_indent=indent + hang,
-                                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
-
-        return "\n".join(filled(indent + line) for line in text.split("\n"))
-
-
-class Parser(argparse.ArgumentParser):
-    """Takes subcommands only in full: an abbreviation could change its meaning with the next
-    version. Options may stand anywhere; errors come with the usage of the subcommand."""
-
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("allow_abbrev", False)
-        options.setdefault("formatter_class", Help)
-        super().__init__(**options)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        if self._subparsers is None and args is not None:
-            args = self._options_first(args)
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
-
-    def _options_first(self, words: Sequence[str]) -> list[str]:
-        """argparse gives up on an optional argument at the first option before it."""
-        options: list[str] = []
-        others: list[str] = []
-        rest = iter(words)
-        for word in rest:
-            if word == "--":
-                others += rest
-            elif word == "-" or " " in word or not word.startswith("-"):
-                others.append(word)
-            else:
-                options.append(word)
-                action = self._option_string_actions.get(word)
-                if action and action.nargs is None:  # the next word is its value
-                    options += [value for value in [next(rest, None)] if value is not None]
-        return [*options, "--", *others] if others else options
 
 
 @cache
@@ -77,19 +27,21 @@ def build() -> argparse.ArgumentParser:
     _sessions(commands)
     _agents(commands)
     _permissions(commands)
+    policy_options(commands)
+    audit_options(commands)
     _config(commands)
     _edit(commands)
     doctor = commands.add_parser(
         "doctor", help="say what is wrong with this installation, and how to fix it"
     )
-    _flag(doctor, "--json", help="print the findings as one JSON object")
+    flag(doctor, "--json", help="print the findings as one JSON object")
     commands.add_parser("help", help="show the most useful commands in a few lines")
     commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
     demo = commands.add_parser(
         "demo", help="watch an agent do a whole task, in a project made for it"
     )
-    _flag(demo, "--fast", help="do not pause for the reader")
-    _flag(demo, "--real", help="use the configured model")
+    flag(demo, "--fast", help="do not pause for the reader")
+    flag(demo, "--real", help="use the configured model")
     replay = commands.add_parser(
         "replay", help="print every model request of a session, byte for byte"
     )
@@ -100,37 +52,15 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
-Commands = Any
 """What `add_subparsers` gives; argparse keeps the name of its class to itself."""
 
 
-def _silent(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:
-    """For options both on `sessions` and on `sessions list`: those of one that are not given leave
-    the other's alone."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=help, argument_default=argparse.SUPPRESS
-    )
-    return parser
-
-
-def _flag(parser: argparse._ActionsContainer, *names: str, help: str, **more: Any) -> None:
-    parser.add_argument(*names, action="store_true", help=help, **more)
-
-
-def _root(parser: argparse.ArgumentParser) -> None:
-    """An option of its parser that may be an option of a verb, too: whose is given counts."""
-    parser.add_argument(
-        "--root", default=argparse.SUPPRESS, metavar="DIR",
-        help="the project directory; else the git work tree around the current directory",
-    )  # fmt: skip
-
-
 def _showing(parser: argparse.ArgumentParser) -> None:
-    _flag(parser, "--thinking", help="show the model's thinking")
+    flag(parser, "--thinking", help="show the model's thinking")
     form = parser.add_mutually_exclusive_group()
-    _flag(form, "--json", help="print JSON lines: each session update, then the result")
-    _flag(form, "-q", "--quiet", help="print only the final text")
-    _flag(
+    flag(form, "--json", help="print JSON lines: each session update, then the result")
+    flag(form, "-q", "--quiet", help="print only the final text")
+    flag(
         parser, "--bypass", help="answer every permission question with yes; deny rules still hold"
     )
 
@@ -152,7 +82,7 @@ def _run(commands: Commands) -> None:
     )  # fmt: skip
     which = run.add_mutually_exclusive_group()
     which.add_argument("-r", "--resume", metavar="ID", help="continue this session, by id or title")
-    _flag(
+    flag(
         which, "-c", "--continue", help="continue the newest session of this project", dest="newest"
     )
     which.add_argument("--fork", metavar="ID", help="start from a copy of this session")
@@ -161,7 +91,7 @@ def _run(commands: Commands) -> None:
     run.add_argument(
         "--cwd", metavar="DIR", help="work in this directory instead of the current one"
     )
-    _root(run)
+    root_option(run)
     _showing(run)
 
 
@@ -170,14 +100,14 @@ def _codes(codes: Sequence[tuple[int, str]]) -> str:
 
 
 def _sessions(commands: Commands) -> None:
-    sessions = _silent(commands, "sessions", "list, show, resume, export sessions")
+    sessions = silent(commands, "sessions", "list, show, resume, export sessions")
     verbs = sessions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = _silent(verbs, "list", "list sessions, this project's first (the default)")
+    listed = silent(verbs, "list", "list sessions, this project's first (the default)")
     for parser in (sessions, listed):
         _listing(parser)
     show = _verb(verbs, "show", "print the transcript")
-    _flag(show, "--thinking", help="show the model's thinking")
-    _flag(show, "--json", help="print JSON lines: each session update")
+    flag(show, "--thinking", help="show the model's thinking")
+    flag(show, "--json", help="print JSON lines: each session update")
     resume = _verb(verbs, "resume", "continue a turn that was interrupted")
     _showing(resume)
     fork = _verb(verbs, "fork", "copy a session; prints the id of the copy")
@@ -191,7 +121,7 @@ def _sessions(commands: Commands) -> None:
         "-o", "--output", metavar="FILE", help="write to this file (default: standard output)"
     )
     delete = _verb(verbs, "delete", "delete a session permanently")
-    _flag(delete, "-y", "--yes", help="do not ask for confirmation")
+    flag(delete, "-y", "--yes", help="do not ask for confirmation")
     _pruning(verbs)
     compact = _verb(verbs, "compact", "summarize the conversation, to make room")
     compact.add_argument("focus", nargs="?", default="", help="what the summary must keep")
@@ -202,14 +132,14 @@ def _sessions(commands: Commands) -> None:
     undo.add_argument(
         "--turn", metavar="T", help="undo this turn and all later ones (default: the last turn)"
     )
-    _flag(undo, "--list", help="only list the turns that can be undone, oldest first")
+    flag(undo, "--list", help="only list the turns that can be undone, oldest first")
     redo = _verb(verbs, "redo", "redo what was undone last")
     for parser in (undo, redo):
         what = parser.add_mutually_exclusive_group()
-        _flag(what, "--files", help="only the files")
-        _flag(what, "--conversation", help="only the conversation")
-        _flag(parser, "-n", "--dry-run", help="only show what it would do")
-        _flag(parser, "--json", help="print one JSON object")
+        flag(what, "--files", help="only the files")
+        flag(what, "--conversation", help="only the conversation")
+        flag(parser, "-n", "--dry-run", help="only show what it would do")
+        flag(parser, "--json", help="print one JSON object")
 
 
 def _pruning(verbs: Commands) -> None:
@@ -237,9 +167,9 @@ def _pruning(verbs: Commands) -> None:
         help="only the sessions of this project, and the reviews of files below it (default: all)",
     )  # fmt: skip
     sure = prune.add_mutually_exclusive_group()
-    _flag(sure, "-n", "--dry-run", help="only say what would go")
-    _flag(sure, "-y", "--yes", help="do not ask for confirmation")
-    _flag(prune, "--json", help="print one JSON object")
+    flag(sure, "-n", "--dry-run", help="only say what would go")
+    flag(sure, "-y", "--yes", help="do not ask for confirmation")
+    flag(prune, "--json", help="print one JSON object")
 
 
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
@@ -264,9 +194,9 @@ def _count(text: str) -> int:
 
 
 def _agents(commands: Commands) -> None:
-    agents = _silent(commands, "agents", "list, spawn, message and close child agents")
+    agents = silent(commands, "agents", "list, spawn, message and close child agents")
     verbs = agents.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = _silent(verbs, "list", "list this project's agents (the default)")
+    listed = silent(verbs, "list", "list this project's agents (the default)")
     for parser in (agents, listed):
         _listing_agents(parser)
     listed.add_argument(
@@ -275,7 +205,7 @@ def _agents(commands: Commands) -> None:
     spawn, send = _spawning(verbs), _sending(verbs)
     for parser in (spawn, send):
         parser.add_argument("--key", metavar="KEY", help="sending the same key again has no effect")
-        _flag(
+        flag(
             parser,
             "-d",
             "--detach",
@@ -284,29 +214,29 @@ def _agents(commands: Commands) -> None:
         _showing(parser)
     _waiting(verbs)
     close = _verb(verbs, "close", "close a child: it accepts nothing more, and its log stays")
-    _flag(close, "--cancel", help="also stop what it is doing")
+    flag(close, "--cancel", help="also stop what it is doing")
     close.add_argument("--reason", default="", help="the reason, for people")
-    _flag(close, "--only", help="do not close the children below it")
-    _flag(close, "--json", help="print one JSON object")
+    flag(close, "--only", help="do not close the children below it")
+    flag(close, "--json", help="print one JSON object")
 
 
 def _permissions(commands: Commands) -> None:
-    permissions = _silent(
+    permissions = silent(
         commands, "permissions", "list and withdraw the answers that Magy remembers"
     )
     verbs = permissions.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    listed = _silent(verbs, "list", "list what is remembered for this project (the default)")
-    withdraw = _silent(verbs, "withdraw", "withdraw permissions: Magy asks again")
+    listed = silent(verbs, "list", "list what is remembered for this project (the default)")
+    withdraw = silent(verbs, "withdraw", "withdraw permissions: Magy asks again")
     for parser in (permissions, listed):
-        _flag(parser, "--json", help="print one JSON object")
+        flag(parser, "--json", help="print one JSON object")
     which = withdraw.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "ids", nargs="*", default=[], metavar="ID",
         help="its id, or enough of its beginning to be unique",
     )  # fmt: skip
-    _flag(which, "--all", default=False, help="withdraw all of them")
+    flag(which, "--all", default=False, help="withdraw all of them")
     for parser in (permissions, listed, withdraw):
-        _root(parser)
+        root_option(parser)
         parser.add_argument(
             "--session", metavar="ID", help="those that this session and its project remember"
         )
@@ -358,21 +288,21 @@ def _waiting(verbs: Commands) -> None:
         metavar="ID",
         help="children to wait for; a parent stands for all of its children",
     )
-    _flag(wait, "--any", help="return when one of them is done (default: when all are)")
+    flag(wait, "--any", help="return when one of them is done (default: when all are)")
     wait.add_argument(
         "--after", type=_seq, metavar="SEQ", help="count only turns that ended after this cursor"
     )
     wait.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="seconds (300)")
-    _flag(wait, "--json", help="print one JSON object")
+    flag(wait, "--json", help="print one JSON object")
 
 
 def _listing_agents(parser: argparse.ArgumentParser) -> None:
-    _root(parser)
-    _flag(parser, "--everywhere", help="list the agents of all projects")
-    _flag(parser, "--all", help="include closed agents")
+    root_option(parser)
+    flag(parser, "--everywhere", help="list the agents of all projects")
+    flag(parser, "--all", help="include closed agents")
     form = parser.add_mutually_exclusive_group()
-    _flag(form, "--json", help="print one JSON object")
-    _flag(form, "--ids", help="print only the ids")
+    flag(form, "--json", help="print one JSON object")
+    flag(form, "--ids", help="print only the ids")
 
 
 def _context(text: str) -> int:
@@ -411,16 +341,16 @@ def sentence(text: str) -> str:
 
 
 def _listing(parser: argparse.ArgumentParser) -> None:
-    _root(parser)
-    _flag(parser, "--here", help="only this project's sessions")
+    root_option(parser)
+    flag(parser, "--here", help="only this project's sessions")
     parser.add_argument(
         "--limit", type=_positive, metavar="N", help="how many to list (default: 30)"
     )
     parser.add_argument("--cursor", metavar="PLACE", help="continue where the previous page ended")
-    _flag(parser, "--all", help="list all of them")
+    flag(parser, "--all", help="list all of them")
     form = parser.add_mutually_exclusive_group()
-    _flag(form, "--json", help="print one JSON object")
-    _flag(form, "--ids", help="print only the ids")
+    flag(form, "--json", help="print one JSON object")
+    flag(form, "--ids", help="print only the ids")
 
 
 def _positive(text: str) -> int:
@@ -458,9 +388,9 @@ def _edit(commands: Commands) -> None:
         help="a file with the text that the edit was made for; later changes are merged",
     )  # fmt: skip
     dry = edit.add_mutually_exclusive_group()
-    _flag(dry, "--check", help="change nothing; report what would be done")
-    _flag(dry, "--diff", help="change nothing; print the diff")
-    _flag(edit, "--json", help="print one JSON object: files and failures")
+    flag(dry, "--check", help="change nothing; report what would be done")
+    flag(dry, "--diff", help="change nothing; print the diff")
+    flag(edit, "--json", help="print one JSON object: files and failures")
 
 
 def _config(commands: Commands) -> None:
@@ -468,10 +398,10 @@ def _config(commands: Commands) -> None:
         "config",
         help="print the settings in effect here, and where each comes from",
     )
-    _root(config)
+    root_option(config)
     form = config.add_mutually_exclusive_group()
-    _flag(form, "--json", help="print one JSON object")
-    _flag(form, "--schema", help="print the JSON Schema of magy.toml")
+    flag(form, "--json", help="print one JSON object")
+    flag(form, "--schema", help="print the JSON Schema of magy.toml")
     verbs = config.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     verbs.add_parser("path", help="print where configuration and sessions are kept")
     check = verbs.add_parser("check", help="check a magy.toml for mistakes")

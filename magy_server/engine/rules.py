@@ -70,7 +70,6 @@ class Law:
 
 async def law(session: Session, world: World) -> Law:
     state = session.state
-    assert state.conversation.briefing is not None
     above = await world.above(state)
     project = await world.project(state.root)
     return Law(

@@ -1,16 +1,17 @@
 """The audit appends what was asked, decided and done to daily files of JSON lines.
 
 A listener: it gets entries after they are in the log. Payloads are redacted to kinds, lengths,
-paths and short previews; what looks like a secret never gets in.
+paths and short previews; what looks like a secret never gets in. The lines are chained
+(`audit_chain.py`).
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from magy_server.core.agents import tree
@@ -29,7 +30,9 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.reviews.review_events import Restored
+from magy_server.core.settings import AuditSettings
 from magy_server.core.state.state import State
+from magy_server.listeners.audit_chain import Chain
 from magy_server.regex import regex
 
 LOG = logging.getLogger(__name__)
@@ -51,13 +54,23 @@ SECRET = regex(
 audit keeps no payload anyway, so this is for commands and titles."""
 
 
+MOST = 1_000
+"""Lines that are kept while another process that was stopped holds the audit."""
+
+
+def audit_directory(settings: AuditSettings, state: Path) -> Path:
+    """`state`: the state directory."""
+    return Path(settings.directory).expanduser() if settings.directory else state / "audit"
+
+
 class Audit:
     """Writes `audit-YYYYMMDD.jsonl` (mode 0600) in `directory` (mode 0700), UTC days."""
 
     def __init__(self, directory: str, preview: int) -> None:
         self._directory = directory
         self._preview = preview
-        self._fd: int | None = None
+        self._chain = Chain(directory)
+        self._waiting: list[Mapping[str, Any]] = []
         self._day = ""
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
@@ -66,30 +79,33 @@ class Audit:
         source = opened.forked_from if opened and opened.parent else None
         own = [entry for entry in entries if not source or not 1 < entry.seq <= source[1]]
         lines = [line for entry in own if (line := self._line(state, entry))]
-        if not lines:
-            return
-        try:
-            os.write(self._file(entries[-1].at), b"".join(lines))
-        except OSError as error:
-            self.close()
-            LOG.error("The audit in %s cannot be written: %s.", self._directory, error)
+        if lines:
+            self._day = datetime.fromtimestamp(entries[-1].at, UTC).strftime("%Y%m%d")
+            self._waiting += lines
+            self._write()
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        if self._waiting:
+            self._write()
+        self._chain.close()
 
-    def _file(self, at: float) -> int:
-        day = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d")
-        if self._fd is None or day != self._day:
-            self.close()
-            os.makedirs(self._directory, mode=0o700, exist_ok=True)
-            path = os.path.join(self._directory, f"audit-{day}.jsonl")
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            self._fd, self._day = os.open(path, flags, 0o600), day
-        return self._fd
+    def _write(self) -> None:
+        try:
+            self._chain.append(self._day, self._waiting)
+            self._waiting.clear()
+        except BlockingIOError:
+            del self._waiting[:-MOST]
+            LOG.warning(
+                "Another process holds the audit in %s; %d lines wait.",
+                self._directory,
+                len(self._waiting),
+            )
+        except OSError as error:
+            self._waiting.clear()
+            self._chain.close()
+            LOG.error("The audit in %s cannot be written: %s.", self._directory, error)
 
-    def _line(self, state: State, entry: Entry) -> bytes | None:
+    def _line(self, state: State, entry: Entry) -> Mapping[str, Any] | None:
         fields = self._fields(state, entry)
         if fields is None:
             return None
@@ -103,7 +119,7 @@ class Audit:
             "turn_id": state.turn.id if state.turn else None,
             "project_root": state.root,
         }
-        return json.dumps({**about, **fields}, ensure_ascii=False).encode() + b"\n"
+        return {**about, **fields}
 
     def _fields(self, state: State, entry: Entry) -> Mapping[str, Any] | None:
         event = entry.event

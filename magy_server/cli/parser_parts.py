@@ -1,0 +1,83 @@
+"""The parts that all commands' options are made of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+HANG = 7
+"""Where the words about an exit code stand."""
+
+
+class Help(argparse.HelpFormatter):
+    """Fills each line of a description or an epilog for itself, between words."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
+        def filled(line: str) -> str:
+            hang = " " * HANG if line.startswith("  ") else ""
+            return textwrap.fill(line, width, subsequent_indent=indent + hang,
+                                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+        return "\n".join(filled(indent + line) for line in text.split("\n"))
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes subcommands only in full: an abbreviation could change its meaning with the next
+    version. Options may stand anywhere; errors come with the usage of the subcommand."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", Help)
+        super().__init__(**options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        if self._subparsers is None and args is not None:
+            args = self._options_first(args)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def _options_first(self, words: Sequence[str]) -> list[str]:
+        """argparse gives up on an optional argument at the first option before it."""
+        options: list[str] = []
+        others: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            if word == "--":
+                others += rest
+            elif word == "-" or " " in word or not word.startswith("-"):
+                others.append(word)
+            else:
+                options.append(word)
+                action = self._option_string_actions.get(word)
+                if action and action.nargs is None:  # the next word is its value
+                    options += [value for value in [next(rest, None)] if value is not None]
+        return [*options, "--", *others] if others else options
+
+
+Commands = Any
+
+
+def silent(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:
+    """For options both on `sessions` and on `sessions list`: those of one that are not given leave
+    the other's alone."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, argument_default=argparse.SUPPRESS
+    )
+    return parser
+
+
+def flag(parser: argparse._ActionsContainer, *names: str, help: str, **more: Any) -> None:
+    parser.add_argument(*names, action="store_true", help=help, **more)
+
+
+def root_option(parser: argparse.ArgumentParser) -> None:
+    """An option of its parser that may be an option of a verb, too: whose is given counts."""
+    parser.add_argument(
+        "--root", default=argparse.SUPPRESS, metavar="DIR",
+        help="the project directory; else the git work tree around the current directory",
+    )  # fmt: skip
