@@ -150,7 +150,9 @@ class Terminal:
         """Starts `magy` there; when it ends, its exit code is printed as `[code]`. What an earlier
         command showed is gone before."""
         end = time.monotonic() + PATIENCE
-        while {*self.screen().split()} != {"$"} and time.monotonic() < end:
+        while {*(screen := self.screen()).split()} != {"$"}:
+            if time.monotonic() > end:
+                pytest.fail(f"the prompt of the shell was not seen:\n{screen}")
             self.control("send-keys", "-R", "-t", "magy")
             self.press("Enter")
             time.sleep(0.2)
@@ -192,10 +194,12 @@ def terminal(magy: Magy, term: str = "xterm-256color", size: str = "90x40") -> I
     subprocess.run([*tmux, *new, *shell], check=True, timeout=PATIENCE)
     attach = [*tmux, "-C", "attach", "-f", "ignore-size,no-output", "-t", "magy"]
     pipe = subprocess.PIPE
-    try:
-        with subprocess.Popen(attach, stdin=pipe, stdout=pipe, encoding="utf-8") as client:
+    with subprocess.Popen(attach, stdin=pipe, stdout=pipe, encoding="utf-8") as client:
+        try:
             one = Terminal(magy, client)
             one.see("$")
             yield one
-    finally:
-        subprocess.run([*tmux, "kill-server"], check=False, timeout=PATIENCE)
+        finally:
+            subprocess.run([*tmux, "kill-server"], check=False, timeout=PATIENCE)
+            # To the end of its output: where tmux cannot write that, it waits for ever.
+            client.communicate(timeout=PATIENCE)

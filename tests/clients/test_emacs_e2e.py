@@ -5,7 +5,6 @@ The model is scripted; everything else is what a person has who did what the gui
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -18,75 +17,9 @@ from test_emacs import emacs as run_emacs
 from test_emacs import missing
 
 from tests.clients.driven import Driven, emacs, installed, letters, lisp, xvfb
+from tests.clients.shop import PRICES, TYPED, script
 
-PRICES = """\
-def net(price):
-    return price
-
-
-def gross(price):
-    return price * 1.19
-
-
-def label(name):
-    return name
-
-
-def total(prices):
-    return sum(prices)
-"""
-TYPED = "# typed while it worked"
-NET = "def net(price):\n    return price\n"
-NEW_NET = "def net(price):\n    return round(price, 2)\n"
-NEW_TOTAL = """\
-def total(prices):
-    # the sum of all of them, in the order that they came
-    return round(sum(prices), 2)
-"""
-
-
-def edit(old: str, new: str) -> str:
-    arguments = {"path": "prices.py", "old_text": old, "new_text": new}
-    return f"call: edit_file {json.dumps(arguments)}\n"
-
-
-SCRIPT = f"""\
-prompt: tidy the prices
-think: The file first.
-text: I look at **prices.py**.
-call: read_file {{"path": "prices.py"}}
----
-text: Old results must go.
-call: bash {{"command": "rm -rf build"}}
----
-text: Three changes.
-delay: 0.4
-{edit(NET, NEW_NET)}
-{edit("price * 1.19", "round(price * 1.19, 2)")}
-{edit("    return name", "    return name.strip()")}
----
-text: The prices are tidy.
-
-prompt: shout
-text: I make it loud.
-{edit("sum(prices)", "sum(prices)  # TOTAL")}
----
-text: It shouts.
-
-prompt: tell me a long story
-text: Once upon a time there was a price.
-call: read_file {{"path": "prices.py"}}
----
-text: And it lived.
-call: bash {{"command": "touch told"}}
----
-text: That was the story.
-
-prompt: in one line
-delay: 0.2
-speed: 40
-call: replace_selection {json.dumps({"text": NEW_TOTAL})}
-"""
+SCRIPT = script(thinking=0.4)
 
 
 @pytest.fixture(autouse=True)

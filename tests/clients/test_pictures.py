@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,12 +70,9 @@ def plain(blocks: list[list[str]]) -> str:
 
 
 @pytest.mark.req("F008")
+@pytest.mark.needs("emacs")
 @pytest.mark.parametrize("name", NAMES)
 def test_what_emacs_shows(name: str, tmp_path: Path) -> None:
-    if shutil.which("emacs") is None:
-        if os.environ.get("CI"):
-            pytest.fail("emacs is not installed")
-        pytest.skip("emacs is not installed (Debian: apt install emacs-nox)")
     kept, kept_blocks = PICTURES / f"{name}.emacs.txt", PICTURES / f"{name}.blocks.json"
     seen, blocks = picture(name, tmp_path)
     if os.environ.get("REWRITE_PICTURES"):

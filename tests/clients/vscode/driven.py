@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 
 import psutil
 
+from tests.clients.driven import NotSeen
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:  # there is not a wheel of it for every machine
@@ -64,10 +65,6 @@ _ARGUMENTS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]  # fmt: skip
 _LISTENING = re.compile(r"HTTP server listening on (http://\S+?)/?$", re.MULTILINE)
-
-
-class NotSeen(AssertionError):
-    """What was waited for did not come."""
 
 
 def until(
@@ -212,12 +209,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser for one test. While it runs, nothing of asyncio runs in this thread."""
+def chromium(*arguments: str) -> Iterator[Browser]:
+    """A browser, started with further arguments, that reaches nothing but this machine. While it
+    runs, nothing of asyncio runs in this thread."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path=browser(), args=_ARGUMENTS)
+        args = [*_ARGUMENTS, *arguments]
+        one = playwright.chromium.launch(executable_path=browser(), args=args)
         try:
             yield one
         finally:

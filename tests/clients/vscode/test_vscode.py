@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.clients.driven import Driven, emacs, installed, lisp
+from tests.clients.shop import PRICES, TYPED, edit, script
 from tests.clients.test_emacs import missing
 from tests.clients.vscode.driven import Served, Window, window
 from tests.clients.vscode.transcript import Transcript
@@ -20,70 +21,9 @@ from tests.clients.vscode.transcript import Transcript
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PRICES = """\
-def net(price):
-    return price
-
-
-def gross(price):
-    return price * 1.19
-
-
-def label(name):
-    return name
-
-
-def total(prices):
-    return sum(prices)
-"""
-TYPED = "# typed while it worked"
-NET = "def net(price):\n    return price\n"
-NEW_NET = "def net(price):\n    return round(price, 2)\n"
-NEW_TOTAL = """\
-def total(prices):
-    # the sum of all of them, in the order that they came
-    return round(sum(prices), 2)
-"""
 BROKEN = '{\n  "vat": 19,\n  "reduced": 7,\n}\n'
-
-
-def edit(old: str, new: str, path: str = "prices.py") -> str:
-    arguments = {"path": path, "old_text": old, "new_text": new}
-    return f"call: edit_file {json.dumps(arguments)}\n"
-
-
 SCRIPT = f"""\
-prompt: tidy the prices
-think: The file first.
-text: I look at **prices.py**.
-call: read_file {{"path": "prices.py"}}
----
-text: Old results must go.
-call: bash {{"command": "rm -rf build"}}
----
-text: Three changes.
-delay: 1
-{edit(NET, NEW_NET)}
-{edit("price * 1.19", "round(price * 1.19, 2)")}
-{edit("    return name", "    return name.strip()")}
----
-text: The prices are tidy.
-
-prompt: shout
-text: I make it loud.
-{edit("sum(prices)", "sum(prices)  # TOTAL")}
----
-text: It shouts.
-
-prompt: tell me a long story
-text: Once upon a time there was a price.
-call: read_file {{"path": "prices.py"}}
----
-text: And it lived.
-call: bash {{"command": "touch told"}}
----
-text: That was the story.
-
+{script(thinking=1)}
 prompt: look into the prices
 text: An agent looks into it.
 call: spawn_agent {{"agent": "general", "task_name": "Taxes",
@@ -116,11 +56,6 @@ text: A comma too many.
 {edit("7,", "7", "rates.json")}
 ---
 text: Now it is valid.
-
-prompt: in one line
-delay: 0.2
-speed: 40
-call: replace_selection {json.dumps({"text": NEW_TOTAL})}
 """
 
 

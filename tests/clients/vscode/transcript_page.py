@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tests.clients.vscode.driven import browser
+from tests.clients.vscode import driven
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:  # there is not a wheel of it for every machine
@@ -63,7 +63,7 @@ window.acquireVsCodeApi = () => ({
 
 def lacking() -> str:
     """What is missing here to show the page; empty if nothing is."""
-    if browser() is None:
+    if driven.browser() is None:
         return "chromium is not installed (.ci/programs installs it)"
     if find_spec("playwright") is None:
         return "playwright is not installed (there is no wheel of it for this machine)"
@@ -72,23 +72,9 @@ def lacking() -> str:
     return ""
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser that reaches nothing, with exact figures of its memory."""
-    from playwright.sync_api import sync_playwright
-
-    arguments = [
-        "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-precise-memory-info",
-        "--js-flags=--expose-gc",
-    ]  # fmt: skip
-    with sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path=browser(), args=arguments)
-        try:
-            yield one
-        finally:
-            one.close()
+def chromium() -> AbstractContextManager[Browser]:
+    """A browser with exact figures of its memory."""
+    return driven.chromium("--enable-precise-memory-info", "--js-flags=--expose-gc")
 
 
 class Transcript:
@@ -115,11 +101,12 @@ class Transcript:
         return [one for one in all if one["type"] == kind]
 
     def until(self, look: Callable[[], T], what: str) -> T:
-        for _ in range(int(PATIENCE / 0.03)):
-            if value := look():
-                return value
-            self.page.wait_for_timeout(30)
-        raise AssertionError(f"{what}: not seen in\n{self.page.locator('body').inner_text()}")
+        """As the function, while the browser's messages are read."""
+        try:
+            return driven.until(look, what, lambda s: self.page.wait_for_timeout(1000 * s))
+        except driven.NotSeen as error:
+            error.add_note(self.page.locator("body").inner_text())
+            raise
 
     def waits_for(self, kind: str, count: int = 1) -> dict[str, Any]:
         """The last message of that kind, as soon as there are so many."""
