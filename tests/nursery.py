@@ -30,6 +30,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -44,7 +45,8 @@ MODULES = (
     "magy_server.lsp.live_editor", "magy_server.llm.scripted", "magy_server.cli.dispatch",
     "magy_server.cli.commands.run", "magy_server.cli.commands.sessions",
     "magy_server.cli.commands.agents", "magy_server.cli.commands.transcripts",
-    "magy_server.doctor",
+    "magy_server.doctor", "magy_server.lsp.descriptors", "git", "psutil", "rapidfuzz",
+    "tree_sitter_bash", "tree_sitter",
 )  # fmt: skip
 STARTING = ("LC_", "LANG", "PYTHON")
 """How the variables begin that an interpreter reads when it starts: they need a fresh one."""
@@ -273,14 +275,20 @@ def _learn() -> None:
     from magy_server.cli.parser import build
     from magy_server.config.agents import common_rules, find_agents
     from magy_server.core.codec import EVENT
+    from magy_server.core.patterns import matches_file
     from magy_server.tools.kit import make_tools
     from magy_server.tools.shell.processes import Processes
 
     build()
-    make_tools(Processes(()))
-    find_agents(None, trusted=False, custom=False)
-    common_rules()
+    for tool in make_tools(Processes(())):
+        tool.shape.model  # noqa: B018
+    agents = find_agents(None, trusted=False, custom=False)
+    for rules in (common_rules(), *(agent.rules for agent in agents.values())):
+        for rule in chain(*rules.keys.values()):
+            for exact in (True, False):
+                matches_file(rule.pattern, "/file", "file", exact=exact)
     _complete(BaseModel)
+    _make_what_waits()
     EVENT.rebuild()
     # The converter of messages forgets what it knew whenever it learns a kind of class: it knows
     # all of them after the second time.
@@ -292,6 +300,21 @@ def _complete(model: type[BaseModel]) -> None:
     for made in model.__subclasses__():
         made.model_rebuild()
         _complete(made)
+
+
+def _make_what_waits() -> None:
+    """Magy writes the `__init__` of a dataclass, and compiles a pattern, when it is first used."""
+    from magy_server.regex import regex
+
+    def is_first(kind: type) -> bool:
+        return getattr(vars(kind).get("__init__"), "__module__", "") == "magy_server.dataclass"
+
+    for one in gc.get_objects():
+        if isinstance(one, regex):
+            one.match  # noqa: B018
+        elif isinstance(one, type) and is_first(one):
+            with contextlib.suppress(TypeError, AttributeError):
+                one.__init__(None)
 
 
 async def _initialize() -> None:
