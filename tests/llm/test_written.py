@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.ports import Message, ModelRequest, Picture
@@ -72,6 +72,7 @@ def conversation(turns: Sequence[Any]) -> list[tuple[int, tuple[Message, ...]]]:
 
 
 @pytest.mark.parametrize("wire", BODIES)
+@settings(max_examples=40)  # for each wire; each has up to nine turns
 @given(turns=turns)
 def test_a_request_that_goes_on_is_one_that_begins_anew(wire: str, turns: Sequence[Any]) -> None:
     body, kept = BODIES[wire], SoFar().kept
