@@ -17,7 +17,7 @@ from typing import Any
 from magy_server import privacy, redacted_log
 from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
-from magy_server.config import layers
+from magy_server.config import layers, trust
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import NotText
@@ -43,6 +43,8 @@ from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables, lend
 from magy_server.reviews.checkpoints import Checkpoints
 from magy_server.reviews.reviews import Reviews
+from magy_server.sandbox import World as SandboxWorld
+from magy_server.sandbox.os_sandbox import OsSandbox
 from magy_server.store.sqlite import SqliteStore
 from magy_server.team.access import TeamAccess
 from magy_server.team.budget import Purse
@@ -96,7 +98,9 @@ async def compose(
         names, secrets = _hidden_keys(projects, roots, keys)
         redacted_log.log_without(secrets)
         privacy.withdraw(names.__contains__)
-        processes = Processes(names, more=own.tools.environment)
+        sandbox = _sandbox(projects, state)
+        closing.push_async_callback(sandbox.close)
+        processes = Processes(names, more=own.tools.environment, sandbox=sandbox)
         bus = await _bus(state, closing)
         configured = Configured(projects, os.environ)
         closing.push_async_callback(configured.close)
@@ -155,6 +159,23 @@ async def _running(
             purse=purse,
             supervisor=supervisor,
         )
+
+
+def _sandbox(projects: Projects, state: Path) -> OsSandbox:
+    """The settings are looked up for each command: they hold as they are now."""
+    world = SandboxWorld(
+        home=os.path.realpath(os.path.expanduser("~")),
+        private=[str(state)],
+        protected=trust.FILES,
+        read_only=[str(layers.config_dir())],
+    )
+
+    def directory() -> AbstractAsyncContextManager[str]:
+        from magy_server.tools.temporary import temporary
+
+        return temporary()
+
+    return OsSandbox(lambda root: projects.settings(root).sandbox, world, directory)
 
 
 async def _bus(state: Path, closing: AsyncExitStack) -> LocalBus:
@@ -232,7 +253,8 @@ def _world(
     editor: Editor,
     secrets: Secrets,
 ) -> World:
-    options = projects.settings(None).tools
+    own = projects.settings(None)
+    tools = make_tools(processes, own.tools, asks_for_network=own.sandbox.allow_sandboxed)
     return World(
         me=bus.id,
         store=sessions.store,
@@ -240,7 +262,7 @@ def _world(
         clock=sessions.clock,
         settings=projects.settings,
         models=configured.models,
-        tools={tool.name: tool for tool in make_tools(processes, options)},
+        tools={tool.name: tool for tool in tools},
         agents=projects.agents,
         rules=projects.rules,
         expand=_expand(editor),

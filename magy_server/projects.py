@@ -15,7 +15,7 @@ from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
 from magy_server.core.hooks import Hook
-from magy_server.core.permit import Ruleset
+from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.ports import Store
 from magy_server.core.settings import Settings
@@ -25,6 +25,16 @@ from magy_server.engine.world import read_project, record
 
 Signature = frozenset[tuple[str, int, int, int]]
 """Of files: path, size, time of the last change, inode."""
+
+NO_SHELL = Ruleset(
+    source="the isolated sandbox",
+    keys={
+        "bash": (Rule(pattern="*", action="deny", bare=True),),
+        "git": (Rule(pattern="*", action="allow", bare=True),),
+    },
+    narrows=True,
+)
+"""There agents run no commands; the tools that only look at a repository are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +104,11 @@ class Projects:
             *(ruleset(source, table).at_home(home) for source, table in loaded.rules),
             *(Ruleset(source=source, guardrails=rails) for source, rails in loaded.guardrails),
         )
+        walls = (NO_SHELL,) if loaded.settings.sandbox.level == "isolated" else ()
         found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
         found_hooks, problems = hooks.configured(loaded.settings, root if trusted else None)
         return Project(
-            loaded, (common_rules(), *own), found, trusted, signature, tuple(found_hooks),
+            loaded, (common_rules(), *own, *walls), found, trusted, signature, tuple(found_hooks),
             tuple(problems),
         )  # fmt: skip
 

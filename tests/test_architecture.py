@@ -148,9 +148,8 @@ def test_pure_layers_touch_nothing() -> None:
 
 def in_port(path: Path, node: ast.AST) -> bool:
     """Declarations do not run: the Protocols, and the `facts` function that looks at nothing."""
-    return name(path) in ("magy_server/core/ports.py", "magy_server/core/tool.py") and not any(
-        isinstance(child, ast.Await) for child in ast.walk(node)
-    )
+    ports = ("magy_server/core/ports.py", "magy_server/core/sandbox.py", "magy_server/core/tool.py")
+    return name(path) in ports and not any(isinstance(child, ast.Await) for child in ast.walk(node))
 
 
 def test_heavy_packages_are_imported_where_they_are_used() -> None:

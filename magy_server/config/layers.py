@@ -4,7 +4,8 @@ can change: see howto/policy.md.
 
 An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask,
 lower values of `limits` and `spawn`, guardrails, and `bypass` and `completion.enabled` when they
-are false are used; the rest is named, so that a person can be told.
+are false are used; the rest is named, so that a person can be told. No project makes the sandbox
+less strict.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from magy_server.core.errors import InvalidConfig
 from magy_server.core.policy.examples import wrong_example
 from magy_server.core.policy.guardrails import Guardrail, check
 from magy_server.core.policy.rule_tables import ruleset
-from magy_server.core.settings import Permission, Settings
+from magy_server.core.settings import Permission, SandboxSettings, Settings
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 
@@ -88,14 +89,34 @@ def load(
     administrator.vouched(above)
     layers = [read(config_dir() / "magy.toml")]
     ignored: tuple[str, ...] = ()
+    walls: Mapping[str, Any] | None = None
     if root is not None:
         project = read(Path(root) / "magy.toml")
+        if "sandbox" in project.values:
+            walls = validate(project).sandbox.model_dump(exclude_unset=True)
+            kept = {name: value for name, value in project.values.items() if name != "sandbox"}
+            project = Layer(project.name, kept)
         if not trusted:
             project, ignored = narrow(project)
         layers.append(project)
     layers.append(Layer("the editor's settings", options))
     layers.append(Layer("the environment", from_environment(os.environ)))
-    return _merge(read(above), layers, ignored)
+    merged = _merge(read(above), layers, ignored)
+    return _walled(merged, layers[1].name, walls) if walls else merged
+
+
+def _walled(loaded: Loaded, project: str, asked: Mapping[str, Any]) -> Loaded:
+    """With the sandbox as a project wants it, where that is stricter."""
+    from magy_server.config.narrowed_sandbox import narrowed, widening
+
+    held = loaded.settings.sandbox
+    found = narrowed(held.model_dump(), asked)
+    settings = loaded.settings.model_copy(
+        update={"sandbox": SandboxSettings.model_validate({**held.model_dump(), **found})}
+    )
+    origins = {**loaded.origins, **{f"sandbox.{name}": project for name in found}}
+    ignored = (*loaded.ignored, *(f"{project}: sandbox.{name}" for name in widening(asked)))
+    return replace(loaded, settings=settings, origins=origins, ignored=ignored)
 
 
 def read(path: Path) -> Layer:

@@ -22,6 +22,7 @@ from magy_server.core.shell.simple_commands import quote
 from magy_server.core.shell.unknown_programs import may_run
 from magy_server.core.values import (
     Action,
+    Confinement,
     Decision,
     Effect,
     Facts,
@@ -86,9 +87,12 @@ def decide(
     """`call`: as guardrails see it. What they say nobody answers but a person."""
     if facts.problem is not None:
         return Decision(action="deny", rule=facts.problem)
-    verdicts = [_answered(v, grants, bypass) for v in _verdicts(facts, key, effect, sources)]
+    verdicts = [
+        _answered(v, grants, bypass, facts.confined) for v in _verdicts(facts, key, effect, sources)
+    ]
     decision = strictest([*guarded(facts, key, sources, call), *verdicts])
-    return _heard(decision, facts.hooks)
+    decision = _heard(decision, facts.hooks)
+    return _confined(decision, facts.confined) if facts.confined else decision
 
 
 def _heard(decision: Decision, hooks: Sequence[HookSaid]) -> Decision:
@@ -253,7 +257,9 @@ def _strictest_source(found: Iterable[Decision]) -> Decision:
     return strictest(sorted(found, key=lambda d: d.rule))
 
 
-def _answered(verdict: _Verdict, grants: Sequence[Grant], bypass: bool) -> Decision:
+def _answered(
+    verdict: _Verdict, grants: Sequence[Grant], bypass: bool, confined: Confinement | None
+) -> Decision:
     decision = verdict.decision
     if decision.action != "ask" or decision.firm:
         return decision
@@ -263,7 +269,42 @@ def _answered(verdict: _Verdict, grants: Sequence[Grant], bypass: bool) -> Decis
             return Decision(action="allow", rule=f"{answer} (else {decision.rule})")
     if bypass:
         return Decision(action="allow", rule=f"bypass (else {decision.rule})")
+    if confined and confined.answers and _is_contained(verdict.resource):
+        return Decision(action="allow", rule=f"{_place(confined)}: allow (else {decision.rule})")
     return decision
+
+
+def _is_contained(resource: Resource | None) -> bool:
+    """Whether the walls around a command keep what is asked about from mattering: that it runs, and
+    that it writes in the workspace; not what it reads, which the model will read, too."""
+    if resource is None:
+        return False
+    return resource.kind == "exec" or (resource.kind == "write" and resource.relative is not None)
+
+
+def _confined(decision: Decision, confined: Confinement) -> Decision:
+    """In the strict sandbox a person answers for each command. Questions say where it will run."""
+    if decision.action == "deny":
+        return decision
+    if confined.level == "strict":
+        rule = f"the strict sandbox asks about each command ({decision.rule})"
+        return Decision(action="ask", rule=f"{rule}; it runs {_place(confined)}", firm=True)
+    if decision.action == "allow":
+        return decision
+    return decision.model_copy(update={"rule": f"{decision.rule}; it runs {_place(confined)}"})
+
+
+_NETWORK = {
+    "all": "",
+    "listed": ", with the network of the listed hosts",
+    "none": ", without network",
+}
+
+
+def _place(confined: Confinement) -> str:
+    if confined.missing:
+        return f"without a sandbox: {confined.missing}"
+    return f"in the {confined.level} sandbox{_NETWORK[confined.network]}"
 
 
 def _covers(grant: Grant, verdict: _Verdict) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field
 from magy_server.core.hooks import HookEvent
 from magy_server.core.policy.guardrails import Guardrail
 from magy_server.core.spawn_settings import SpawnSettings
-from magy_server.core.values import Action, Value
+from magy_server.core.values import Action, SandboxLevel, Value
 
 Patterns = dict[str, Action]
 Permission = dict[str, Action | Patterns | list[Patterns]]
@@ -184,6 +184,56 @@ class ToolSettings(Given):
     )
 
 
+class SandboxLimits(Given):
+    """What one command, with all that it starts, may take; 0 is no limit."""
+
+    memory_mb: Annotated[int, Field(ge=0)] = Field(default=8192, description="Memory, in MB.")
+    processes: Annotated[int, Field(ge=0)] = Field(default=1024, description="Processes at once.")
+    cpu_seconds: Annotated[int, Field(ge=0)] = Field(
+        default=3600, description="Processor time of each of its processes, in seconds."
+    )
+    file_mb: Annotated[int, Field(ge=0)] = Field(
+        default=16_384, description="The size of each file that it writes, in MB."
+    )
+
+
+class SandboxSettings(Given):
+    """A project's `magy.toml`, trusted or not, can only choose a stricter level, hide more and
+    lower the limits; the rest is the user's."""
+
+    level: SandboxLevel = Field(
+        default="off",
+        description="The sandbox that commands run in: `off`, `standard` (they write only in the "
+        "workspace), `strict` (also, they reach only the hosts listed, and each asks), `isolated` "
+        "(a temporary directory, no network, and no commands of agents).",
+    )
+    hosts: list[str] = Field(
+        default=[],
+        description="The hosts that commands reach in the strict sandbox, by HTTP and HTTPS: "
+        '`"pypi.org"`, `"*.npmjs.org"`, `"localhost:8080"`.',
+    )
+    writable: list[str] = Field(
+        default=[],
+        description="More directories that commands may write in, absolute or with `~/`: caches of "
+        "package managers, say. Not in the isolated sandbox.",
+    )
+    hidden: list[str] = Field(
+        default=[], description="More files and directories that commands cannot see."
+    )
+    shown: list[str] = Field(
+        default=[],
+        description="What is hidden in the sandbox by default, and yet may be seen and used: "
+        '`"/run/docker.sock"`, `"~/.ssh"`.',
+    )
+    allow_sandboxed: bool = Field(
+        default=False,
+        description="Whether commands in the standard sandbox that have no network, and write only "
+        "in the workspace, run without a question. An agent must then say that a command needs the "
+        "network, and that is asked about.",
+    )
+    limits: SandboxLimits = SandboxLimits()
+
+
 class CompletionSettings(Given):
     enabled: bool = Field(
         default=False,
@@ -301,6 +351,7 @@ class Settings(Given):
     )
     edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     completion: CompletionSettings = CompletionSettings()
     hook: list[HookSettings] = Field(
         default=[], description="Commands to run at named moments; see howto/hooks.md."

@@ -13,6 +13,7 @@ CallId = str
 """`<request>.<n>`: the n-th tool call (from 0) of the reply to that request."""
 Effect = Literal["read", "write", "exec", "net", "agent"]
 Action = Literal["allow", "ask", "deny"]
+SandboxLevel = Literal["off", "standard", "strict", "isolated"]
 
 
 def digest(data: bytes) -> Hash:
@@ -182,6 +183,17 @@ class HookSaid(Value):
     reason: str
 
 
+class Confinement(Value):
+    """The sandbox that a command will run in. `network`: all of it, the listed hosts, or none.
+    `missing`: why there is none, though one is wanted. `answers`: the person wants no question
+    about what is confined like this."""
+
+    level: SandboxLevel
+    network: Literal["all", "listed", "none"] = "all"
+    missing: str = ""
+    answers: bool = False
+
+
 class Facts(Value):
     """What I/O found out about a call before it was judged; the tool runs from these same facts."""
 
@@ -195,6 +207,7 @@ class Facts(Value):
     """What would change, as a unified diff, where that is known beforehand; or, if `code`, what
     would run, where the title does not say all of it."""
     code: bool = False
+    confined: Confinement | None = None
     problem: str | None = None
     """Why the call cannot run at all (bad arguments, outside the workspace, unknown tool)."""
     hooks: tuple[HookSaid, ...] = ()

@@ -10,9 +10,13 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from magy_server.core.variables import passes
 from magy_server.doctor.finding import Around, Finding, Say, note, ok, problem, warning
+
+if TYPE_CHECKING:
+    from magy_server.core.settings import SandboxSettings
 
 GIT = (2, 25)
 """Older versions lack options that Magy uses."""
@@ -128,23 +132,62 @@ async def _ripgrep(around: Around) -> list[Finding]:
 
 
 async def _sandbox(around: Around) -> list[Finding]:
+    from magy_server.doctor.project import settings
+
     if sys.platform != "linux":
         what = "bubblewrap, the sandbox for commands, exists on Linux only."
         mend = "Look at each command before you allow it, or run Magy in a container."
         return [note(what, mend)]
+    asked = (await asyncio.to_thread(settings, around)).sandbox
+    say = note if asked.level == "off" else warning
     path = found("bwrap", around)
     if path is None:
-        return [missing("bubblewrap", "commands cannot run in a sandbox (`bwrap`)", note)]
+        return [missing("bubblewrap", f"{_without(asked)} (`bwrap`)", say)]
     true = found("true", around) or "/bin/true"
     code, said = await outcome(
-        [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", true], around
+        [
+            path,
+            "--unshare-all",
+            "--die-with-parent",
+            "--ro-bind",
+            "/",
+            "/",
+            "--proc",
+            "/proc",
+            true,
+        ],
+        around,
     )
     if code == 0:
-        return [ok(f"bubblewrap ({path}) can create a sandbox.")]
+        return [ok(f"bubblewrap ({path}) can create a sandbox."), *_level(asked)]
     why = said.splitlines()[-1] if said else f"exit code {code}"
-    what = f"bubblewrap ({path}) cannot create a sandbox here: {why}."
+    what = f"bubblewrap ({path}) cannot create a sandbox here: {why}; {_without(asked)}."
     mend = "Allow user namespaces (sysctl, AppArmor or the container's settings), then try again."
     return [warning(what, mend)]
+
+
+def _without(asked: SandboxSettings) -> str:
+    if asked.level == "off":
+        return "commands cannot run in a sandbox"
+    if asked.level == "standard":
+        return (
+            "commands run without the sandbox that sandbox.level asks for, which each question says"
+        )
+    return f"no command runs, since sandbox.level is {asked.level}"
+
+
+def _level(asked: SandboxSettings) -> list[Finding]:
+    if asked.level == "off":
+        mend = 'Set sandbox.level = "standard" in magy.toml (docs/howto/sandbox.md).'
+        return [note("Commands run without a sandbox: sandbox.level is off.", mend)]
+    home = os.path.expanduser("~")
+    paths = [os.path.join(home, p[2:]) if p.startswith("~/") else p for p in asked.writable]
+    absent = [path for path in paths if not os.path.isabs(path) or not os.path.exists(path)]
+    found = [ok(f"Commands run in the {asked.level} sandbox.")]
+    if absent:
+        what = f"sandbox.writable names what is not there: {', '.join(absent)}."
+        found.append(note(what, "Make the directory, or take it out of magy.toml."))
+    return found
 
 
 async def _bash(around: Around) -> list[Finding]:

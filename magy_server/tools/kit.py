@@ -21,8 +21,11 @@ from magy_server.tools.shell.shell_tools import shell_tools
 from magy_server.tools.web.web_tools import web_tools
 
 
-def make_tools(processes: Processes, options: ToolSettings | None = None) -> list[Tool]:
-    """`processes` belongs to the server, which closes it at its end."""
+def make_tools(
+    processes: Processes, options: ToolSettings | None = None, *, asks_for_network: bool = False
+) -> list[Tool]:
+    """`processes` belongs to the server, which closes it at its end. `asks_for_network`: as in
+    `shell_tools`."""
     options = options or ToolSettings()
     return [
         read_file,
@@ -31,7 +34,7 @@ def make_tools(processes: Processes, options: ToolSettings | None = None) -> lis
         write_file,
         list_tool(options.grep_program),
         *search_tools(options.grep_program, options.grep_matches, options.glob_results),
-        *shell_tools(processes, options.bash_timeout),
+        *shell_tools(processes, options.bash_timeout, asks_for_network=asks_for_network),
         *git_tools(processes),
         *web_tools(options.search_url),
         *KNOWLEDGE_TOOLS,

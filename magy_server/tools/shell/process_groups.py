@@ -131,12 +131,24 @@ def _signal(
 
     found = _alive(group, marked)
     for process in found:
+        if number == signal.SIGTERM and _holds_sandbox(process):
+            continue
         seen.add(process.pid)
         try:
             process.send_signal(number)  # checks that the id was not given to another process
         except psutil.Error:
             continue
     return found
+
+
+def _holds_sandbox(process: psutil.Process) -> bool:
+    """When this process ends, all in its sandbox is killed. It ends after them by itself."""
+    import psutil
+
+    try:
+        return process.name() == "bwrap"
+    except psutil.Error:
+        return False
 
 
 def _alive(group: int | None, marked: str) -> list[psutil.Process]:

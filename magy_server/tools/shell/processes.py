@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 from magy_server.core.errors import MagyError, ToolError
+from magy_server.core.sandbox import NO_SANDBOX, Launch, Outcome, Prepared, Sandbox
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import ToolContext
+from magy_server.core.values import Confinement
 from magy_server.tasks import Tasks, to_end
 from magy_server.tools.shell import process_groups as groups
 from magy_server.tools.shell.environment import environment
@@ -50,6 +52,7 @@ class Command:
         process: asyncio.subprocess.Process,
         pipe: IO[bytes],
         sieve: Sieve,
+        prepared: Prepared,
     ) -> None:
         self.command = command
         self.group = process.pid
@@ -57,26 +60,30 @@ class Command:
         self.code: int | None = None
         self.left = 0
         """Processes that the command had left running and that were ended after it."""
+        self.sandboxed = Outcome()
+        """What its sandbox did, once it is over."""
         self.since = time.monotonic()
         self.duration = 0.0
         self._marked = marked
         self._process = process
         self._pipe = pipe
         self._sieve = sieve
+        self._prepared = prepared
+        prepared.started(self.group)
 
     @classmethod
     async def open(
-        cls, command: str, cwd: str, marked: str, env: Mapping[str, str], sieve: Sieve
+        cls, command: str, marked: str, sieve: Sieve, prepared: Prepared, cwd: str
     ) -> Command:
-        """Starts the gate; what the command says goes through `sieve`. Raises ToolError when that
-        cannot be done."""
+        """Starts the gate before what is prepared, the shell with `command`; what that says goes
+        through `sieve`. Raises ToolError when that cannot be done."""
         read_end, write_end = os.pipe()
         pipe = os.fdopen(read_end, "rb", buffering=0)
         try:
             process = await asyncio.create_subprocess_exec(
-                *groups.GATE, *shell(), command,
+                *groups.GATE, *prepared.argv,
                 stdin=asyncio.subprocess.PIPE, stdout=write_end, stderr=write_end,
-                cwd=cwd, env=env, start_new_session=True,
+                cwd=cwd, env=prepared.env, pass_fds=prepared.fds, start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             pipe.close()
@@ -86,7 +93,7 @@ class Command:
             raise
         finally:
             os.close(write_end)
-        return cls(command, marked, process, pipe, sieve)
+        return cls(command, marked, process, pipe, sieve, prepared)
 
     def release(self) -> None:
         """Opens the gate: the command runs from now on."""
@@ -119,6 +126,7 @@ class Command:
         assert self._process.stdin is not None
         self._process.stdin.close()
         await self._process.wait()
+        await self._prepared.close()
         self._pipe.close()
         self.output.close()
 
@@ -137,6 +145,7 @@ class Command:
             await groups.drained(pump)
         finally:
             self._pipe.close()
+            self.sandboxed = await self._prepared.close()
             self.duration = time.monotonic() - self.since
 
     async def _pump(self, live: Live) -> None:
@@ -192,7 +201,9 @@ class Processes:
         hidden: Iterable[str] = (),
         base: Mapping[str, str] | None = None,
         more: Iterable[str] = (),
+        sandbox: Sandbox = NO_SANDBOX,
     ) -> None:
+        self.sandbox = sandbox
         self._hidden = frozenset(hidden)
         self._more = frozenset(more)
         self._base = os.environ if base is None else base
@@ -202,13 +213,30 @@ class Processes:
         self._ended: dict[tuple[str, str], Command] = {}
         self._closing = False
 
-    async def open(self, command: str, cwd: str, session: str, call: str) -> Command:
-        """A command behind its gate. Raises ToolError."""
+    async def open(
+        self,
+        command: str,
+        cwd: str,
+        session: str,
+        call: str,
+        root: str = "",
+        confined: Confinement | None = None,
+    ) -> Command:
+        """A command behind its gate, in the sandbox that it was judged for, or a stricter one.
+        Raises ToolError."""
         if self._closing:
             raise ToolError("The server is shutting down; the command was not started.")
         marked = groups.mark(session, call)
         env = self.environment(cwd, session, call)
-        return await Command.open(command, cwd, marked, env, Sieve(self._secrets))
+        at_least = confined.level if confined else "off"
+        network = not (confined and confined.answers)
+        launch = Launch([*shell(), command], cwd, env, root or cwd, at_least, network=network)
+        prepared = await self.sandbox.prepare(launch)
+        try:
+            return await Command.open(command, marked, Sieve(self._secrets), prepared, cwd)
+        except BaseException:
+            await prepared.close()
+            raise
 
     def environment(self, cwd: str, session: str, call: str) -> dict[str, str]:
         """What the processes of a call get: no keys, and the mark they are known by."""

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from magy_server.core import tool as tools
 from magy_server.core.errors import ToolError
+from magy_server.core.sandbox import Sandbox
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
-from magy_server.core.values import Evidence, Facts, Resource
+from magy_server.core.values import Confinement, Evidence, Facts, Resource
 from magy_server.dataclass import dataclass
 from magy_server.tasks import to_end
 from magy_server.tools.shell import facts as shell_facts
@@ -27,37 +29,41 @@ HASTE = 5.0
 """Seconds to find out what a command changed that a person stopped."""
 
 
-def shell_tools(processes: Processes, usual_timeout: float = 30.0) -> list[Tool]:
-    """`usual_timeout`: seconds for a command that names no limit of its own."""
-    bash = _bash(processes, Worktrees(processes), usual_timeout)
+def shell_tools(
+    processes: Processes, usual_timeout: float = 30.0, *, asks_for_network: bool = False
+) -> list[Tool]:
+    """`usual_timeout`: seconds for a command that names no limit of its own. `asks_for_network`: a
+    command has none unless the model says that it needs it, where the person has settled that."""
+    shell = _Shell(processes, usual_timeout)
+    bash = _bash_with_network(shell) if asks_for_network else _bash(shell)
     return [bash, _bash_output(processes), _bash_stop(processes)]
 
 
-def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
-    async def facts(ctx: FactContext, command: str, **_: Any) -> Gathered:
-        env = processes.environment(ctx.root, ctx.session, "look")
-        return await shell_facts.facts(ctx, command, env)
+class _Shell:
+    """What the tool `bash` does. `usual`: seconds for a command that names no limit."""
 
-    @tool(effect="exec", key="bash", kind="execute", facts=facts)
-    async def bash(
-        ctx: ToolContext,
-        command: Annotated[str, "A bash command line"],
-        timeout: Annotated[
-            float, "Seconds after which Magy stops it", Field(gt=0, le=600)
-        ] = usual_timeout,
-        background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
-    ) -> Result:
-        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
-        variables do not carry over. There is no terminal and no input. Of a long output you get
-        the beginning and the end. Magy stops what a command leaves running, unless it runs in
-        the background: then bash_output reads its output so far, and bash_stop stops it."""
+    def __init__(self, processes: Processes, usual: float) -> None:
+        self.usual = usual
+        self._processes = processes
+        self._trees = Worktrees(processes)
+
+    async def facts(
+        self, ctx: FactContext, command: str, network: bool | None = None, **_: Any
+    ) -> Gathered:
+        env = self._processes.environment(ctx.root, ctx.session, "look")
+        facts, blobs = await shell_facts.facts(ctx, command, env)
+        confined = await _confined(self._processes.sandbox, ctx.root, network)
+        return facts.model_copy(update={"confined": confined}), blobs
+
+    async def run(self, ctx: ToolContext, command: str, timeout: float, background: bool) -> Result:
+        processes = self._processes
         if background:
             processes.check_room(ctx.session)
             return _in_background(processes, ctx, await _opened(processes, ctx, command))
-        limit = Limit(timeout, usual=timeout == usual_timeout)
+        limit = Limit(timeout, usual=timeout == self.usual)
         if only_reads(ctx.facts):
             return await _in_foreground(ctx, await _opened(processes, ctx, command), limit)
-        async with trees.around(ctx.root, ctx.editor, ctx.changing) as around:
+        async with self._trees.around(ctx.root, ctx.editor, ctx.changing) as around:
             running = await _opened(processes, ctx, command)
             try:
                 result = await _in_foreground(ctx, running, limit)
@@ -66,12 +72,75 @@ def _bash(processes: Processes, trees: Worktrees, usual_timeout: float) -> Tool:
                 raise
             return _with_changes(result, await around.changes())
 
+
+def _bash(shell: _Shell) -> Tool:
+    @tool(effect="exec", key="bash", kind="execute", facts=shell.facts)
+    async def bash(
+        ctx: ToolContext,
+        command: Annotated[str, "A bash command line"],
+        timeout: Annotated[
+            float, "Seconds after which Magy stops it", Field(gt=0, le=600)
+        ] = shell.usual,
+        background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
+    ) -> Result:
+        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
+        variables do not carry over. There is no terminal and no input. Of a long output you get
+        the beginning and the end. Magy stops what a command leaves running, unless it runs in
+        the background: then bash_output reads its output so far, and bash_stop stops it."""
+        return await shell.run(ctx, command, timeout, background)
+
     return bash
+
+
+def _bash_with_network(shell: _Shell) -> Tool:
+    @tools.tool(effect="exec", key="bash", kind="execute", facts=shell.facts)
+    async def bash(
+        ctx: ToolContext,
+        command: Annotated[str, "A bash command line"],
+        timeout: Annotated[
+            float, "Seconds after which Magy stops it", Field(gt=0, le=600)
+        ] = shell.usual,
+        background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
+        network: Annotated[
+            bool, "It needs the network, or writes outside the workspace: the user is asked"
+        ] = False,
+    ) -> Result:
+        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
+        variables do not carry over. There is no terminal and no input. Of a long output you get
+        the beginning and the end. Magy stops what a command leaves running, unless it runs in
+        the background: then bash_output reads its output so far, and bash_stop stops it. A command
+        has no network, and writes only in the workspace and /tmp, unless you set network."""
+        return await shell.run(ctx, command, timeout, background)
+
+    return bash
+
+
+async def _confined(sandbox: Sandbox, root: str, network: bool | None) -> Confinement | None:
+    """In what a command will run; `network` None: nobody asks whether it needs that. Raises
+    ToolError if it cannot run at all."""
+    if network is False:
+        alone = await sandbox.confinement(root, network=False)
+        if alone is not None and alone.answers and not alone.missing:
+            return alone
+    confined = await sandbox.confinement(root)
+    if confined is None or confined.level == "standard":
+        return confined
+    if confined.level == "isolated":
+        raise ToolError("There is no shell here: the sandbox is isolated (sandbox.level).")
+    if confined.missing:
+        raise ToolError(
+            f"No command can run: the strict sandbox is asked for, and {confined.missing}. Tell "
+            "the user; `magy doctor` says more."
+        )
+    return confined
 
 
 async def _opened(processes: Processes, ctx: ToolContext, command: str) -> Command:
     """Behind its gate, and recorded."""
-    running = await processes.open(command, ctx.facts.cwd or ctx.root, ctx.session, ctx.call)
+    facts = ctx.facts
+    running = await processes.open(
+        command, facts.cwd or ctx.root, ctx.session, ctx.call, ctx.root, facts.confined
+    )
     try:
         await ctx.started(Evidence(group=running.group))
     except BaseException:
@@ -140,6 +209,8 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
             "\n[This is its output until then. For more time call bash with a longer timeout (up "
             "to 600), or with background=true.]"
         )
+    elif running.sandboxed.ended:
+        status = f"ended by the sandbox: {running.sandboxed.ended}"
     elif running.duration >= 1:  # in whole seconds: the same run gives the same text
         status += f", {running.duration:.0f} s"
     if running.left:
@@ -147,6 +218,11 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
         advice += (
             f"\n[The command left {what} running; Magy stopped that, too. Use background=true for "
             "what must keep running.]"
+        )
+    if refused := running.sandboxed.refused:
+        advice += (
+            f"\n[The sandbox refused to reach {', '.join(refused)}. Only the user can list a host "
+            "(sandbox.hosts).]"
         )
     text = output.summary(ctx.call).rstrip("\n") or "(no output)"
     return Result(

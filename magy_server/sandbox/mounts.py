@@ -1,0 +1,240 @@
+"""This module tells what of the file system a sandboxed program may write, read, and not see.
+
+Nothing here trusts the workspace: what a program may have written there yesterday (a `.git` that
+leads elsewhere, a link) makes nothing else writable today.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from magy_server.dataclass import dataclass
+from magy_server.sandbox import World
+
+Kind = Literal["hidden", "write", "read", "empty"]
+"""hidden: an empty directory in its place; empty: an empty file. In this order at one path."""
+_ORDER: Sequence[Kind] = ("hidden", "write", "read", "empty")
+
+PROTECTED = (
+    ".vscode", ".idea", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv",
+    ".zprofile", ".gitconfig",
+)  # fmt: skip
+"""What editors and shells run, besides Magy's own files: never written, where it is in a root."""
+SECRET = (
+    # keys, and what lets into accounts
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".docker/config.json", ".config/gcloud",
+    ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/rclone",
+    ".config/op", ".config/sops", ".config/git/credentials", ".git-credentials", ".netrc",
+    ".pgpass", ".my.cnf", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml",
+    ".gem/credentials", ".terraform.d/credentials.tfrc.json", ".vault-token", ".password-store",
+    ".local/share/keyrings", ".local/share/kwalletd", ".config/Bitwarden", ".config/KeePass",
+    # people
+    ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/vivaldi",
+    ".config/BraveSoftware", ".config/microsoft-edge", ".config/opera", "snap/firefox/common",
+    ".var/app", ".bash_history", ".zsh_history", ".python_history", ".psql_history",
+    ".node_repl_history", ".local/share/fish",
+    # programs outside that would run what they are told
+    ".Xauthority", ".ICEauthority", ".docker/run", ".docker/desktop", ".colima", ".orbstack",
+    ".screen", ".emacs.d/server", ".config/emacs/server", ".local/share/jupyter/runtime",
+)  # fmt: skip
+"""Below the home directory: hidden."""
+SEEN = (".ssh/known_hosts", ".ssh/config")
+"""Of these, what is needed to reach a server by a key that an agent holds."""
+_RUN = (
+    "systemd/resolve", "resolvconf", "NetworkManager/resolv.conf",
+    "NetworkManager/no-stub-resolv.conf", "current-system", "booted-system", "wrappers",
+    "opengl-driver", "opengl-driver-32",
+)  # fmt: skip
+"""Of /run, where sockets of services are, only this is left: names of servers, and programs."""
+_GIT_FILES = ("config", "config.worktree", "hooks", "commondir")
+_HOOKS = re.compile(rb"^\s*hookspath\s*=\s*\"?([^\"\n#;]+)", re.IGNORECASE | re.MULTILINE)
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """`source`: what is there instead of the path itself."""
+
+    kind: Kind
+    path: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the settings ask for, as absolute paths. `agent`: the socket of an ssh agent."""
+
+    root: str
+    writable: Sequence[str] = ()
+    hidden: Sequence[str] = ()
+    shown: Sequence[str] = ()
+    agent: str = ""
+    confined: bool = False
+    """It writes in the root alone: not in `writable`, nor in a repository around it."""
+
+
+def absolute(path: str, home: str) -> str:
+    """`~/x` and `/x` as a canonical path; "" for anything else."""
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.realpath(path) if os.path.isabs(path) else ""
+
+
+def mounts(world: World, wish: Wish, temporary: str) -> list[Mount]:
+    """In the order in which they cover each other. Below `temporary` are two directories, `tmp` and
+    `var-tmp`, that the program gets for temporary ones."""
+    found = [*_temporary(temporary), *_hidden(world, wish), *_written(world, wish)]
+    roots = [wish.root, *_more(world, wish)]
+    found += [Mount("read", path) for path in _there(world.read_only) if _in_any(path, roots)]
+    for root in roots:
+        names = (*world.protected, *PROTECTED)
+        found += [Mount("read", path) for path in _there(os.path.join(root, n) for n in names)]
+    private = [_closed(path) for path in _there(world.private)]
+    return _sorted([*found, *private])
+
+
+def isolated(world: World, wish: Wish, temporary: str) -> list[Mount]:
+    """Nothing is written but the temporary directory."""
+    private = [_closed(path) for path in _there(world.private)]
+    root = [] if wish.root == "/" else [Mount("read", wish.root)]
+    return _sorted([*_temporary(temporary), *_hidden(world, wish), *root, *private])
+
+
+def _sorted(found: Iterable[Mount]) -> list[Mount]:
+    """What is deeper comes later, and so covers."""
+    once = {(mount.path, mount.kind): mount for mount in found}.values()
+    return sorted(once, key=lambda m: (m.path.rstrip("/").count("/"), _ORDER.index(m.kind), m.path))
+
+
+def _temporary(temporary: str) -> Iterator[Mount]:
+    yield Mount("write", "/tmp", os.path.join(temporary, "tmp"))
+    if os.path.isdir("/var/tmp"):
+        yield Mount("write", os.path.realpath("/var/tmp"), os.path.join(temporary, "var-tmp"))
+
+
+def _hidden(world: World, wish: Wish) -> Iterator[Mount]:
+    if os.path.isdir("/run"):
+        yield Mount("hidden", "/run")
+        yield from (Mount("read", path) for path in _there(f"/run/{name}" for name in _RUN))
+    secret = [os.path.join(world.home, name) for name in SECRET]
+    seen = _there([*wish.shown, *(os.path.join(world.home, name) for name in SEEN)])
+    shown = [path for path in seen if not _in_any(path, _there(world.private))]
+    for path in _there([*secret, *wish.hidden]):
+        if path not in shown:
+            yield _closed(path)
+    yield from (Mount("read", path) for path in shown)
+    if wish.agent:
+        yield from (Mount("read", path) for path in _there([wish.agent]))
+
+
+def _closed(path: str) -> Mount:
+    return Mount("hidden" if os.path.isdir(path) else "empty", path)
+
+
+def _there(paths: Iterable[str]) -> list[str]:
+    """The canonical paths of those that exist."""
+    real = dict.fromkeys(os.path.realpath(path) for path in paths if path)
+    return [path for path in real if os.path.lexists(path)]
+
+
+def _in_any(path: str, roots: Iterable[str]) -> bool:
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+# --- what is written ----------------------------------------------------------------------------
+
+
+def _more(world: World, wish: Wish) -> list[str]:
+    if wish.confined:
+        return []
+    return [path for path in _there(wish.writable) if not _in_any(path, _there(world.private))]
+
+
+def _written(world: World, wish: Wish) -> Iterator[Mount]:
+    yield from (Mount("write", path) for path in (wish.root, *_more(world, wish)))
+    for directory in git_directories(wish.root):
+        if wish.confined and not _in_any(directory, [wish.root]):
+            continue
+        # A directory of its own: it cannot be moved away, and another one put in its place.
+        yield Mount("write", directory)
+        yield from _kept_of_git(directory, wish.root)
+    link = os.path.join(wish.root, ".git")
+    if os.path.isfile(link) and not os.path.islink(link):
+        yield Mount("read", link)
+
+
+def absent(root: str) -> list[str]:
+    """What no mount can keep a program from making, since it is not there, and must be removed if
+    it does: a file in a repository that makes git follow the configuration of another."""
+    found = [os.path.join(directory, "commondir") for directory in git_directories(root)]
+    return [path for path in found if not os.path.lexists(path)]
+
+
+def _kept_of_git(directory: str, root: str) -> Iterator[Mount]:
+    hooks = os.path.join(directory, "hooks")
+    if not os.path.lexists(hooks) and os.path.isfile(os.path.join(directory, "config")):
+        with suppress(OSError):
+            os.mkdir(hooks)  # so that nobody else makes it
+    inside = [directory, *_modules(directory)]
+    for path in _there(os.path.join(one, name) for one in inside for name in _GIT_FILES):
+        if _in_any(path, [root, directory]):
+            yield Mount("read", path)
+    for path in _hooks_path(directory, root):
+        yield Mount("read", path)
+
+
+def _modules(directory: str) -> list[str]:
+    """The repositories of submodules, and of other work trees."""
+    found = []
+    for folder in ("modules", "worktrees"):
+        with suppress(OSError):
+            for one in list(os.scandir(os.path.join(directory, folder)))[:64]:
+                found += [one.path] if one.is_dir(follow_symlinks=False) else []
+    return found
+
+
+def _hooks_path(directory: str, root: str) -> list[str]:
+    """`core.hooksPath`, where that lies in the workspace (`.husky`)."""
+    named = _HOOKS.findall(_beginning(os.path.join(directory, "config")))
+    paths = [os.path.join(root, os.fsdecode(name.strip())) for name in named]
+    return [path for path in _there(paths) if _in_any(path, [root]) and path != root]
+
+
+def git_directories(root: str) -> list[str]:
+    """The canonical paths of what git writes to for this work tree: of the repository that holds
+    `root`, and, for one of several work trees, of that one. [] where there is none, or where what
+    says so could have been put there by who only writes in the root."""
+    at = root
+    while not os.path.lexists(os.path.join(at, ".git")):
+        at, below = os.path.dirname(at), at
+        if at == below:
+            return []
+    git = os.path.join(at, ".git")
+    if os.path.islink(git):
+        return []
+    if os.path.isdir(git):
+        whole = all(os.path.exists(os.path.join(git, name)) for name in ("HEAD", "objects", "refs"))
+        return [git] if whole and not os.path.lexists(os.path.join(git, "commondir")) else []
+    told = _beginning(git)
+    if not told.startswith(b"gitdir:"):
+        return []
+    own = os.path.realpath(os.path.join(at, os.fsdecode(told[7:].strip())))
+    common = os.path.dirname(os.path.dirname(own))
+    back = _beginning(os.path.join(own, "gitdir")).strip()
+    if os.path.basename(os.path.dirname(own)) != "worktrees" or os.fsdecode(back) != git:
+        return []
+    if not _in_any(own, [root]) and os.path.isfile(os.path.join(common, "config")):
+        return [common]
+    return []
+
+
+def _beginning(path: str) -> bytes:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return b""

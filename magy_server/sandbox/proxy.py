@@ -1,0 +1,201 @@
+"""This proxy lets a sandboxed program reach the hosts that a person has listed, and no others.
+
+It speaks HTTP: `CONNECT` for all that is encrypted, and plain requests. It looks names up itself,
+so that the sandbox needs no DNS, and connects to the address that it has checked: a listed name
+must not lead to this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from magy_server.dataclass import dataclass
+
+PORTS = (80, 443)
+"""Those of a host that is listed without one."""
+_HEAD = 1 << 16
+_PATIENCE = 30.0
+_CHUNK = 1 << 16
+_MOST_TOLD = 20
+_DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An entry of the list, as it is written: `host`, `*.host` or `*`, and perhaps `:port`."""
+
+    host: str
+    port: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Listed:
+        host, colon, port = text.strip().rpartition(":")
+        if colon and port.isdigit() and ("[" in host or ":" not in host):
+            return cls(_plain(host), int(port))
+        return cls(_plain(text.strip()))
+
+    def covers(self, host: str, port: int) -> bool:
+        if port not in (PORTS if self.port is None else (self.port,)):
+            return False
+        if self.host.startswith("*."):
+            return host.endswith(self.host[1:])
+        return self.host in ("*", host)
+
+    @property
+    def exact(self) -> bool:
+        return "*" not in self.host
+
+
+def _plain(host: str) -> str:
+    return host.strip("[]").rstrip(".").lower()
+
+
+class Refused(Exception):
+    """The sentence is for who asked; `code` is the answer's status."""
+
+    def __init__(self, sentence: str, code: int = 403) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class Proxy:
+    """`refused`: the hosts that were asked for and are not listed."""
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        self.refused: dict[str, None] = {}
+        self._listed = [Listed.of(host) for host in hosts]
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def serve(self, listening: socket.socket) -> None:
+        self._server = await asyncio.start_server(self._client, sock=listening, limit=_HEAD)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                await self._served(reader, writer)
+        except asyncio.CancelledError:
+            return  # by `close`
+        finally:
+            self._serving.discard(task)
+            writer.close()
+
+    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                head = await reader.readuntil(b"\r\n\r\n")
+                host, port, first = _asked(head)
+                upstream = await self._connected(host, port)
+        except Refused as why:
+            writer.write(_refusal(why))
+            await writer.drain()
+            return
+        except (OSError, TimeoutError) as error:
+            writer.write(_refusal(Refused(f"It cannot be reached: {error}.", 502)))
+            await writer.drain()
+            return
+        if first:
+            upstream[1].write(first)
+        else:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        try:
+            await _joined((reader, writer), upstream)
+        finally:
+            upstream[1].close()
+
+    async def _connected(
+        self, host: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        entry = next((one for one in self._listed if one.covers(host, port)), None)
+        if entry is None:
+            if len(self.refused) < _MOST_TOLD:
+                self.refused[f"{host}:{port}"] = None
+            raise Refused(
+                f"The sandbox reaches only listed hosts (sandbox.hosts), not {host}:{port}."
+            )
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(about[0]) for *_, about in found]
+        good = [address for address in addresses if _may_be(address, host, exact=entry.exact)]
+        if not good:
+            raise Refused(f"{host} leads to {', '.join(addresses)}, which is not on the internet.")
+        for address in good[:-1]:
+            with suppress(OSError):
+                return await asyncio.open_connection(address, port)
+        return await asyncio.open_connection(good[-1], port)
+
+
+def _may_be(address: str, host: str, *, exact: bool) -> bool:
+    """Whether a listed host may have this address. One that is listed by its own name may be in a
+    private network, and only what says so by itself on this machine."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    if ip.is_global and not ip.is_multicast:
+        return True
+    if not exact:
+        return False
+    here = ip.is_loopback or ip.is_link_local or ip.is_unspecified
+    return not here or host in ("localhost", str(ip))
+
+
+def _asked(head: bytes) -> tuple[str, int, bytes]:
+    """Host, port, and what is to be sent there first; b"": a tunnel is wanted. Raises Refused."""
+    line, _, rest = head.partition(b"\r\n")
+    words = line.decode("latin-1").split(" ")
+    if len(words) != 3:
+        raise Refused("This is a proxy for HTTP.", 400)
+    method, target, version = words
+    try:
+        url = urlsplit(f"//{target}" if method == "CONNECT" else target)
+        host, port = _plain(url.hostname or ""), url.port
+    except ValueError:
+        raise Refused("The address is malformed.", 400) from None
+    if not host or (method != "CONNECT" and url.scheme != "http"):
+        raise Refused("This is a proxy: name a host.", 400)
+    if method == "CONNECT":
+        return host, port or 443, b""
+    path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
+    kept = [h for h in rest.split(b"\r\n") if h and not h.lower().startswith(_DROPPED)]
+    first = [f"{method} {path} {version}".encode("latin-1"), *kept, b"Connection: close", b"", b""]
+    return host, port or 80, b"\r\n".join(first)
+
+
+def _refusal(why: Refused) -> bytes:
+    text = f"{why}\n".encode()
+    head = f"HTTP/1.1 {why.code} Refused\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}"
+    return f"{head}\r\nConnection: close\r\n\r\n".encode() + text
+
+
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _joined(one: Ends, other: Ends) -> None:
+    """What the one says the other hears, until both have said all."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_copied(one[0], other[1]))
+        group.create_task(_copied(other[0], one[1]))
+
+
+async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
