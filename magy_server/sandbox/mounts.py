@@ -137,8 +137,8 @@ def _closed(path: str) -> Mount:
 
 def _there(paths: Iterable[str]) -> list[str]:
     """The canonical paths of those that exist."""
-    real = dict.fromkeys(os.path.realpath(path) for path in paths if path)
-    return [path for path in real if os.path.lexists(path)]
+    there = (path for path in paths if path and os.path.exists(path))
+    return list(dict.fromkeys(map(os.path.realpath, there)))
 
 
 def _in_any(path: str, roots: Iterable[str]) -> bool:
