@@ -1,7 +1,8 @@
 """This module tells what of the file system a sandboxed program may write, read, and not see.
 
 Nothing here trusts the workspace: what a program may have written there yesterday (a `.git` that
-leads elsewhere, a link) makes nothing else writable today.
+leads elsewhere, a link in the place of a directory) makes nothing else writable or seen today. So
+no link is followed where a program could have put one.
 """
 
 from __future__ import annotations
@@ -78,10 +79,10 @@ class Wish:
 
 
 def absolute(path: str, home: str) -> str:
-    """`~/x` and `/x` as a canonical path; "" for anything else."""
+    """`~/x` and `/x` as an absolute path; "" for anything else."""
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
-    return os.path.realpath(path) if os.path.isabs(path) else ""
+    return os.path.normpath(path) if os.path.isabs(path) else ""
 
 
 def mounts(world: World, wish: Wish, temporary: str) -> list[Mount]:
@@ -92,9 +93,9 @@ def mounts(world: World, wish: Wish, temporary: str) -> list[Mount]:
     found += [Mount("read", path) for path in _there(world.read_only) if _in_any(path, roots)]
     for root in roots:
         names = (*world.protected, *PROTECTED)
-        found += [Mount("read", path) for path in _there(os.path.join(root, n) for n in names)]
-    private = [_closed(path) for path in _there(world.private)]
-    return _sorted([*found, *private])
+        found += [Mount("read", path) for path in _plain(os.path.join(root, n) for n in names)]
+    found += [_closed(path) for path in _there(world.private)]
+    return _sorted([*found, *_held(found, roots)])
 
 
 def isolated(world: World, wish: Wish, temporary: str) -> list[Mount]:
@@ -102,6 +103,19 @@ def isolated(world: World, wish: Wish, temporary: str) -> list[Mount]:
     private = [_closed(path) for path in _there(world.private)]
     root = [] if wish.root == "/" else [Mount("read", wish.root)]
     return _sorted([*_temporary(temporary), *_hidden(world, wish), *root, *private])
+
+
+def _held(found: Sequence[Mount], roots: Sequence[str]) -> Iterator[Mount]:
+    """The directories that lead to what is protected or hidden in a root, each mounted on itself:
+    they cannot be moved away, and others put in their place."""
+    closed = [mount.path for mount in found if mount.kind == "hidden"]
+    for mount in found:
+        root = next((root for root in roots if _in_any(mount.path, [root])), "")
+        at = os.path.dirname(mount.path)
+        while root and mount.path != root and at != root:
+            if not _in_any(at, closed):
+                yield Mount("write", at)
+            at = os.path.dirname(at)
 
 
 def _sorted(found: Iterable[Mount]) -> list[Mount]:
@@ -121,14 +135,14 @@ def _hidden(world: World, wish: Wish) -> Iterator[Mount]:
         yield Mount("hidden", "/run")
         yield from (Mount("read", path) for path in _there(f"/run/{name}" for name in _RUN))
     secret = [os.path.join(world.home, name) for name in SECRET]
-    seen = _there([*wish.shown, *(os.path.join(world.home, name) for name in SEEN)])
+    asked = [*wish.shown, wish.agent, *(os.path.join(world.home, name) for name in SEEN)]
+    roots = [wish.root, *wish.writable]
+    seen = _there(path for path in asked if not _in_any(path, roots))
     shown = [path for path in seen if not _in_any(path, _there(world.private))]
     for path in _there([*secret, *wish.hidden]):
         if path not in shown:
             yield _closed(path)
     yield from (Mount("read", path) for path in shown)
-    if wish.agent:
-        yield from (Mount("read", path) for path in _there([wish.agent]))
 
 
 def _closed(path: str) -> Mount:
@@ -141,6 +155,12 @@ def _there(paths: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(map(os.path.realpath, there)))
 
 
+def _plain(paths: Iterable[str]) -> list[str]:
+    """Those that exist, and are what they are called: no link leads to them."""
+    there = dict.fromkeys(path for path in paths if os.path.exists(path))
+    return [path for path in there if os.path.realpath(path) == path]
+
+
 def _in_any(path: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
@@ -149,9 +169,16 @@ def _in_any(path: str, roots: Iterable[str]) -> bool:
 
 
 def _more(world: World, wish: Wish) -> list[str]:
-    if wish.confined:
-        return []
-    return [path for path in _there(wish.writable) if not _in_any(path, _there(world.private))]
+    """What is written besides the root. What lies in another such directory is so anyway, and could
+    have been replaced there."""
+    found: list[str] = []
+    known = [wish.root]
+    for path in () if wish.confined else sorted(wish.writable):
+        for real in _there([path]):
+            if not _in_any(path, known) and not _in_any(real, _there(world.private)):
+                known += [path, real]
+                found.append(real)
+    return found
 
 
 def _written(world: World, wish: Wish) -> Iterator[Mount]:
@@ -180,9 +207,8 @@ def _kept_of_git(directory: str, root: str) -> Iterator[Mount]:
         with suppress(OSError):
             os.mkdir(hooks)  # so that nobody else makes it
     inside = [directory, *_modules(directory)]
-    for path in _there(os.path.join(one, name) for one in inside for name in _GIT_FILES):
-        if _in_any(path, [root, directory]):
-            yield Mount("read", path)
+    for path in _plain(os.path.join(one, name) for one in inside for name in _GIT_FILES):
+        yield Mount("read", path)
     for path in _hooks_path(directory, root):
         yield Mount("read", path)
 
@@ -200,8 +226,8 @@ def _modules(directory: str) -> list[str]:
 def _hooks_path(directory: str, root: str) -> list[str]:
     """`core.hooksPath`, where that lies in the workspace (`.husky`)."""
     named = _HOOKS.findall(_beginning(os.path.join(directory, "config")))
-    paths = [os.path.join(root, os.fsdecode(name.strip())) for name in named]
-    return [path for path in _there(paths) if _in_any(path, [root]) and path != root]
+    paths = [os.path.normpath(os.path.join(root, os.fsdecode(n.strip()))) for n in named]
+    return [path for path in _plain(paths) if _in_any(path, [root]) and path != root]
 
 
 def git_directories(root: str) -> list[str]:

@@ -63,6 +63,11 @@ class OsSandbox:
                 f"It was not started: it must run in the {confined.level} sandbox, and "
                 f"{confined.missing}. Tell the user; `magy doctor` says more."
             )
+        if os.path.realpath(launch.root) != launch.root:
+            raise ToolError(
+                f"It was not started: {launch.root} is not the directory any more that it was; "
+                "something put a link in its place. Tell the user."
+            )
         from magy_server.sandbox.confined import confine
 
         own = await self._directory(launch.root)

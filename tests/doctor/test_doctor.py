@@ -325,6 +325,23 @@ async def test_missing_programs(machine: Machine, tmp_path: Path) -> None:
     assert "git is not installed" in "".join((await machine.doctor()).of("programs", "warning"))
 
 
+@pytest.mark.needs("bwrap")
+async def test_whether_commands_run_in_a_sandbox(machine: Machine, tmp_path: Path) -> None:
+    machine.script()
+    off = "Commands run without a sandbox: sandbox.level is off."
+    assert off in "".join((await machine.doctor()).of("programs", "note"))
+    machine.settings('[sandbox]\nlevel = "standard"\nwritable = ["~/.not-there"]\n')
+    seen = await machine.doctor()
+    assert "Commands run in the standard sandbox." in "".join(seen.of("programs", "ok"))
+    assert "sandbox.writable names what is not there" in "".join(seen.of("programs", "note"))
+    machine.programs(tmp_path / "bin", ["git", "bash"])
+    said = "".join((await machine.doctor()).of("programs", "warning"))
+    assert "commands run without the sandbox that sandbox.level asks for" in said
+    machine.settings('[sandbox]\nlevel = "strict"\n')
+    said = "".join((await machine.doctor()).of("programs", "warning"))
+    assert "no command runs, since sandbox.level is strict" in said
+
+
 async def test_programs_that_do_not_work(machine: Machine, tmp_path: Path) -> None:
     bin = machine.programs(tmp_path / "bin", ["bash"])
     for name, does in {
