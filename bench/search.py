@@ -6,12 +6,14 @@ import asyncio
 import os
 import random
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
+from bench.peer import MAGY, Peer
 from magy_server.core.ports import NO_EDITOR, Editor
 from magy_server.core.tool import Tool
 from magy_server.core.values import Action, Evidence, Facts, Hash
@@ -35,12 +37,66 @@ def glob(run: Run) -> Row:
     return _beside(run, "glob", "*7.py", ["--files", "--glob=*7.py"], 4)
 
 
-ROWS = (grep, glob)
+def glob_names(run: Run) -> Row:
+    """The same in a tree of many files, of which few match."""
+    root, files = names(run)
+    return _compared(
+        run, root, f"{files:,} empty", "glob", "*99.py", ["--files", "--glob=*99.py"], 4
+    )
+
+
+def first_name(run: Run) -> Row:
+    """What the first `@` in a prompt waits for, in a server that has just started: it looks at the
+    names of all files, which ripgrep lists."""
+    root, files = names(run)
+    bare = [_ripgrep(), "--no-config", "--hidden", "--files", str(root)]
+    ours, floor = in_turn(
+        run.choose(3, 7), lambda: _first_name(run, root), lambda: stopwatch(lambda: _bare(bare))
+    )
+    return Row(f"first name after @, {files:,} files", "seconds", ours, floor, 2)
+
+
+ROWS = (grep, glob, glob_names, first_name)
+
+
+def _first_name(run: Run, root: Path) -> float:
+    """Seconds until the names are there. The server is at rest before it is asked."""
+    with Peer(run, *MAGY, state=run.fresh("state")) as peer:
+        peer.initialize(root)
+        peer.request("magy/agent/list")
+        time.sleep(1)
+        params = {"cwd": str(root), "before": "@f99"}
+
+        def ask() -> None:
+            if not peer.request("magy/prompt/complete", **params)["items"]:
+                raise Failed("no file was offered")
+
+        return stopwatch(ask)
+
+
+def names(run: Run) -> tuple[Path, int]:
+    """A repository with many empty files in directories of a hundred."""
+    files = run.choose(20_000, 100_000)
+    root = run.directory / f"names-{files}"
+    if not root.exists():
+        (root / ".git").mkdir(parents=True)
+        for number in range(files):
+            folder = root / f"p{number // 10_000}" / f"d{number // 100}"
+            if number % 100 == 0:
+                folder.mkdir(parents=True)
+            (folder / f"f{number}.py").touch()
+    return root, files
 
 
 def _beside(run: Run, name: str, pattern: str, options: list[str], target: float) -> Row:
-    """The tool against the same ripgrep run by itself."""
     root, files = tree(run)
+    return _compared(run, root, f"{files:,}", name, pattern, options, target)
+
+
+def _compared(
+    run: Run, root: Path, files: str, name: str, pattern: str, options: list[str], target: float
+) -> Row:
+    """The tool against the same ripgrep run by itself."""
     bare = [_ripgrep(), "--no-config", "--hidden", *options, str(root)]
     with asyncio.Runner() as loop:
         ours, floor = in_turn(
@@ -48,7 +104,7 @@ def _beside(run: Run, name: str, pattern: str, options: list[str], target: float
             lambda: stopwatch(lambda: loop.run(_call(root, name, pattern))),
             lambda: stopwatch(lambda: _bare(bare)),
         )
-    return Row(f"{name}, {files:,} files", "seconds", ours, floor, target)
+    return Row(f"{name}, {files} files", "seconds", ours, floor, target)
 
 
 def _ripgrep() -> str:

@@ -104,21 +104,25 @@ def _names(root: str, answer: Answer, check: Callable[[], None], *, whole: bool)
     start = len(root.rstrip("/")) + 1
     folders: dict[str, None] = {}
     paths: list[str] = []
+    last = ""
     for number, path in enumerate(tuple(answer.files)):
         if number % 1000 == 0:
             check()
         name = path[start:]
         if not name.isprintable() or '"' in name:
             continue  # no mention could say it
-        if _SCRATCH.fullmatch(name):
+        if name[-1] in "#~" and _SCRATCH.fullmatch(name):
             continue
         paths.append(name)
-        at = name.rfind("/")
-        while at > 0 and (folder := name[: at + 1]) not in folders:
-            folders[folder] = None
-            at = name.rfind("/", 0, at)
+        folder = name[: name.rfind("/") + 1]
+        if folder != last:
+            last = folder
+            while folder and folder not in folders:
+                folders[folder] = None
+                folder = folder[: folder.rfind("/", 0, -1) + 1]
     paths.extend(folders)
-    return Names(tuple(paths), tuple(path.casefold() for path in paths), whole)
+    folded = "\n".join(paths).casefold().split("\n") if paths else ()
+    return Names(tuple(paths), tuple(folded), whole)
 
 
 def best(names: Names, query: str, most: int, check: Callable[[], None]) -> list[str]:

@@ -33,7 +33,6 @@ _STORES = [f"--glob=!{store}" for store in (".git", ".hg", ".svn", ".jj", ".bzr"
 _SEARCH = ["--with-filename", "--no-heading", "--no-mmap", "--crlf"]
 _LINES = ["--line-number", "--column", "--text", "--max-columns=1"]
 """The text of a line is left out: it may be a gigabyte."""
-_PATH = regex(rb"([^\0]*)\0")
 _COUNT = regex(rb"([^\0]*)\0(\d+)\r\n")
 _LINE = regex(rb"([^\0]*)\0(\d+):(?:(\d+):)?[^\n]*\n")
 """ripgrep gives no column for an empty match at the very end of a file."""
@@ -125,14 +124,11 @@ class Finder:
         seen = await self._not_ignored(start or folder, wanted)
         only = wanted.options(folder) if wanted else []
 
-        def add(found: re.Match[bytes]) -> bool:
-            path = os.fsdecode(found[1])
-            if seen is None or path in seen:
-                answer.files.append(path)
-            return False
+        def add(paths: list[str]) -> None:
+            answer.files += paths if seen is None else filter(seen.__contains__, paths)
 
         what = [*only, *_STORES, "--files", "--", start or folder]
-        await self._ask(what, _records(_PATH, add), answer, around=folder)
+        await self._ask(what, _paths(add), answer, around=folder)
 
     async def counts(
         self, path: str, expression: Expression, wanted: FilePattern | None, answer: Answer
@@ -244,6 +240,20 @@ def _positions(answer: Answer) -> Callable[[re.Match[bytes]], bool]:
         return False
 
     return add
+
+
+def _paths(add: Callable[[list[str]], None]) -> Callable[[bytes], bool]:
+    """Gives the paths in a stream to `add`, each of which ends with a NUL."""
+    rest = b""
+
+    def take(data: bytes) -> bool:
+        nonlocal rest
+        whole, nul, rest = (rest + data).rpartition(b"\0")
+        if nul:
+            add(os.fsdecode(whole).split("\0"))
+        return False
+
+    return take
 
 
 def _records(
