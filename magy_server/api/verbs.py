@@ -60,6 +60,7 @@ class Magy:
             session_events=sessions.events, session_prompt=sessions.prompt,
             session_cancel=sessions.cancel, session_close=sessions.close,
             session_delete=sessions.delete, session_fork=sessions.fork,
+            session_options=sessions.options,
             session_set_config_option=sessions.set_config_option, session_compact=sessions.compact,
             session_summarize=sessions.summarize,
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,

@@ -50,6 +50,17 @@ async def test_people_choose_among_primary_agents_and_build_is_the_default(
         assert option(made, "agent")["options"] == ["build", "plan"]
 
 
+async def test_what_a_session_will_begin_with_is_said_before_there_is_one(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, TALK) as one:
+        before = await one.client.request("magy/session/options", {"cwd": str(root)})
+        assert not (await one.request("session/list"))["sessions"], "to ask makes none"
+        made = await one.request("session/new", cwd=str(root))
+        assert before["configOptions"] == made["configOptions"]
+        assert option(before, "model")["currentValue"] == "scripted/script"
+
+
 @pytest.mark.req("E084")
 async def test_plan_writes_its_plan_unasked_and_changes_nothing_else(
     root: Path, state: Path

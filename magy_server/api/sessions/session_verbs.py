@@ -132,6 +132,11 @@ class SessionVerbs:
         options = await self._options(session.state.options, session.state.root)
         return wire.NewResult(session_id=params.new_session_id, config_options=options)
 
+    async def options(self, params: wire.OptionsParams) -> wire.ConfigResult:
+        root, _ = self._placed(params.cwd)
+        agent = self._at.trust.settings(root).default_agent
+        return wire.ConfigResult(config_options=await self._options({"agent": agent}, root))
+
     async def set_config_option(self, params: wire.ConfigParams) -> wire.ConfigResult:
         state = await self._service.configure(params.session_id, params.config_id, params.value)
         options = await self._options(state.options, state.root)

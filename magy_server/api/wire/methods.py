@@ -80,6 +80,10 @@ class Verbs:
         Verb[session.ForkParams, session.NewResult],
         "A new session that shares this one's history up to an entry.",
     ]
+    session_options: Annotated[
+        Verb[session.OptionsParams, session.ConfigResult],
+        "Get the options that a new session would begin with, and what may be chosen.",
+    ]
     session_set_config_option: Annotated[
         Verb[session.ConfigParams, session.ConfigResult],
         "Agent, model, title, `review` (review | propose | auto: what happens to edits), or"

@@ -335,6 +335,10 @@ class DeleteResult(Wire):
     deleted: bool
 
 
+class OptionsParams(Wire):
+    cwd: str | None = Field(default=None, description="As of magy/session/new; null: to no project")
+
+
 class ConfigParams(SessionParams):
     config_id: Literal["agent", "model", "review", "bypass", "title"]
     value: Prose

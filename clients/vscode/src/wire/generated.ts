@@ -1087,6 +1087,11 @@ export interface OptionStamp {
   window?: number | null;
 }
 
+export interface OptionsParams {
+  /** As of magy/session/new; null: to no project */
+  cwd?: string | null;
+}
+
 export interface Output {
   type: "content";
   content: TextBlock;
@@ -1804,6 +1809,11 @@ export interface Requests {
   "magy/session/fork": {
     params: ForkParams;
     result: NewResult;
+  };
+  /** Get the options that a new session would begin with, and what may be chosen. */
+  "magy/session/options": {
+    params: OptionsParams;
+    result: ConfigResult;
   };
   /** Agent, model, title, `review` (review | propose | auto: what happens to edits), or `bypass` (on | off: answer questions with yes). */
   "magy/session/set_config_option": {
